@@ -1,0 +1,51 @@
+# Each target sets up .venv by itself; nothing needs to be activated.
+PYTHON ?= python3
+PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+BIN = .venv/bin
+
+.PHONY: install demo test check bench audit mutants clean
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.server: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable '.[server]'
+	@touch $@
+
+.venv/.demo: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable '.[demo]'
+	@touch $@
+
+.venv/.test: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable '.[test]'
+	@touch $@
+
+.venv/.bench: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable '.[bench,test]'
+	@touch $@
+
+install: .venv/.server          ## the server and its command line, in .venv
+
+demo: .venv/.demo               ## a whole session on real data
+	$(BIN)/reticent demo
+
+test: .venv/.test               ## the test suite, under 8 minutes on 2 cores
+	$(BIN)/python -m pytest -n 2 -m 'not audit' tests
+
+check: .venv/.test              ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/.bench             ## speed and accuracy, against peers
+	$(BIN)/python -m benchmarks
+
+audit: .venv/.test              ## long statistical, privacy and fault tests
+	$(BIN)/python -m pytest -n 2 -m audit tests
+
+mutants: .venv/.test            ## break the code on purpose: every mutant must turn a test red
+	$(BIN)/python tools/mutants.py
+
+clean:
+	rm -rf .venv build dist

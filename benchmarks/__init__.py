@@ -1,0 +1,1 @@
+"""Speed and accuracy, against peers; each module prints one JSON line last."""

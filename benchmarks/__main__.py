@@ -1,0 +1,18 @@
+"""Runs every benchmark, one after the other; `python -m benchmarks NAME …` runs the named ones."""
+
+import importlib
+import sys
+
+NAMES = ("accuracy", "logistic", "glm", "speed", "peers", "scale")
+
+
+def main() -> None:
+    for name in sys.argv[1:] or NAMES:
+        if name not in NAMES:
+            sys.exit(f"no benchmark {name}: there are {', '.join(NAMES)}")
+        print(f"== {name}", flush=True)
+        importlib.import_module(f"benchmarks.{name}").main()
+
+
+if __name__ == "__main__":
+    main()

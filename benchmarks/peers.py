@@ -1,0 +1,202 @@
+"""One private regression through HTTP against peers in the same run, and many analysts at once.
+
+n = 10⁶, p = 10, two threads, warm cache, time grid off, over a loopback socket. Peers: one reading of
+the array (`X.sum()`), scikit-learn's HuberRegressor, statsmodels' RLM, and diffprivlib's
+LinearRegression where BENCH_DIFFPRIVLIB names the Python of an environment that has it.
+BENCH_SECONDS (30): how long 16 analysts ask at the same time.
+"""
+
+import json
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pyarrow.dataset as pads
+import uvicorn
+
+from benchmarks.scale import resident_mb
+from benchmarks.tables import names, write_table
+from reticent_server.api.logs import configure_logging
+from reticent_server.app import build_services, create_app
+from reticent_server.cli.dataset_register import Place, register_dataset
+from reticent_server.cli.init import prepare
+from reticent_server.pipeline.profile import release_profile
+from reticent_server.settings import Settings
+
+N, P, REPEATS = 10**6, 10, 5
+ANALYSTS = 16
+SECONDS = float(os.environ.get("BENCH_SECONDS", "30"))
+MODEL = {"kind": "linear_regression", "formula": "y ~ " + " + ".join(names(P))}
+_DIFFPRIVLIB = """
+import sys, time, warnings, numpy as np
+warnings.simplefilter("ignore")
+from diffprivlib.models import LinearRegression
+X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
+model = LinearRegression(epsilon=1.0, bounds_X=(-20, 20), bounds_y=(-20, 20))
+start = time.perf_counter()
+model.fit(X, y)
+print(time.perf_counter() - start)
+"""
+
+
+def installation(folder):
+    """A server's services on one registered table, and a key for each analyst."""
+    write_table(folder / "rows", N, P)
+    columns = "\n".join(
+        f"  {k}: {{kind: numeric, lower: -20, upper: 20}}" for k in [*names(P), "y"]
+    )
+    (folder / "schema.yaml").write_text(f"columns:\n{columns}\n")
+    settings = Settings(
+        database_url=f"sqlite:///{folder / 'reticent.db'}",
+        vault_url=f"sqlite:///{folder / 'vault.db'}",
+        secrets_file=folder / "secrets.json",
+        reply_grid_ms=0,
+        threads=2,
+        requests_per_minute=10**6,
+    )
+    prepare(settings)
+    place = Place(parquet=folder / "rows")
+    register_dataset(settings, "bench", place, folder / "schema.yaml")
+    services = build_services(settings)
+    budget = {"epsilon": 1e6, "delta": 0.009, "rule": "basic", "by": "bench"}
+    services.ledger.set_population_cap("bench", **budget)
+    release_profile(services, "bench", epsilon=1.0)
+    keys = []
+    for k in range(ANALYSTS):
+        analyst, key = services.access.add_analyst(f"a{k}")
+        services.ledger.set_analyst_budget(analyst, "bench", "bench", **budget)
+        services.access.grant(analyst, "bench")
+        keys.append(key)
+    return services, keys
+
+
+@contextmanager
+def served(services):
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(services), log_config=None, access_log=False, ws="none")
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def client(url, key):
+    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=300)
+
+
+def ask(http):
+    start = time.perf_counter()
+    body = {"dataset": "bench", "query": MODEL, "privacy": {"epsilon": 1.0, "delta": 1e-9}}
+    reply = http.post("/v1/releases", json=body)
+    assert reply.json()["status"] == "reply", reply.text
+    return time.perf_counter() - start
+
+
+def many(url, keys):
+    """Analysts who ask without a pause, while somebody looks at the list of data sets."""
+    until = time.monotonic() + SECONDS
+    fits, looks, failures, memory = [], [], [], [resident_mb()]
+
+    def analyst(key):
+        with client(url, key) as http:
+            while time.monotonic() < until:
+                try:
+                    fits.append(ask(http))
+                except Exception as error:  # noqa: BLE001 - counted
+                    failures.append(type(error).__name__)
+
+    threads = [threading.Thread(target=analyst, args=(key,)) for key in keys]
+    for thread in threads:
+        thread.start()
+    with client(url, keys[0]) as http:
+        while time.monotonic() < until:
+            start = time.perf_counter()
+            assert http.get("/v1/datasets").status_code == 200
+            looks.append(time.perf_counter() - start)
+            memory.append(resident_mb())
+            time.sleep(0.2)
+    for thread in threads:
+        thread.join()
+    return {
+        "analysts_fits": len(fits),
+        "analysts_failures": len(failures),
+        "analysts_fit_median": statistics.median(fits),
+        "analysts_fit_p95": float(np.quantile(fits, 0.95)),
+        "analysts_get_median": statistics.median(looks),
+        "analysts_get_p95": float(np.quantile(looks, 0.95)),
+        "analysts_get_max": max(looks),
+        "analysts_memory_mb_first_last": [memory[1], memory[-1]],
+    }
+
+
+def seconds(call, repeats):
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def peers(folder):
+    import statsmodels.api as sm
+    from sklearn.linear_model import HuberRegressor
+
+    table = pads.dataset(folder / "rows").to_table()
+    X = np.column_stack([table[k].to_numpy() for k in names(P)])
+    y = table["y"].to_numpy()
+    found = {
+        "numpy_sum_seconds": seconds(X.sum, 20),
+        "sklearn_huber_seconds": seconds(lambda: HuberRegressor(alpha=0.0).fit(X, y), 3),
+        "statsmodels_rlm_seconds": seconds(lambda: sm.RLM(y, sm.add_constant(X)).fit(), 1),
+    }
+    python = os.environ.get("BENCH_DIFFPRIVLIB")
+    if python:
+        files = [str(folder / "X.npy"), str(folder / "y.npy")]
+        for path, array in zip(files, (X, y), strict=True):
+            np.save(path, array)
+        done = subprocess.run(
+            [python, "-c", _DIFFPRIVLIB, *files], check=True, capture_output=True, text=True
+        )
+        found["diffprivlib_seconds"] = float(done.stdout)
+    return found
+
+
+def main() -> None:
+    configure_logging("error")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        services, keys = installation(folder)
+        with served(services) as url, client(url, keys[0]) as http:
+            ask(http)
+            times = [ask(http) for _ in range(REPEATS)]
+            found = {"http_seconds": min(times), "http_median": statistics.median(times)}
+            found |= peers(folder)
+            found |= many(url, keys)
+    ours = found["http_seconds"]
+    found["reads"] = ours / found["numpy_sum_seconds"]
+    for peer in ("sklearn_huber", "statsmodels_rlm", "diffprivlib"):
+        if f"{peer}_seconds" in found:
+            found[f"times_{peer}"] = found[f"{peer}_seconds"] / ours
+    for key, value in found.items():
+        print(f"{key:32} {value if isinstance(value, list) else round(value, 4)}")
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    print(json.dumps({"benchmark": "peers", "n": N, "p": P, "machine": machine} | found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""What the caller may still spend."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reticent import _optional
+from reticent._guarantee import Amount
+from reticent._release import Release
+from reticent._text import html_table, plain, text_table
+
+History = Callable[[], Sequence[Release]]
+
+_HEADER = ("data set", "rule", "total ε", "spent ε", "left ε", "total δ", "left δ", "left ρ")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A budget for one data set. rule: "basic" (Σε, Σδ) or "zcdp" (Σρ under one (ε, δ))."""
+
+    dataset: str
+    rule: str
+    total: Amount
+    spent: Amount
+    remaining: Amount
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Account":
+        amounts = (Amount.from_json(content[name]) for name in ("total", "spent", "remaining"))
+        return cls(str(content["dataset"]), str(content["rule"]), *amounts)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Budget:
+    """The caller's accounts: `budget["name"]`, or iterate.
+
+    >>> budget = client.budget()                                            # doctest: +SKIP
+    >>> budget["houses"].remaining.epsilon, budget.plot()                   # doctest: +SKIP
+    """
+
+    accounts: tuple[Account, ...]
+    _history: History = field(default=lambda: (), compare=False)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], history: History = lambda: ()) -> "Budget":
+        """history: asks for the caller's releases, where they are wanted."""
+        return cls(tuple(map(Account.from_json, content["accounts"])), history)
+
+    def plot(self, ax: Any = None) -> Any:
+        """What was left after each of your releases, by account; needs matplotlib, gives the Axes.
+
+        Reads your releases from the server, for free. Drawn back from what is left now, as a share of
+        the total, so that the line ends where `remaining` is.
+        """
+        # Imported late: matplotlib is optional.
+        from reticent._plots import burn_down  # noqa: PLC0415
+
+        return burn_down(self.accounts, self._history(), ax)
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each account; needs pandas."""
+        rows = [
+            {
+                "rule": account.rule,
+                "total_epsilon": account.total.epsilon,
+                "spent_epsilon": account.spent.epsilon,
+                "remaining_epsilon": account.remaining.epsilon,
+                "total_delta": account.total.delta,
+                "remaining_delta": account.remaining.delta,
+                "remaining_rho": account.remaining.rho,
+            }
+            for account in self.accounts
+        ]
+        index = [account.dataset for account in self.accounts]
+        return _optional.pandas().DataFrame(rows, index=index)
+
+    def __iter__(self) -> Iterator[Account]:
+        return iter(self.accounts)
+
+    def __len__(self) -> int:
+        return len(self.accounts)
+
+    def __getitem__(self, dataset: str) -> Account:
+        """The account for a data set. Raises KeyError."""
+        for account in self.accounts:
+            if account.dataset == dataset:
+                return account
+        raise KeyError(f"{dataset}: no account with this key")
+
+    def __repr__(self) -> str:
+        return "\n".join(text_table(_HEADER, self._rows()))
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                account.dataset,
+                account.rule,
+                plain(account.total.epsilon),
+                plain(account.spent.epsilon),
+                plain(account.remaining.epsilon),
+                plain(account.total.delta),
+                plain(account.remaining.delta),
+                plain(account.remaining.rho),
+            )
+            for account in self.accounts
+        ]

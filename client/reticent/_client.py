@@ -1,0 +1,120 @@
+"""The way in: a server's address and an analyst's key."""
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from reticent._budget import Budget
+from reticent._dataset import Dataset
+from reticent._http import Http, parsed
+from reticent._reading import read
+from reticent._release import Release
+
+_PAGE = 100
+
+
+class Client:
+    """A connection to a Reticent server.
+
+    base_url: such as "https://stats.example.org". key: an analyst's key. transport: an httpx
+    transport in place of the network. timeout: seconds to wait for a reply; a release comes at its
+    plan's deadline. retries: further attempts after a connection error, 429, 502, 503 or 504, with
+    growing pauses; a release that is tried again is never charged again. sleep: waits some seconds.
+    progress: show a bar while releases are computed; None means on a terminal. Ctrl-C then cancels a
+    release whose computation has not begun, which gives its cost back.
+
+    >>> client = Client("http://127.0.0.1:8000", key=key)                   # doctest: +SKIP
+    >>> fit = client.dataset("randhie").linear_regression("mdvis ~ lncoins", epsilon=1.0)
+    ...                                                                     # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        timeout: float = 300.0,
+        retries: int = 4,
+        sleep: Callable[[float], None] = time.sleep,
+        progress: bool | None = None,
+    ) -> None:
+        self._base_url = base_url
+        self._http = Http(
+            base_url,
+            key,
+            transport=transport,
+            timeout=timeout,
+            retries=retries,
+            sleep=sleep,
+            progress=sys.stderr.isatty() if progress is None else progress,
+        )
+
+    def datasets(self) -> list[Dataset]:
+        """Every data set that is granted to the key."""
+        return parsed(self._datasets, self._http.get("/v1/datasets"))
+
+    def dataset(self, name: str) -> Dataset:
+        """One data set. Raises NotFound: absent and not granted look alike."""
+        content = self._http.get(f"/v1/datasets/{quote(name, safe='')}")
+        return parsed(lambda found: Dataset.from_json(found, self._http), content)
+
+    def budget(self) -> Budget:
+        """The caller's accounts: total, spent and remaining."""
+        content = self._http.get("/v1/budget")
+        return parsed(lambda found: Budget.from_json(found, self.releases), content)
+
+    def release(self, release_id: str) -> Release:
+        """One of the caller's own releases, again and for free."""
+        return read(self._http.get(f"/v1/releases/{quote(release_id, safe='')}"))
+
+    def wait(self, release_id: str) -> Release:
+        """One of the caller's own releases, when it is there."""
+        path = f"/v1/releases/{quote(release_id, safe='')}"
+        return read(self._http.wait(self._http.get(path)))
+
+    def cancel(self, release_id: str) -> Release:
+        """Cancels a release whose computation has not begun, and gives back its cost. Raises Conflict
+        where it has begun."""
+        return read(self._http.delete(f"/v1/releases/{quote(release_id, safe='')}"))
+
+    def releases(self) -> list[Release]:
+        """All of the caller's own releases, newest first."""
+        found: list[Release] = []
+        offset: int | None = 0
+        while offset is not None:
+            page = self._http.get(f"/v1/releases?limit={_PAGE}&offset={offset}")
+            documents, offset = parsed(_page, page)
+            found += map(read, documents)
+        return found
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._base_url}>"
+
+    def _datasets(self, content: Any) -> list[Dataset]:
+        return [Dataset.from_json(found, self._http) for found in content["datasets"]]
+
+
+def _page(content: Any) -> tuple[list[Any], int | None]:
+    after = content["next_offset"]
+    return list(content["releases"]), None if after is None else int(after)

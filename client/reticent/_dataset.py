@@ -1,0 +1,219 @@
+"""A data set as an analyst sees it: public facts for free, answers for epsilon."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from reticent import _queries
+from reticent._errors import UnexpectedReply
+from reticent._estimate import Estimate
+from reticent._http import Http, parsed
+from reticent._location_scale import LocationScaleResults
+from reticent._plan import Plan
+from reticent._profile import Profile
+from reticent._reading import read
+from reticent._regression import RegressionResults
+from reticent._release import NoReply, Release
+from reticent._schema import Schema
+from reticent._statistics import Statistics
+from reticent._test_results import TestResults
+
+Answer = TypeVar("Answer", bound=Release)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Dataset(Statistics):
+    """One version of a data set. n: its public number of records. policy: what the curator allows.
+
+    Every method that takes epsilon is charged when it is called, each time. What it raises, and
+    what is then not charged: see reticent's errors. delta None: the policy's default.
+    idempotency_key: of an earlier call whose reply was lost; the same release is given again.
+    """
+
+    name: str
+    version: int
+    n: int
+    schema: Schema
+    policy: Mapping[str, Any]
+    _profile: Mapping[str, Any] | None
+    _http: Http = field(compare=False)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any], http: Http) -> "Dataset":
+        return cls(
+            name=str(content["name"]),
+            version=int(content["version"]),
+            n=int(content["n"]),
+            schema=Schema.from_json(content),
+            policy=dict(content["policy"]),
+            _profile=content["profile"],
+            _http=http,
+        )
+
+    def profile(self) -> Profile:
+        """The codebook and the private quantiles and counts; free."""
+        return parsed(
+            lambda found: Profile.from_json(self.name, self.n, self.schema, found), self._profile
+        )
+
+    def plan(
+        self,
+        kind: str | Callable[..., Any],
+        *arguments: Any,
+        epsilon: float,
+        delta: float | None = None,
+        **fields: Any,
+    ) -> Plan:
+        """What a query would cost and bring; free. The arguments are those of the query's method.
+
+        >>> ds.plan("linear_regression", "y ~ x1 + x2", epsilon=1.0)        # doctest: +SKIP
+        >>> ds.plan(ds.mean, "income", where="age >= 65", epsilon=0.1)      # doctest: +SKIP
+        """
+        query = _queries.build(kind, *arguments, **fields)
+        content = self._http.post("/v1/plans", _queries.body(self.name, query, epsilon, delta))
+        return parsed(Plan.from_json, content)
+
+    def count(
+        self,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Estimate | NoReply:
+        """Number of records, or of those for which `where` holds.
+
+        >>> ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)       # doctest: +SKIP
+        """
+        query = _queries.count(where)
+        return self._release(Estimate, query, epsilon, delta, idempotency_key)
+
+    def mean(
+        self,
+        column: str,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Estimate | NoReply:
+        """Mean of a column, in its units, over the records that have it and for which `where` holds."""
+        query = _queries.mean(column, where)
+        return self._release(Estimate, query, epsilon, delta, idempotency_key)
+
+    def linear_regression(
+        self,
+        formula: str,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        tuning: float | None = None,
+        mechanism: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> RegressionResults | NoReply:
+        """Robust (Huber–Mallows) regression. tuning: Huber's c; None means planned.
+
+        mechanism: "newton" where it is None; "gradient_descent" is the yardstick, and noisier.
+
+        >>> fit = ds.linear_regression("y ~ x1 + C(g) + log(x2)", epsilon=1.0)  # doctest: +SKIP
+        """
+        query = _queries.linear_regression(formula, where, tuning, mechanism)
+        return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
+
+    def glm(
+        self,
+        formula: str,
+        family: str,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        tuning: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> RegressionResults | NoReply:
+        """Robust generalised linear model: family "binomial", "poisson", "gamma" or "gaussian".
+
+        tuning: where Pearson residuals are cut; None means as far out as the noise allows.
+
+        >>> fit = ds.glm("married ~ age + C(region)", "binomial", epsilon=1.0)  # doctest: +SKIP
+        """
+        query = _queries.glm(formula, family, where, tuning)
+        return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
+
+    def location_scale(
+        self,
+        column: str,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        tuning: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> LocationScaleResults | NoReply:
+        """Location and scale of a column, jointly and robustly (Huber's Proposal 2)."""
+        query = _queries.location_scale(column, where, tuning)
+        return self._release(LocationScaleResults, query, epsilon, delta, idempotency_key)
+
+    def test(
+        self,
+        formula: str,
+        hypothesis: str | Sequence[str] | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        test: str = "wald",
+        family: str | None = None,
+        where: str | None = None,
+        tuning: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> TestResults | NoReply:
+        """Tests linear hypotheses, such as "x1 = 0, x2 = x3", in a model that is fitted for it.
+
+        test: "wald", "score" (Rao) or "lr". family None: the linear regression. hypothesis None: a
+        table of the model's terms. A Wald test of a fit that was released already is free: see
+        `wald_test` of the fit.
+
+        >>> ds.test("y ~ x1 + C(g)", "x1 = 0", test="score", epsilon=0.5)   # doctest: +SKIP
+        """
+        query = _queries.hypothesis_test(
+            formula, hypothesis, test=test, family=family, where=where, tuning=tuning
+        )
+        return self._release(TestResults, query, epsilon, delta, idempotency_key)
+
+    def _release(
+        self,
+        expected: type[Answer],
+        query: _queries.Query,
+        epsilon: float,
+        delta: float | None,
+        idempotency_key: str | None,
+    ) -> Answer | NoReply:
+        body = _queries.body(self.name, query, epsilon, delta)
+        key = uuid4().hex if idempotency_key is None else idempotency_key
+        answer = read(self._http.release(body, key))
+        if isinstance(answer, expected | NoReply):
+            return answer
+        raise UnexpectedReply("The server answered another kind of query.", idempotency_key=key)
+
+    def submit(
+        self,
+        kind: str | Callable[..., Any],
+        *arguments: Any,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> Release:
+        """Asks for a query that is answered later: charged now, a pending release for
+        `client.wait(release.id)`, or `client.cancel(release.id)` before it begins. Arguments as in
+        `plan`.
+        """
+        query = _queries.build(kind, *arguments, **fields)
+        key = uuid4().hex if idempotency_key is None else idempotency_key
+        return read(self._http.submit(_queries.body(self.name, query, epsilon, delta), key))
+
+    def __repr__(self) -> str:
+        columns = ", ".join(column.name for column in self.schema)
+        return f"<Dataset {self.name}, version {self.version}: {self.n:,} records; {columns}>"

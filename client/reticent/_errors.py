@@ -1,0 +1,190 @@
+"""Every error that the client raises.
+
+    ReticentError
+    ├── TransportError            no reply came: network, time-out, certificate, address
+    ├── ServerUnavailable         502, 503, 504, after the retries
+    ├── ServerError               another 5xx
+    ├── UnexpectedReply           a reply that is not Reticent's
+    ├── Unauthorized              401
+    ├── NotFound                  404   absent, or not granted to this key
+    ├── BudgetExhausted           403   nothing was charged; `remaining` says what is left
+    ├── PolicyRefused             403   not allowed on this data set
+    ├── Conflict                  409
+    │   └── IdempotencyConflict         the key was used for another request
+    ├── InvalidRequest            422   and other 4xx
+    │   ├── InvalidQuery
+    │   ├── InvalidFormula
+    │   └── InvalidPrivacy
+    ├── RateLimited               429, after the retries
+    ├── InvalidHypothesis         a hypothesis that cannot be read, or repeats itself
+    ├── NotEstimable              a question about a coefficient that the noise has drowned
+    └── MissingDependency         an optional package is not installed
+
+`str(error)` is a sentence that says what to do.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+class ReticentError(Exception):
+    """Base of all.
+
+    status: the HTTP status, or None. code: the server's stable code, or None. idempotency_key: of a
+    release that was asked for, where it is not known whether it was charged: the same call with
+    this key gives the same release, and is charged at most once.
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.status = status
+        self.code = code
+        self.idempotency_key = idempotency_key
+
+
+class TransportError(ReticentError):
+    """No reply came."""
+
+
+class ServerUnavailable(ReticentError):
+    """The server, or a proxy before it, cannot answer now."""
+
+
+class ServerError(ReticentError):
+    """The server failed."""
+
+
+class UnexpectedReply(ReticentError):
+    """What answered does not speak Reticent's protocol."""
+
+
+class Unauthorized(ReticentError):
+    """The key is not valid."""
+
+
+class NotFound(ReticentError):
+    """Absent, or not granted to this key."""
+
+
+class BudgetExhausted(ReticentError):
+    """The request costs more than is left; nothing was charged. remaining: what is left, by name."""
+
+    remaining: Mapping[str, float]
+
+    def __init__(self, detail: str, **facts: Any) -> None:
+        self.remaining = facts.pop("remaining", None) or {}
+        left = ", ".join(f"{name} = {amount}" for name, amount in self.remaining.items())
+        super().__init__(f"{detail} Left: {left}." if left else detail, **facts)
+
+
+class PolicyRefused(ReticentError):
+    """The data set's policy does not allow this."""
+
+
+class Conflict(ReticentError):
+    """The request does not fit what is stored."""
+
+
+class IdempotencyConflict(Conflict):
+    """The idempotency key was used for another request."""
+
+
+class InvalidRequest(ReticentError):
+    """The request cannot be read; nothing was charged."""
+
+
+class InvalidQuery(InvalidRequest):
+    """The query cannot be answered on this data set."""
+
+
+class InvalidFormula(InvalidRequest):
+    """The formula or the where condition cannot be read."""
+
+
+class InvalidPrivacy(InvalidRequest):
+    """epsilon or delta is not usable."""
+
+
+class RateLimited(ReticentError):
+    """Too many requests with this key."""
+
+
+class InvalidHypothesis(ReticentError, ValueError):
+    """The hypothesis cannot be read or tested."""
+
+
+class NotEstimable(ReticentError, ValueError):
+    """The privacy noise has drowned what was asked for."""
+
+
+class MissingDependency(ReticentError, ImportError):
+    """An optional package is not installed."""
+
+
+_BY_CODE: dict[str, type[ReticentError]] = {
+    "unauthorized": Unauthorized,
+    "not_found": NotFound,
+    "budget_exhausted": BudgetExhausted,
+    "policy": PolicyRefused,
+    "conflict": Conflict,
+    "idempotency_conflict": IdempotencyConflict,
+    "invalid_request": InvalidRequest,
+    "invalid_query": InvalidQuery,
+    "invalid_formula": InvalidFormula,
+    "invalid_privacy": InvalidPrivacy,
+    "rate_limited": RateLimited,
+    "unavailable": ServerUnavailable,
+}
+_BY_STATUS: dict[int, type[ReticentError]] = {
+    400: InvalidRequest,
+    401: Unauthorized,
+    403: PolicyRefused,
+    404: NotFound,
+    405: InvalidRequest,
+    409: Conflict,
+    413: InvalidRequest,
+    415: InvalidRequest,
+    422: InvalidRequest,
+    429: RateLimited,
+    502: ServerUnavailable,
+    503: ServerUnavailable,
+    504: ServerUnavailable,
+}
+_LONGEST_DETAIL = 2_000
+
+
+def from_reply(status: int, body: bytes, idempotency_key: str | None = None) -> ReticentError:
+    """The exception of a reply that is no success, by its problem's code, else by its status."""
+    problem = _problem(body)
+    code = problem.get("code")
+    code = code if isinstance(code, str) else None
+    kind = _BY_CODE.get(code or "", _by_status(status))
+    detail = problem.get("detail") or problem.get("title")
+    text = str(detail)[:_LONGEST_DETAIL] if detail else f"The server replied {status}."
+    charged_perhaps = idempotency_key if status >= 500 else None
+    facts: dict[str, Any] = {"status": status, "code": code, "idempotency_key": charged_perhaps}
+    if kind is BudgetExhausted:
+        facts["remaining"] = problem.get("remaining")
+    return kind(text, **facts)
+
+
+def _by_status(status: int) -> type[ReticentError]:
+    fallback = ServerError if status >= 500 else UnexpectedReply
+    return _BY_STATUS.get(status, fallback)
+
+
+def _problem(body: bytes) -> dict[str, Any]:
+    try:
+        problem = json.loads(body)
+    except ValueError:
+        return {}
+    return problem if isinstance(problem, dict) else {}

@@ -1,0 +1,76 @@
+"""A single number with its standard error: counts and means."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from scipy.special import ndtri
+
+from reticent import _optional
+from reticent._release import Release
+from reticent._text import Text, number
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Estimate(Release):
+    """A released count or mean, in the units of the data."""
+
+    @property
+    def value(self) -> float:
+        return float(self.result["value"])
+
+    @property
+    def bse(self) -> float:
+        """Standard error: sampling (of a mean) and privacy noise together."""
+        return float(self.result["standard_error"])
+
+    @property
+    def privacy_bse(self) -> float:
+        """The privacy noise's part of the standard error; for a count, which has no other, all."""
+        return float(self.result.get("privacy_standard_error", self.bse))
+
+    @property
+    def sampling_bse(self) -> float:
+        return sqrt(max(0.0, self.bse**2 - self.privacy_bse**2))
+
+    @property
+    def nobs(self) -> int:
+        """The data set's public number of records (not of those that were in use)."""
+        return int(self.result["n"])
+
+    def conf_int(self, alpha: float = 0.05) -> tuple[float, float]:
+        """(lower, upper) of the 1 − alpha interval, by the normal law."""
+        half = float(ndtri(1 - alpha / 2)) * self.bse
+        return self.value - half, self.value + half
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame of one row; needs pandas."""
+        lower, upper = self.conf_int()
+        row = {"value": self.value, "bse": self.bse, "privacy_bse": self.privacy_bse}
+        kind = str(self.query["kind"])
+        return _optional.pandas().DataFrame([row | {"lower": lower, "upper": upper}], index=[kind])
+
+    def __float__(self) -> float:
+        return self.value
+
+    def summary(self) -> Text:
+        lower, upper = self.conf_int()
+        lines = [
+            *self._headline(),
+            "",
+            f"{number(self.value)}   95 % interval [{number(lower)}, {number(upper)}]",
+            f"standard error {number(self.bse)}, of which privacy {number(self.privacy_bse)}",
+            *self._warning(),
+            "",
+            *self._footer(),
+        ]
+        return Text("\n".join(lines))
+
+    def check(self) -> None:
+        Release.check(self)
+        _ = (self.value, self.bse, self.privacy_bse, self.nobs)
+
+    def _warning(self) -> list[str]:
+        if abs(self.value) > 2 * self.privacy_bse:
+            return []
+        return ["The value is not larger than its privacy noise; use a larger epsilon."]

@@ -1,0 +1,69 @@
+"""What a reply promises and what it cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reticent._text import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A privacy amount; None where the account's rule has no such part.
+
+    An account under the rule basic counts epsilon and delta, one under zcdp rho and rho_delta.
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    rho_delta: float | None = None
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Amount":
+        names = ("epsilon", "delta", "rho", "rho_delta")
+        return cls(*(_float(content.get(name)) for name in names))
+
+    def __str__(self) -> str:
+        named = (("ε", self.epsilon), ("δ", self.delta), ("ρ", self.rho))
+        shown = [f"{name} = {plain(value)}" for name, value in named if value is not None]
+        return ", ".join(shown + ([f"with δ = {plain(self.rho_delta)}"] if self.rho_delta else []))
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """The promise of a reply. tier: "unconditional", or "conditional" on `assumptions`."""
+
+    tier: str
+    unit: str
+    epsilon: float
+    delta: float
+    mechanism: str
+    statement: str
+    reference: str
+    assumptions: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Guarantee":
+        return cls(
+            tier=str(content["tier"]),
+            unit=str(content["unit"]),
+            epsilon=float(content["epsilon"]),
+            delta=float(content["delta"]),
+            mechanism=str(content["mechanism"]),
+            statement=str(content["statement"]),
+            reference=str(content["reference"]),
+            assumptions=tuple(map(str, content.get("assumptions") or ())),
+        )
+
+    def __str__(self) -> str:
+        assumed = "".join(f" Assumes: {each}." for each in self.assumptions)
+        source = f"; see {self.reference}" if self.reference else ""
+        return (
+            f"({plain(self.epsilon)}, {plain(self.delta)})-differentially private, {self.tier}. "
+            f"{self.statement}{assumed} Mechanism: {self.mechanism}{source}."
+        )
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)

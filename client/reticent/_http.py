@@ -1,0 +1,168 @@
+"""The wire: one httpx client, retries, and every failure as one of the package's errors."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import httpx
+
+from reticent._errors import (
+    InvalidRequest,
+    TransportError,
+    Unauthorized,
+    UnexpectedReply,
+    from_reply,
+)
+from reticent._progress import Bar, wait
+
+T = TypeVar("T")
+
+_RETRIED_STATUSES = frozenset({429, 502, 503, 504})
+_RETRIED_ERRORS = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
+_ALL_ERRORS = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, httpx.CookieConflict)
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
+_CONNECT_SECONDS = 10.0
+_RELEASES = "/v1/releases"
+
+
+class Http:
+    """Sends JSON with a key. retries: further attempts; `sleep` waits a number of seconds; progress:
+    whether releases are asked for and polled, with a bar."""
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        *,
+        transport: httpx.BaseTransport | None,
+        timeout: float,
+        retries: int,
+        sleep: Callable[[float], None],
+        progress: bool = False,
+    ) -> None:
+        self._progress = progress
+        self._retries = retries
+        self._sleep = sleep
+        if not base_url.startswith(("http://", "https://")):
+            raise TransportError("The address of a server starts with http:// or https://.")
+        try:
+            self._client = httpx.Client(
+                base_url=base_url,
+                headers={"Authorization": f"Bearer {_checked_key(key)}"},
+                transport=transport,
+                timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+            )
+        except httpx.InvalidURL as error:
+            raise TransportError(f"The address of the server is not usable: {error}.") from error
+
+    def close(self) -> None:
+        self._client.close()
+
+    def get(self, path: str) -> Any:
+        return self._send("GET", path)
+
+    def delete(self, path: str) -> Any:
+        return self._send("DELETE", path)
+
+    def post(self, path: str, body: Mapping[str, Any], idempotency_key: str | None = None) -> Any:
+        """Posts JSON. Every attempt carries the same key, so that none is a second charge."""
+        return self._send("POST", path, body, idempotency_key)
+
+    def submit(self, body: Mapping[str, Any], idempotency_key: str) -> Any:
+        """Asks for a release that is answered later; the pending one."""
+        return self._send("POST", _RELEASES, body, idempotency_key, prefer="respond-async")
+
+    def release(self, body: Mapping[str, Any], idempotency_key: str) -> Any:
+        """Asks for a release and waits for it, with a bar where there is to be one."""
+        if not self._progress:
+            return self.post(_RELEASES, body, idempotency_key)
+        return self.wait(self.submit(body, idempotency_key))
+
+    def wait(self, document: Any) -> Any:
+        """The settled document of a release."""
+        return parsed(self._waited, document)
+
+    def _waited(self, document: Any) -> Any:
+        return wait(self, document, self._sleep, Bar() if self._progress else None)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        prefer: str | None = None,
+    ) -> Any:
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if prefer is not None:
+            headers["Prefer"] = prefer
+        if idempotency_key is not None:
+            headers["Idempotency-Key"] = _checked_idempotency_key(idempotency_key)
+        content = None if body is None else json.dumps(body, allow_nan=False)
+        for attempt in range(self._retries + 1):
+            last = attempt == self._retries
+            wait = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)
+            try:
+                reply = self._client.request(method, path, content=content, headers=headers)
+            except _ALL_ERRORS as error:
+                if last or not isinstance(error, _RETRIED_ERRORS):
+                    raise _no_reply(error, idempotency_key) from error
+            else:
+                if last or reply.status_code not in _RETRIED_STATUSES:
+                    return _content(reply, idempotency_key)
+                wait = _asked_pause(reply, wait)
+            self._sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+
+def parsed(parse: Callable[[Any], T], content: Any) -> T:
+    """parse(content), with what a malformed reply raises as UnexpectedReply."""
+    try:
+        return parse(content)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise UnexpectedReply(
+            "The server's reply lacks what this version of the client expects; are client and "
+            "server of the same version?"
+        ) from error
+
+
+def _checked_key(key: str) -> str:
+    # Checked here, since httpx would quote an unusable header, and with it the key, in its error.
+    key = key.strip()
+    if not (key.isascii() and key.isprintable() and key):
+        raise Unauthorized("A key is a line of printable ASCII characters.")
+    return key
+
+
+def _checked_idempotency_key(key: str) -> str:
+    if not (key.isascii() and key.isprintable() and key.strip() == key != ""):
+        raise InvalidRequest("An idempotency key is made of printable ASCII characters.")
+    return key
+
+
+def _content(reply: httpx.Response, idempotency_key: str | None) -> Any:
+    if not reply.is_success:
+        raise from_reply(reply.status_code, reply.content, idempotency_key)
+    try:
+        return json.loads(reply.content)
+    except ValueError as error:
+        raise UnexpectedReply(
+            "The reply is not JSON; is this the address of a Reticent server?",
+            status=reply.status_code,
+            idempotency_key=idempotency_key,
+        ) from error
+
+
+def _asked_pause(reply: httpx.Response, otherwise: float) -> float:
+    asked = reply.headers.get("Retry-After", "")
+    return min(_LONGEST_PAUSE, float(asked)) if asked.isdecimal() else otherwise
+
+
+def _no_reply(error: Exception, idempotency_key: str | None) -> TransportError:
+    what = f"No reply from the server ({type(error).__name__})."
+    if idempotency_key is not None:
+        what += (
+            " The release may have been charged: the same call with idempotency_key="
+            f"{idempotency_key!r} gives it, without a second charge."
+        )
+    return TransportError(what, idempotency_key=idempotency_key)

@@ -1,0 +1,88 @@
+"""Location and scale of a column, by Huber's Proposal 2."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from reticent._release import Release
+from reticent._text import Text, number, paragraph
+from reticent._vector import Vector
+
+_NAMES = ("location", "scale")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class LocationScaleResults(Release):
+    """A released location and scale, in the units of the data.
+
+    Standard errors and intervals count sampling and privacy noise; `estimable` says which of the two
+    the release can tell from noise.
+    """
+
+    @property
+    def location(self) -> float:
+        return float(self.result["location"])
+
+    @property
+    def scale(self) -> float:
+        return float(self.result["scale"])
+
+    @property
+    def params(self) -> Vector:
+        """(2,) location and scale."""
+        return Vector([self.location, self.scale], _NAMES)
+
+    @property
+    def bse(self) -> Vector:
+        """(2,) standard errors."""
+        return Vector(self.result["standard_errors"], _NAMES)
+
+    @property
+    def privacy_bse(self) -> Vector:
+        """(2,) the privacy noise's part of the standard errors."""
+        return Vector(self.result["privacy_standard_errors"], _NAMES)
+
+    @property
+    def estimable(self) -> tuple[bool, ...]:
+        return tuple(bool(flag) for flag in self.result["estimable"])
+
+    @property
+    def tuning(self) -> float:
+        """Huber's c, in units of the scale."""
+        return float(self.result["tuning"])
+
+    @property
+    def nobs(self) -> int:
+        """The data set's public number of records (not of those that were in use)."""
+        return int(self.result["n"])
+
+    def cov_params(self) -> NDArray[np.float64]:
+        """(2, 2) covariance of location and scale."""
+        return np.array(self.result["covariance"], dtype=np.float64)
+
+    def conf_int(self, alpha: float = 0.05) -> NDArray[np.float64]:
+        """(2, 2) intervals of level 1 − alpha, one row each; NaN where not estimable."""
+        half = float(ndtri(1 - alpha / 2)) * np.asarray(self.bse)
+        centre = np.asarray(self.params)
+        intervals = np.column_stack([centre - half, centre + half])
+        intervals[~np.array(self.estimable)] = np.nan
+        return intervals
+
+    def summary(self) -> Text:
+        rows = zip(_NAMES, self.params.tolist(), self.bse.tolist(), self.conf_int(), strict=True)
+        lines = [*self._headline(), f"Records: {self.nobs:,}   c = {self.tuning:g}", ""]
+        for name, value, bse, (lower, upper) in rows:
+            interval = f"95 % interval [{number(lower)}, {number(upper)}]"
+            known = interval if np.isfinite(lower) else "not estimable"
+            lines.append(f"{name:9} {number(value)}   standard error {number(bse)}   {known}")
+        for warning in self.result.get("warnings") or ():
+            lines += paragraph(str(warning), "- ")
+        return Text("\n".join([*lines, "", *self._footer()]))
+
+    def check(self) -> None:
+        Release.check(self)
+        _ = (self.params, self.bse, self.privacy_bse, self.nobs, self.tuning)
+        if (self.cov_params().shape, len(self.estimable)) != ((2, 2), 2):
+            raise ValueError("location and scale have a 2 by 2 covariance")

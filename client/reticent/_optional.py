@@ -1,0 +1,22 @@
+"""Packages that the base install leaves out."""
+
+from importlib import import_module
+from typing import Any
+
+from reticent._errors import MissingDependency
+
+
+def pandas() -> Any:
+    return _need("pandas", "pip install pandas")
+
+
+def pyplot() -> Any:
+    return _need("matplotlib.pyplot", "pip install 'reticent[plot]'")
+
+
+def _need(module: str, command: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingDependency(f"This needs {package}: {command}.") from error

@@ -1,0 +1,127 @@
+"""The data set's codebook and its privately released quantiles and counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reticent import _optional
+from reticent._schema import Column, Schema
+from reticent._text import Text, html_table, number, paragraph, text_table
+from reticent._vector import Vector
+
+_SHOWN = ("5%", "25%", "50%", "75%", "95%")
+_HEADER = ("column", "kind", "declared", *_SHOWN, "missing")
+_LONGEST = 28
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Profile:
+    """What is known about the columns without asking: free to browse.
+
+    >>> profile = ds.profile()                                              # doctest: +SKIP
+    >>> profile.quantiles("price")["50%"], profile.plot()                   # doctest: +SKIP
+
+    n: the public number of records. schema: the codebook. columns: the released figures by column,
+    as JSON, with quantiles at `probabilities`; empty where the curator has released no profile.
+    """
+
+    name: str
+    n: int
+    schema: Schema
+    columns: Mapping[str, Mapping[str, Any]]
+    probabilities: tuple[float, ...] = ()
+
+    @classmethod
+    def from_json(
+        cls, name: str, n: int, schema: Schema, content: Mapping[str, Any] | None
+    ) -> "Profile":
+        if content is None:
+            return cls(name, n, schema, {})
+        probabilities = tuple(map(float, content["probabilities"]))
+        return cls(name, n, schema, dict(content["columns"]), probabilities)
+
+    def quantiles(self, column: str) -> Vector:
+        """Private quantiles, named "5%", "10%", …. Raises KeyError where there are none."""
+        values = self._figures(column).get("quantiles")
+        if values is None:
+            raise KeyError(f"{column}: no quantiles have been released")
+        return Vector(values, [f"{100 * p:g}%" for p in self.probabilities])
+
+    def counts(self, column: str) -> Vector:
+        """Noisy counts by level. Raises KeyError where there are none."""
+        values = self._figures(column).get("counts")
+        if values is None:
+            raise KeyError(f"{column}: no counts have been released")
+        return Vector(values, self.schema[column].levels or ("0", "1"))
+
+    def missing(self, column: str) -> float | None:
+        """Noisy number of missing cells; None where there can be none, or no profile."""
+        value = self._figures(column).get("missing")
+        return None if value is None else float(value)
+
+    def plot(self) -> Any:
+        """Every released column: quantiles, or counts by level; needs matplotlib, gives the Figure.
+
+        Raises NotFound where no profile has been released.
+        """
+        # Imported late: matplotlib is optional.
+        from reticent._plots import profile  # noqa: PLC0415
+
+        return profile(self)
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each column of the data set; needs pandas.
+
+        Declared bounds, the released quantiles by name, and the noisy number of missing cells.
+        """
+        rows = []
+        for column in self.schema:
+            declared = {"kind": column.kind, "lower": column.lower, "upper": column.upper}
+            released = self._figures(column.name).get("quantiles")
+            quantiles = self.quantiles(column.name).to_dict() if released else {}
+            rows.append(declared | quantiles | {"missing": self.missing(column.name)})
+        index = [column.name for column in self.schema]
+        return _optional.pandas().DataFrame(rows, index=index)
+
+    def __repr__(self) -> str:
+        title = f"{self.name}: {self.n:,} records, protected unit: {self.schema.unit}"
+        described = paragraph(self.schema.description) if self.schema.description else []
+        table = text_table(_HEADER, self._rows())
+        return "\n".join([title, *described, "", *table, *self._notes()])
+
+    def _repr_html_(self) -> str:
+        head = Text("\n".join([f"{self.name}: {self.n:,} records", self.schema.description]))
+        foot = Text("\n".join(self._notes()))
+        return head._repr_html_() + html_table(_HEADER, self._rows()) + foot._repr_html_()
+
+    def _figures(self, column: str) -> Mapping[str, Any]:
+        _ = self.schema[column]
+        return self.columns.get(column, {})
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [self._row(column) for column in self.schema]
+
+    def _row(self, column: Column) -> tuple[str, ...]:
+        figures = self._figures(column.name)
+        released = self.quantiles(column.name).to_dict() if figures.get("quantiles") else {}
+        quantiles = [number(released[p]) if p in released else "" for p in _SHOWN]
+        missing = self.missing(column.name)
+        share = "" if missing is None else f"{100 * max(0.0, missing) / max(1, self.n):.1f} %"
+        return (column.name, column.kind, _short(column.domain), *quantiles, share)
+
+    def _notes(self) -> list[str]:
+        if not self.columns:
+            return [
+                "",
+                "No profile has been released: only what the curator has declared is shown.",
+            ]
+        lines = [""]
+        for column in self.schema:
+            if self._figures(column.name).get("counts"):
+                shares = "  ".join(f"{k}: {v:,.0f}" for k, v in self.counts(column.name).items())
+                lines += paragraph(f"{column.name}  {shares}")
+        return [*lines, "Quantiles, counts and missing rates are noisy releases."]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,99 @@
+"""The query kinds as the server reads them; one function each, shared by releases and plans."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from reticent import _queries_robust
+from reticent._checks import finite as _number
+from reticent._errors import InvalidPrivacy, InvalidQuery
+
+Query = dict[str, Any]
+
+
+def count(where: str | None = None) -> Query:
+    return _query("count", where=where)
+
+
+def mean(column: str, where: str | None = None) -> Query:
+    return _query("mean", column=column, where=where)
+
+
+def linear_regression(
+    formula: str,
+    where: str | None = None,
+    tuning: float | None = None,
+    mechanism: str | None = None,
+) -> Query:
+    c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
+    fields = {"formula": formula, "where": where, "tuning": c, "mechanism": mechanism}
+    return _query("linear_regression", **fields)
+
+
+def glm(formula: str, family: str, where: str | None = None, tuning: float | None = None) -> Query:
+    c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
+    return _query("glm", formula=formula, family=family, where=where, tuning=c)
+
+
+def location_scale(column: str, where: str | None = None, tuning: float | None = None) -> Query:
+    c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
+    return _query("location_scale", column=column, where=where, tuning=c)
+
+
+def hypothesis_test(
+    formula: str,
+    hypothesis: str | Sequence[str] | None = None,
+    *,
+    test: str = "wald",
+    family: str | None = None,
+    where: str | None = None,
+    tuning: float | None = None,
+) -> Query:
+    c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
+    query = _query(
+        "hypothesis_test", formula=formula, test=test, family=family, where=where, tuning=c
+    )
+    if hypothesis is None:
+        return query
+    texts = hypothesis.split(",") if isinstance(hypothesis, str) else list(hypothesis)
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidQuery("hypothesis must be a text, or several.")
+    return query | {"hypothesis": [text.strip() for text in texts]}
+
+
+KINDS: dict[str, Callable[..., Query]] = {
+    "count": count,
+    "mean": mean,
+    "linear_regression": linear_regression,
+    "glm": glm,
+    "location_scale": location_scale,
+    "test": hypothesis_test,
+    "hypothesis_test": hypothesis_test,
+    **_queries_robust.KINDS,
+}
+
+
+def build(kind: str | Callable[..., Any], *arguments: Any, **fields: Any) -> Query:
+    """The query of a kind's name, or of the data set's method of that name."""
+    name = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
+    if name not in KINDS:
+        raise InvalidQuery(f"The kind of a query is one of {', '.join(KINDS)}.")
+    try:
+        return KINDS[name](*arguments, **fields)
+    except TypeError as error:
+        raise InvalidQuery(f"The arguments do not fit a {name}: {error}.") from error
+
+
+def body(dataset: str, query: Query, epsilon: float, delta: float | None) -> dict[str, Any]:
+    """The request for a plan or a release. Raises InvalidPrivacy for what is no finite number."""
+    privacy = {"epsilon": _number(epsilon, InvalidPrivacy("epsilon must be a finite number."))}
+    if delta is not None:
+        privacy["delta"] = _number(delta, InvalidPrivacy("delta must be a finite number."))
+    return {"dataset": dataset, "query": query, "privacy": privacy}
+
+
+def _query(kind: str, **fields: Any) -> Query:
+    given = {name: value for name, value in fields.items() if value is not None}
+    for name, value in given.items():
+        if not isinstance(value, str | float):
+            raise InvalidQuery(f"{name} must be a text.")
+    return {"kind": kind} | given

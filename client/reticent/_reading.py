@@ -1,0 +1,63 @@
+"""A release's JSON document as the class of its kind."""
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from reticent._estimate import Estimate
+from reticent._http import parsed
+from reticent._location_scale import LocationScaleResults
+from reticent._regression import RegressionResults
+from reticent._release import NoReply, Release
+from reticent._robust import DepthMedian, Quantiles, Statistic
+from reticent._tables import Crosstab, Histogram
+from reticent._test_results import TestResults
+
+_CLASSES: dict[str, type[Release]] = {
+    "count": Estimate,
+    "mean": Estimate,
+    "linear_regression": RegressionResults,
+    "glm": RegressionResults,
+    "location_scale": LocationScaleResults,
+    "hypothesis_test": TestResults,
+    "sum": Estimate,
+    "histogram": Histogram,
+    "crosstab": Crosstab,
+    "quantiles": Quantiles,
+    "iqr": Statistic,
+    "median": Statistic,
+    "m_estimate": Statistic,
+    "depth_median": DepthMedian,
+}
+
+
+def read(document: Any) -> Release:
+    """The release of a document. Raises UnexpectedReply where members are absent or do not fit."""
+    return parsed(_read, document)
+
+
+def load(path: str | PathLike[str]) -> Release:
+    """The release that `save` (or anything else that keeps the server's JSON) wrote to a file.
+
+    Raises OSError where the file cannot be read, UnexpectedReply where it holds something else.
+    """
+    text = Path(path).read_text("utf-8")
+    return read(parsed(json.loads, text))
+
+
+def release_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a release's document, for whoever reads releases without this
+    package."""
+    text = files("reticent").joinpath("release.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _read(document: Mapping[str, Any]) -> Release:
+    kind = _CLASSES.get(document["query"]["kind"], Release)
+    release = kind(document) if document["status"] == "reply" else NoReply(document)
+    release.check()
+    return release

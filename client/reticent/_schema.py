@@ -1,0 +1,74 @@
+"""A data set's public schema."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A declared column. lower, upper: declared bounds of a number. levels: of a categorical one."""
+
+    name: str
+    kind: str
+    lower: float | None = None
+    upper: float | None = None
+    levels: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, name: str, content: Mapping[str, Any]) -> "Column":
+        numeric = content["kind"] in {"numeric", "integer"}
+        return cls(
+            name=name,
+            kind=str(content["kind"]),
+            lower=float(content["lower"]) if numeric else None,
+            upper=float(content["upper"]) if numeric else None,
+            levels=tuple(map(str, content.get("levels") or ())),
+            missing=tuple(map(str, content.get("missing") or ())),
+        )
+
+    @property
+    def domain(self) -> str:
+        """Bounds or levels, as a text."""
+        if self.lower is not None:
+            return f"{self.lower:g} … {self.upper:g}"
+        return ", ".join(self.levels) or "false, true"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Columns in order, and what one protected unit is."""
+
+    columns: tuple[Column, ...]
+    description: str = ""
+    unit: str = "row"
+
+    @classmethod
+    def from_json(cls, dataset: Mapping[str, Any]) -> "Schema":
+        """From the data set's document."""
+        columns = dataset["schema"]["columns"].items()
+        return cls(
+            columns=tuple(Column.from_json(name, column) for name, column in columns),
+            description=str(dataset["description"]),
+            unit=_unit(dataset["unit"]),
+        )
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        """The column of that name. Raises KeyError."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(f"{name}: the columns are {', '.join(c.name for c in self.columns)}")
+
+
+def _unit(content: Mapping[str, Any]) -> str:
+    if content["column"] is None:
+        return "row"
+    return f"{content['column']} (at most {content['max_rows']} rows)"

@@ -1,0 +1,151 @@
+"""The methods of a data set for tables, sums, quantiles and robust statistics."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from reticent import _queries_robust as queries
+from reticent._estimate import Estimate
+from reticent._release import NoReply, Release
+from reticent._robust import DepthMedian, Quantiles, Statistic
+from reticent._tables import Crosstab, Histogram
+
+Answer = TypeVar("Answer", bound=Release)
+
+
+class Statistics:
+    """What Dataset inherits; every method is charged when it is called, each time."""
+
+    __slots__ = ()
+
+    def _release(
+        self,
+        expected: type[Answer],
+        query: dict[str, Any],
+        epsilon: float,
+        delta: float | None,
+        idempotency_key: str | None,
+    ) -> Answer | NoReply:
+        raise NotImplementedError
+
+    def sum(
+        self,
+        column: str,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Estimate | NoReply:
+        """Sum of a column in this table; its interval counts the privacy noise alone."""
+        query = queries.sum(column, where)
+        return self._release(Estimate, query, epsilon, delta, idempotency_key)
+
+    def histogram(
+        self,
+        column: str,
+        bins: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Histogram | NoReply:
+        """Counts by bin of public edges; without bins by level, or by whole number.
+
+        >>> ds.histogram("price", [0, 2e5, 5e5, 1e6, 1e7], epsilon=0.1)     # doctest: +SKIP
+        """
+        query = queries.histogram(column, bins, where)
+        return self._release(Histogram, query, epsilon, delta, idempotency_key)
+
+    def crosstab(
+        self,
+        columns: Iterable[str],
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Crosstab | NoReply:
+        """Counts by the values of two or more columns; of two also a test of independence.
+
+        >>> ds.crosstab(["grade", "waterfront"], epsilon=0.2).independence  # doctest: +SKIP
+        """
+        query = queries.crosstab(columns, where)
+        return self._release(Crosstab, query, epsilon, delta, idempotency_key)
+
+    def quantiles(
+        self,
+        column: str,
+        probabilities: Iterable[float] = (0.25, 0.5, 0.75),
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Quantiles | NoReply:
+        """Quantiles at any probabilities; larger probabilities never have smaller values."""
+        query = queries.quantiles(column, probabilities, where)
+        return self._release(Quantiles, query, epsilon, delta, idempotency_key)
+
+    def median(
+        self,
+        column: str,
+        mechanism: str = "exponential",
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Statistic | NoReply:
+        """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr"."""
+        query = queries.median(column, mechanism, where)
+        return self._release(Statistic, query, epsilon, delta, idempotency_key)
+
+    def iqr(
+        self,
+        column: str,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Statistic | NoReply:
+        """Interquartile range by propose–test–release, to within a bin; No Reply is possible."""
+        query = queries.iqr(column)
+        return self._release(Statistic, query, epsilon, delta, idempotency_key)
+
+    def m_estimate(
+        self,
+        column: str,
+        tuning: float | None = None,
+        base: str = "uniform",
+        lower: float | None = None,
+        upper: float | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Statistic | NoReply:
+        """Huber's location by the exponential mechanism. tuning: c, in the units of the column."""
+        query = queries.m_estimate(column, tuning, base, lower, upper)
+        return self._release(Statistic, query, epsilon, delta, idempotency_key)
+
+    def depth_median(
+        self,
+        columns: Iterable[str],
+        scale: str = "iqr",
+        eta: float | str | None = None,
+        directions: int | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> DepthMedian | NoReply:
+        """Projection-depth median of up to 8 columns; No Reply is possible.
+
+        scale: "iqr", "mad" (withstands up to half of bad records) or "trimmed" (the least noise).
+        eta: planned where it is None, chosen privately where it is "private".
+
+        >>> ds.depth_median(["price", "sqft_living"], "trimmed", epsilon=1.0)   # doctest: +SKIP
+        """
+        query = queries.depth_median(columns, scale, eta, directions)
+        return self._release(DepthMedian, query, epsilon, delta, idempotency_key)

@@ -1,0 +1,102 @@
+"""The text of a fitted regression: the table, and in words what the noise has done to it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reticent._text import number, paragraph, plain, probability, text_table
+
+if TYPE_CHECKING:
+    from reticent._regression import RegressionResults
+
+# From here on the privacy noise, not the data, decides how wide an interval is.
+NOISY = 3.0
+HEADER = ("", "coef", "std err", "privacy", "sampling", "z", "P>|z|", "[0.025", "0.975]")
+
+
+def regression_summary(
+    fit: "RegressionResults", headline: list[str], footer: list[str]
+) -> list[str]:
+    """Lines of the summary."""
+    table = text_table(HEADER, coefficient_rows(fit))
+    rule = "=" * len(table[0])
+    facts = "   ".join([f"Records: {fit.nobs:,}", *_model_facts(fit)])
+    return [*headline, facts, rule, *table, rule, *summary_notes(fit), "", *footer]
+
+
+def summary_notes(fit: "RegressionResults") -> list[str]:
+    """What stands below the table: what the columns mean, the estimand, warnings."""
+    lines = paragraph(
+        "std err counts sampling and privacy noise; the columns privacy and sampling are its parts."
+    )
+    if estimand := fit.result.get("estimand"):
+        lines += paragraph(f"Estimand: {estimand}")
+    for warning in [*map(str, fit.result.get("warnings") or ()), *warnings(fit)]:
+        lines += paragraph(warning, "- ")
+    return lines
+
+
+def _model_facts(fit: "RegressionResults") -> list[str]:
+    """Family, scale and tuning constant, where there are any."""
+    cut = f"c = {plain(fit.tuning)}" if np.isfinite(fit.tuning) else "no cut of residuals"
+    family = fit.result.get("family")
+    if family is None:
+        return [f"Residual scale: {number(fit.scale)}", cut]
+    return [f"Family: {family}", f"Scale: {number(fit.scale)}", cut]
+
+
+def coefficient_rows(fit: "RegressionResults") -> list[tuple[str, ...]]:
+    """One row of texts for each coefficient."""
+    numbers = zip(
+        fit.params.tolist(),
+        fit.bse.tolist(),
+        fit.privacy_bse.tolist(),
+        fit.sampling_bse.tolist(),
+        fit.tvalues.tolist(),
+        fit.pvalues.tolist(),
+        fit.conf_int().tolist(),
+        strict=True,
+    )
+    rows = []
+    for name, ok, values in zip(fit.names, fit.estimable, numbers, strict=True):
+        coef, bse, privacy, sampling, z, p, (lower, upper) = values
+        parts = map(number, (coef, bse, privacy, sampling))
+        if not ok:
+            # No z and no interval: they would be read as a finding.
+            rows.append((f"{name} (not estimable)", *parts, "–", "–", "–", "–"))
+            continue
+        z_text = f"{z:.2f}" if np.isfinite(z) else "–"
+        rows.append((name, *parts, z_text, probability(p), number(lower), number(upper)))
+    return rows
+
+
+def warnings(fit: "RegressionResults") -> list[str]:
+    """Sentences about coefficients whose interval the noise has made useless."""
+    found = []
+    for i, (name, coef) in enumerate(fit.params.items()):
+        bse, privacy, sampling = (float(v[i]) for v in (fit.bse, fit.privacy_bse, fit.sampling_bse))
+        lower, upper = fit.conf_int()[i]
+        if not fit.estimable[i]:
+            found.append(
+                f"{name} is not estimable: its direction of the design is mostly privacy noise, and "
+                "neither the value nor the interval should be interpreted. Use a larger epsilon, "
+                "fewer terms, or merge rare levels."
+            )
+        elif not np.isfinite([coef, bse, privacy]).all():
+            found.append(f"{name} has no standard error at this privacy level.")
+        elif privacy > NOISY * sampling and lower <= 0 <= upper:
+            found.append(
+                f"The interval of {name} is useless: it is made of privacy noise ({_times(bse, sampling)}"
+                "), and does not tell the sign. Use a larger epsilon, more records or fewer terms."
+            )
+        elif privacy > NOISY * sampling:
+            found.append(
+                f"The interval of {name} is mostly privacy noise ({_times(bse, sampling)})."
+            )
+    return found
+
+
+def _times(bse: float, sampling: float) -> str:
+    if sampling <= 0:
+        return "the sampling error cannot be told apart from 0"
+    return f"{bse / sampling:.1f} times as wide as sampling alone would make it"

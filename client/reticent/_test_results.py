@@ -1,0 +1,93 @@
+"""A released test of linear hypotheses, or a table of a model's terms."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reticent._regression import RegressionResults
+from reticent._release import Release
+from reticent._text import Text, number, paragraph, probability, text_table
+
+_NAMES = {"wald": "Wald", "score": "Score (Rao)", "lr": "Likelihood-ratio-type"}
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class TestResults(Release):
+    """A released test. Its null law counts sampling and privacy noise.
+
+    statistic and pvalue are NaN where a coefficient of the hypothesis is not estimable; of a table of
+    terms, `table` has a row for each term, and statistic, df and pvalue are those of its first row.
+    """
+
+    __test__ = False  # not for pytest
+
+    @property
+    def test(self) -> str:
+        """ "wald", "score" or "lr"."""
+        return str(self.result["test"])
+
+    @property
+    def table(self) -> tuple[Mapping[str, Any], ...]:
+        """One row for each term (or the one test): term, statistic, df, p_value, estimable."""
+        if "table" in self.result:
+            return tuple(self.result["table"])
+        return ({"term": ", ".join(self.result["hypotheses"]), **self.result},)
+
+    @property
+    def statistic(self) -> float:
+        return _number(self.table[0]["statistic"])
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom: rows of the hypothesis."""
+        return int(self.table[0]["df"])
+
+    @property
+    def pvalue(self) -> float:
+        return _number(self.table[0]["p_value"])
+
+    @property
+    def estimable(self) -> bool:
+        """False where the release cannot tell what is tested from privacy noise."""
+        return all(bool(row["estimable"]) for row in self.table)
+
+    @property
+    def nobs(self) -> int:
+        """The data set's public number of records (not of those that were in use)."""
+        return int(self.result["n"])
+
+    @property
+    def fit(self) -> RegressionResults | None:
+        """The fit that a Wald or likelihood-ratio-type test was made of; None for a score test."""
+        if "fit" not in self.result:
+            return None
+        return RegressionResults({**self.release, "result": self.result["fit"]})
+
+    def summary(self) -> Text:
+        rows = [
+            (str(r["term"]), str(r["df"]), _text(r["statistic"]), _p_text(r["p_value"]))
+            for r in self.table
+        ]
+        lines = [*self._headline(), f"{_NAMES.get(self.test, self.test)} test", ""]
+        lines += text_table(("", "df", "statistic", "P"), rows)
+        for warning in self.result.get("warnings") or ():
+            lines += paragraph(str(warning), "- ")
+        return Text("\n".join([*lines, "", *self._footer()]))
+
+    def check(self) -> None:
+        Release.check(self)
+        _ = (self.test, self.statistic, self.df, self.pvalue, self.nobs, self.estimable)
+        if (fit := self.fit) is not None:
+            fit.check()
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _text(value: Any) -> str:
+    return "not estimable" if value is None else number(float(value))
+
+
+def _p_text(value: Any) -> str:
+    return "–" if value is None else probability(float(value))

@@ -1,0 +1,1 @@
+"""Reticent: a curator's query server for robust, differentially private statistics."""

@@ -1,0 +1,1 @@
+"""Who may ask: analysts, curators, their keys, and grants to data sets."""

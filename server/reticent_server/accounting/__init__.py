@@ -1,0 +1,1 @@
+"""Pure functions on exact integers: conversions between (ε, δ) and zCDP."""

@@ -1,0 +1,100 @@
+"""The FastAPI application: routes, errors, middleware, and recovery in the background."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from threading import Event, Thread
+from typing import Any
+
+import structlog
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.openapi.utils import get_openapi
+
+from reticent_server.api.middleware import BodyLimit, Edge
+from reticent_server.api.problems import Problem, install_handlers
+from reticent_server.api.routes import open_router, router
+from reticent_server.pipeline.recovery import recover
+from reticent_server.pipeline.services import Services
+
+MAX_SWEEP_SECONDS = 30
+
+log = structlog.get_logger(__name__)
+
+
+def make_application(services: Services, *, sweeps: bool = True) -> FastAPI:
+    """The application over `services`, whose engine it closes when it ends.
+
+    sweeps: whether this process finishes abandoned releases; of the workers of a server, one does.
+    """
+    app = FastAPI(
+        title="Reticent",
+        version=version("reticent"),
+        description="Differentially private answers from tables that nobody outside sees.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.services = services
+    app.state.sweeps = sweeps
+    app.include_router(router)
+    app.include_router(open_router)
+    install_handlers(app)
+    settings = services.settings
+    app.add_middleware(BodyLimit, limit=settings.max_body_bytes, seconds=settings.max_body_seconds)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins.split(),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Prefer"],
+            expose_headers=["Location", "Retry-After"],
+        )
+    app.add_middleware(Edge, clock=services.clock)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    services: Services = app.state.services
+    ended = Event()
+    if app.state.sweeps:
+        Thread(target=_sweep, args=(services, ended), name="recovery", daemon=True).start()
+    yield
+    ended.set()
+    services.queue.close()
+    services.engine.close()
+
+
+def _sweep(services: Services, ended: Event) -> None:
+    """Finishes abandoned releases at start, and again and again as leases expire."""
+    while not ended.is_set():
+        try:
+            recover(services)
+        except Exception as error:  # noqa: BLE001 - a sweep that fails is tried again
+            log.error("recovery_failed", error=type(error).__name__)
+        ended.wait(min(services.settings.lease_seconds, MAX_SWEEP_SECONDS))
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    """The document, with this project's problems in place of FastAPI's validation errors."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        schemas = document["components"]["schemas"]
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        schemas["Problem"] = Problem.model_json_schema()
+        for path in document["paths"].values():
+            for operation in path.values():
+                _drop_default_422(operation["responses"])
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _drop_default_422(responses: dict[str, Any]) -> None:
+    if "application/json" in responses.get("422", {}).get("content", {}):
+        del responses["422"]

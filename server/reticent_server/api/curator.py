@@ -1,0 +1,78 @@
+"""The application on the curator's port: metrics, for holders of a curator's key.
+
+It is an application of its own, so that no path of the analysts' port leads to it.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from reticent_server.api.dependencies import authenticated
+from reticent_server.api.middleware import BodyLimit, Edge
+from reticent_server.api.problems import install_handlers
+from reticent_server.domain.principal import Principal
+from reticent_server.errors import WrongRole
+from reticent_server.ledger.service import Ledger
+from reticent_server.pipeline.budgets import share_spent
+from reticent_server.pipeline.metrics import REGISTRY
+from reticent_server.pipeline.services import Services
+
+_router = APIRouter()
+
+
+def make_curator_application(services: Services, workers_files: str | None = None) -> FastAPI:
+    """workers_files: the folder in which worker processes count; None: this process does."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.state.services = services
+    app.state.registry = _registry(services.ledger, workers_files)
+    app.include_router(_router)
+    install_handlers(app)
+    settings = services.settings
+    app.add_middleware(BodyLimit, limit=settings.max_body_bytes, seconds=settings.max_body_seconds)
+    app.add_middleware(Edge, clock=services.clock)
+    return app
+
+
+async def curator(holder: Annotated[Principal, Depends(authenticated)]) -> Principal:
+    """A curator. Raises WrongRole for an analyst's key."""
+    if holder.role != "curator":
+        raise WrongRole("Ask with a curator's key; this one is an analyst's.")
+    return holder
+
+
+@_router.get("/metrics", dependencies=[Depends(curator)])
+def show_metrics(request: Request) -> Response:
+    """Prometheus' text format."""
+    registry: CollectorRegistry = request.app.state.registry
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class _Caps(Collector):
+    """How much of every population's cap is spent: the larger of the shares of its two amounts."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        family = GaugeMetricFamily(
+            "reticent_cap_spent_ratio", "Share of a population's cap.", labels=["population"]
+        )
+        for balance in self._ledger.all_balances():
+            if balance.analyst_id is None:
+                family.add_metric([balance.population], share_spent(balance))
+        yield family
+
+
+def _registry(ledger: Ledger, workers_files: str | None) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    if workers_files is None:
+        registry.register(REGISTRY)  # a registry collects, too
+    else:
+        MultiProcessCollector(registry, path=workers_files)  # type: ignore[no-untyped-call]
+    registry.register(_Caps(ledger))
+    return registry

@@ -1,0 +1,78 @@
+"""What routes ask for: the services, the caller, and the idempotency key."""
+
+from math import ceil
+from typing import Annotated, cast
+
+from fastapi import Depends, Header, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from reticent_server.api.validation import KEY
+from reticent_server.domain.principal import Principal
+from reticent_server.errors import InvalidRequest, RateLimited, Unauthorized, WrongRole
+from reticent_server.pipeline.services import Services
+
+_bearer = HTTPBearer(auto_error=False, description="A key from `reticent analyst add`.")
+_Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+
+async def services_of(request: Request) -> Services:
+    """The services that the application was made with. (async: one that is not gets a thread.)"""
+    return cast(Services, request.app.state.services)
+
+
+WithServices = Annotated[Services, Depends(services_of)]
+
+
+def authenticated(services: WithServices, credentials: _Credentials) -> Principal:
+    """The holder of the key. Raises Unauthorized, always with the same words, or RateLimited."""
+    found = services.access.authenticate(credentials.credentials) if credentials else None
+    if found is None:
+        raise Unauthorized("Send a valid key in the header `Authorization: Bearer <key>`.")
+    wait = services.rates.wait(found.key_id)
+    if wait > 0:
+        raise RateLimited("This key has asked too often; wait, then ask again.", ceil(wait))
+    return found
+
+
+async def analyst(holder: Annotated[Principal, Depends(authenticated)]) -> Principal:
+    """An analyst. Raises WrongRole for a curator's key, which is for the curator's port."""
+    if holder.role != "analyst":
+        raise WrongRole("Ask with an analyst's key; this one is a curator's.")
+    return holder
+
+
+Caller = Annotated[Principal, Depends(analyst)]
+
+
+def idempotency_key(
+    request: Request,
+    key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            pattern=r"^[\x21-\x7e]{1,255}$",
+            description="A retry with the same key gets the same stored release, at no new charge.",
+        ),
+    ] = None,
+) -> str | None:
+    """The key, 1 to 255 visible ASCII characters. Raises InvalidRequest where it is sent twice."""
+    if len(request.headers.getlist("idempotency-key")) > 1:
+        raise InvalidRequest(KEY)
+    return key
+
+
+IdempotencyKey = Annotated[str | None, Depends(idempotency_key)]
+
+
+async def answer_later(
+    request: Request,
+    _prefer: Annotated[
+        str | None, Header(alias="Prefer", description="`respond-async`: 202 at once (RFC 7240).")
+    ] = None,
+) -> bool:
+    """Whether the caller prefers to come back for the answer."""
+    preferences = ",".join(request.headers.getlist("prefer")).split(",")
+    return any(p.partition(";")[0].strip().lower() == "respond-async" for p in preferences)
+
+
+AnswerLater = Annotated[bool, Depends(answer_later)]

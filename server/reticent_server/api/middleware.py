@@ -1,0 +1,126 @@
+"""ASGI middleware: a limit on bodies, constant headers, a public log line, no exception text."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import cast
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reticent_server.api.problems import problem, unexpected
+from reticent_server.domain.clock import Clock
+from reticent_server.pipeline import metrics
+
+access_log = structlog.get_logger("reticent.access")
+log = structlog.get_logger(__name__)
+
+METHODS = metrics.LABELS["method"]
+HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+
+class Edge:
+    """Outermost: logs and counts (method, route template, status) and lets no exception out.
+
+    No times in the log: when a reply was ready could depend on private cells. An exception's class and no more
+    is logged; the engine lets none out that comes from a computation.
+    """
+
+    def __init__(self, app: ASGIApp, clock: Clock) -> None:
+        self._app = app
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = self._clock.monotonic()
+        status, release = 0, None
+
+        async def sending(message: Message) -> None:
+            nonlocal status, release
+            if message["type"] == "http.response.start":
+                status, release = message["status"], _release_id(message)
+                message = {**message, "headers": _with_constant(message.get("headers", ()))}
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception as error:  # noqa: BLE001 - the last door; the text stays inside
+            log.error("unexpected_error", error=type(error).__name__, route=_template(scope))
+            if not status:
+                await unexpected()(scope, receive, sending)
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        metrics.answered(method, _template(scope), status, self._clock.monotonic() - started)
+        access_log.info(
+            "request", method=method, route=_template(scope), status=status, release=release
+        )
+
+
+class BodyLimit:
+    """Reads a body of at most `limit` bytes in at most `seconds` before the application runs.
+
+    Else 413 or 408, which close the connection: the rest of the body is never read.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int, seconds: float) -> None:
+        self._app = app
+        self._limit = limit
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._seconds):
+                body = await self._body(receive)
+        except TimeoutError:
+            detail = f"A body must arrive within {self._seconds:g} seconds."
+            await problem(408, "too_slow", "Body too slow", detail)(scope, receive, send)
+            return
+        if body is None:
+            detail = f"A body may have at most {self._limit} bytes."
+            await problem(413, "too_large", "Body too large", detail)(scope, receive, send)
+            return
+        first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replayed() -> Message:
+            return first.pop() if first else await receive()
+
+        await self._app(scope, replayed, send)
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """The whole body, or None where it is too large. A caller who has left sends what came."""
+        body = b""
+        while True:
+            message = await receive()
+            body += cast(bytes, message.get("body", b""))
+            if len(body) > self._limit:
+                return None
+            if not message.get("more_body", False):
+                return body
+
+
+def _with_constant(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """A reply's headers and the constant ones that it does not set itself, as the console's pages do."""
+    own = list(headers)
+    present = {name.lower() for name, _ in own}
+    return own + [header for header in HEADERS if header[0] not in present]
+
+
+def _template(scope: Scope) -> str:
+    """The route's template, such as /v1/releases/{release_id}: never the path as it was sent."""
+    return getattr(scope.get("route"), "path", "unknown")
+
+
+def _release_id(start: Message) -> str | None:
+    """The id of a release just made, from the reply's Location."""
+    headers: dict[bytes, bytes] = dict(start.get("headers", ()))
+    location = headers.get(b"location")
+    return None if location is None else location.decode("latin-1").rpartition("/")[2]

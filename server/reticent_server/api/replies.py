@@ -1,0 +1,158 @@
+"""The shapes of replies, for the OpenAPI document and the contract tests."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ColumnReply(_Reply):
+    """A declared column. Bounds and levels are the curator's, never read off the data."""
+
+    kind: Literal["numeric", "integer", "categorical", "boolean"]
+    lower: float | None
+    upper: float | None
+    levels: list[str] | None
+    missing: list[str] = Field(description="Cell texts that mean missing; empty: none is.")
+
+
+class SchemaReply(_Reply):
+    columns: dict[str, ColumnReply]
+
+
+class UnitReply(_Reply):
+    """The protected unit: a row (column null), or the rows that share a value of `column`."""
+
+    column: str | None
+    max_rows: int
+
+
+class ColumnProfileReply(_Reply):
+    quantiles: list[float] | None
+    counts: list[float] | None
+    missing: float | None
+
+
+class ProfileReply(_Reply):
+    """The released profile: quantiles at `probabilities`, noisy counts by level."""
+
+    release_id: str
+    probabilities: list[float]
+    columns: dict[str, ColumnProfileReply]
+
+
+class PolicyReply(_Reply):
+    tiers: list[str]
+    max_epsilon: float | None
+    default_delta: float
+
+
+class DatasetReply(_Reply):
+    """What is public about a data set."""
+
+    name: str
+    version: int
+    n: int
+    description: str
+    unit: UnitReply
+    schema_: SchemaReply = Field(alias="schema")
+    profile: ProfileReply | None
+    policy: PolicyReply
+
+
+class DatasetsReply(_Reply):
+    datasets: list[DatasetReply]
+
+
+class AmountsReply(_Reply):
+    """epsilon and delta; `rho` and `rho_delta` for accounts under the rule zcdp only."""
+
+    epsilon: float
+    delta: float
+    rho: float | None = None
+    rho_delta: float | None = None
+
+
+class AccountReply(_Reply):
+    """An account. Under zcdp the spent and the remaining epsilon and delta are those that the spent
+    and the remaining rho imply; they do not add up to the total."""
+
+    dataset: str
+    rule: Literal["basic", "zcdp"]
+    total: AmountsReply
+    spent: AmountsReply
+    remaining: AmountsReply
+
+
+class BudgetReply(_Reply):
+    accounts: list[AccountReply]
+
+
+class ChargeReply(_Reply):
+    """What is debited: epsilon and delta under the rule basic, rho and rho_delta under zcdp."""
+
+    epsilon: float
+    delta: float
+    rho: float
+    rho_delta: float
+
+
+class GuaranteeReply(_Reply):
+    tier: Literal["unconditional", "conditional"]
+    unit: str
+    epsilon: float
+    delta: float
+    mechanism: str
+    statement: str
+    reference: str
+    assumptions: list[str]
+
+
+class PlanReply(_Reply):
+    """What a release would cost and promise, and its expected errors from public facts."""
+
+    dataset: str
+    version: int
+    query: dict[str, Any]
+    cost: ChargeReply
+    guarantee: GuaranteeReply
+    deadline_ms: int
+    forecast: dict[str, Any]
+
+
+class ProgressReply(_Reply):
+    """Where a pending release is on its planned schedule, which nothing in the data can change."""
+
+    state: Literal["queued", "running"]
+    fraction: float
+    remaining_ms: int
+
+
+class ReleaseReply(_Reply):
+    """A release, stored for ever; `result` is null unless `status` is reply, and `progress` is there
+    only while it is pending."""
+
+    id: str
+    dataset: str
+    version: int
+    status: Literal["reply", "no_reply", "pending", "failed", "cancelled"]
+    query: dict[str, Any]
+    charged: ChargeReply
+    guarantee: GuaranteeReply
+    result: dict[str, Any] | None
+    created_at: str
+    progress: ProgressReply | None = None
+
+
+class ReleasesReply(_Reply):
+    """The caller's releases, newest first; `next_offset` is null on the last page."""
+
+    releases: list[ReleaseReply]
+    next_offset: int | None
+
+
+class HealthReply(_Reply):
+    status: Literal["ok"]

@@ -1,0 +1,122 @@
+"""The routes of version 1: each parses, calls the pipeline, and returns."""
+
+import json
+from math import ceil
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from reticent_server.api import replies
+from reticent_server.api.dependencies import AnswerLater, Caller, IdempotencyKey, WithServices
+from reticent_server.api.problems import documented
+from reticent_server.api.schemas import RequestBody
+from reticent_server.api.strict_json import StrictRoute
+from reticent_server.pipeline import answer, browse, deferred
+from reticent_server.pipeline.documents import plan_json
+
+MAX_PAGE = 100
+MAX_OFFSET = 1_000_000
+
+router = APIRouter(
+    prefix="/v1", route_class=StrictRoute, responses=documented(401, 403, 429, 500, 503)
+)
+open_router = APIRouter()
+
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+Offset = Annotated[int, Query(ge=0, le=MAX_OFFSET)]
+Reply = dict[str, Any]
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, media_type="application/json")
+
+
+def _created(body: bytes) -> Response:
+    location = f"/v1/releases/{json.loads(body)['id']}"
+    return Response(body, 201, {"Location": location}, media_type="application/json")
+
+
+def _accepted(body: bytes) -> Response:
+    """202 where the answer is still to come, else as if it had been waited for."""
+    release = json.loads(body)
+    if release["status"] != "pending":
+        return _created(body)
+    headers = {
+        "Location": f"/v1/releases/{release['id']}",
+        "Preference-Applied": "respond-async",
+        "Retry-After": str(ceil(release["progress"]["remaining_ms"] / 1000)),
+    }
+    return Response(body, 202, headers, media_type="application/json")
+
+
+@open_router.get("/healthz", response_model=replies.HealthReply)
+async def healthz() -> Reply:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@router.get("/datasets", response_model=replies.DatasetsReply)
+def list_datasets(services: WithServices, caller: Caller) -> Reply:
+    """The data sets that you have a grant for."""
+    return {"datasets": browse.datasets(services, caller)}
+
+
+@router.get("/datasets/{name}", response_model=replies.DatasetReply, responses=documented(404))
+def show_dataset(services: WithServices, caller: Caller, name: str) -> Reply:
+    """What is public about one data set."""
+    return browse.dataset(services, caller, name)
+
+
+@router.get("/budget", response_model=replies.BudgetReply, response_model_exclude_none=True)
+def show_budget(services: WithServices, caller: Caller) -> Reply:
+    """Your accounts. What a zcdp account has spent is shown as the ε that its ρ implies."""
+    return {"accounts": browse.accounts(services, caller)}
+
+
+@router.post("/plans", response_model=replies.PlanReply, responses=documented(404, 408, 413, 422))
+def make_plan(services: WithServices, caller: Caller, body: RequestBody) -> Reply:
+    """What a release would cost, what it would promise, and its expected errors. Free."""
+    return plan_json(answer.plan(services, caller, body.ask()))
+
+
+@router.post(
+    "/releases",
+    status_code=201,
+    response_model=replies.ReleaseReply,
+    responses={202: {"model": replies.ReleaseReply}, **documented(404, 408, 409, 413, 422)},
+)
+def make_release(
+    services: WithServices,
+    caller: Caller,
+    body: RequestBody,
+    key: IdempotencyKey,
+    later: AnswerLater,
+) -> Response:
+    """An answer: charged before a private cell is read, stored for ever."""
+    if later:
+        return _accepted(deferred.answer_later(services, caller, body.ask(key)))
+    return _created(answer.answer(services, caller, body.ask(key)))
+
+
+@router.get("/releases", response_model=replies.ReleasesReply, responses=documented(422))
+def list_releases(
+    services: WithServices, caller: Caller, limit: Limit = 50, offset: Offset = 0
+) -> Response:
+    """Your releases, newest first, again and again."""
+    return _json(browse.releases(services, caller, limit, offset))
+
+
+@router.get(
+    "/releases/{release_id}", response_model=replies.ReleaseReply, responses=documented(404)
+)
+def show_release(services: WithServices, caller: Caller, release_id: str) -> Response:
+    """One of your releases: the same bytes as when it was made."""
+    return _json(browse.release(services, caller, release_id))
+
+
+@router.delete(
+    "/releases/{release_id}", response_model=replies.ReleaseReply, responses=documented(404, 409)
+)
+def cancel_release(services: WithServices, caller: Caller, release_id: str) -> Response:
+    """Cancels a release whose computation has not begun, and gives back its cost."""
+    return _json(deferred.cancel(services, caller, release_id))

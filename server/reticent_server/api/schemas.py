@@ -1,0 +1,172 @@
+"""Request bodies: strict models of the query kinds, and their domain values."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from reticent_server.api.schemas_robust import RobustBody
+from reticent_server.api.strict import Name, Positive, Strict, Text
+from reticent_server.domain.query import (
+    Count,
+    Glm,
+    HypothesisTest,
+    LinearRegression,
+    LocationScale,
+    Mean,
+    Privacy,
+)
+from reticent_server.pipeline.ask import Ask
+
+Tuning = Annotated[float, Field(ge=0.1, le=100, allow_inf_nan=False)]
+Level = Annotated[float, Field(ge=0.5, le=0.9999, allow_inf_nan=False)]
+
+
+class CountBody(Strict):
+    """Number of records for which `where` holds."""
+
+    kind: Literal["count"]
+    where: Text | None = Field(None, description='Such as `grade >= 7 and waterfront == "1"`.')
+
+    def query(self) -> Count:
+        return Count(where=self.where)
+
+
+class MeanBody(Strict):
+    """Mean of a bounded column over the records in use."""
+
+    kind: Literal["mean"]
+    column: Name
+    where: Text | None = None
+
+    def query(self) -> Mean:
+        return Mean(column=self.column, where=self.where)
+
+
+class LinearRegressionBody(Strict):
+    """Huber–Mallows linear regression by noisy Newton steps, or by noisy gradient descent."""
+
+    kind: Literal["linear_regression"]
+    formula: Text = Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")
+    where: Text | None = None
+    loss: Literal["huber"] = "huber"
+    tuning: Tuning | None = Field(None, description="Huber's c; null means planned.")
+    mechanism: Literal["newton", "gradient_descent"] = "newton"
+    confidence_level: Level = 0.95
+
+    def query(self) -> LinearRegression:
+        return LinearRegression(
+            formula=self.formula,
+            where=self.where,
+            loss=self.loss,
+            tuning=self.tuning,
+            mechanism=self.mechanism,
+            confidence_level=self.confidence_level,
+        )
+
+
+class GlmBody(Strict):
+    """Robust generalised linear model by noisy Newton steps."""
+
+    kind: Literal["glm"]
+    formula: Text = Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")
+    family: Literal["binomial", "poisson", "gamma", "gaussian"]
+    where: Text | None = None
+    tuning: Tuning | None = Field(
+        None,
+        description="Where Pearson residuals are cut; null: as far out as the noise allows "
+        "(binomial: not at all).",
+    )
+    mechanism: Literal["newton"] = "newton"
+    confidence_level: Level = 0.95
+
+    def query(self) -> Glm:
+        return Glm(
+            formula=self.formula,
+            family=self.family,
+            where=self.where,
+            tuning=self.tuning,
+            mechanism=self.mechanism,
+            confidence_level=self.confidence_level,
+        )
+
+
+class LocationScaleBody(Strict):
+    """Location and scale of a column by Huber's Proposal 2."""
+
+    kind: Literal["location_scale"]
+    column: Name
+    where: Text | None = None
+    tuning: Tuning | None = Field(None, description="Huber's c; null means planned.")
+    confidence_level: Level = 0.95
+
+    def query(self) -> LocationScale:
+        return LocationScale(
+            column=self.column,
+            where=self.where,
+            tuning=self.tuning,
+            confidence_level=self.confidence_level,
+        )
+
+
+class HypothesisTestBody(Strict):
+    """Test of linear hypotheses about a model's coefficients, the privacy noise being counted."""
+
+    kind: Literal["hypothesis_test"]
+    formula: Text = Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")
+    test: Literal["wald", "score", "lr"] = "wald"
+    hypothesis: list[Text] | None = Field(
+        None,
+        max_length=64,
+        description='Such as `["x1 = 0", "x2 = x3"]`; null: a table of the terms.',
+    )
+    family: Literal["binomial", "poisson", "gamma", "gaussian"] | None = Field(
+        None, description="Of a generalised linear model; null: the linear regression."
+    )
+    where: Text | None = None
+    tuning: Tuning | None = None
+    mechanism: Literal["newton"] = "newton"
+    confidence_level: Level = 0.95
+
+    def query(self) -> HypothesisTest:
+        return HypothesisTest(
+            formula=self.formula,
+            test=self.test,
+            hypothesis=None if self.hypothesis is None else tuple(self.hypothesis),
+            family=self.family,
+            where=self.where,
+            tuning=self.tuning,
+            mechanism=self.mechanism,
+            confidence_level=self.confidence_level,
+        )
+
+
+QueryBody = Annotated[
+    CountBody
+    | MeanBody
+    | LinearRegressionBody
+    | GlmBody
+    | LocationScaleBody
+    | HypothesisTestBody
+    | RobustBody,
+    Field(discriminator="kind", description="What is asked."),
+]
+
+
+class PrivacyBody(Strict):
+    """What the release may cost; delta null means the policy's default."""
+
+    epsilon: Positive
+    delta: Positive | None = None
+
+
+class RequestBody(Strict):
+    """A question about a data set, for POST /v1/plans and /v1/releases."""
+
+    dataset: Name
+    query: QueryBody
+    privacy: PrivacyBody
+
+    def ask(self, idempotency_key: str | None = None) -> Ask:
+        """The request as the pipeline takes it."""
+        privacy = Privacy(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
+        return Ask(self.dataset, self.query.query(), privacy, idempotency_key)

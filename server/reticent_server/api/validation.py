@@ -1,0 +1,64 @@
+"""What is wrong with a request that does not fit its schema, in one sentence.
+
+Names known fields and uses constant words: neither values nor names that the caller made up.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reticent_server.errors import InvalidPrivacy, InvalidQuery, InvalidRequest
+
+BODY = "The body must be one JSON object, sent as application/json, with no key twice."
+
+KEY = "The header Idempotency-Key must be sent once, with 1 to 255 visible ASCII characters."
+
+_SENTENCES: Mapping[str, str] = {
+    "missing": "is missing",
+    "extra_forbidden": "holds a field that is not known here",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "greater_than": "is too small",
+    "greater_than_equal": "is too small",
+    "less_than": "is too large",
+    "less_than_equal": "is too large",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "string_type": "must be a string",
+    "string_unicode": "must be a string of Unicode characters",
+    "string_too_short": "is empty",
+    "string_too_long": "is too long",
+    "list_type": "must be a list",
+    "too_short": "has too few entries",
+    "too_long": "has too many entries",
+    "string_pattern_mismatch": "holds characters that are not allowed",
+    "literal_error": "is not one of the values that are allowed",
+    "model_attributes_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+    "union_tag_not_found": "must name its kind, one of those that /openapi.json lists",
+    "union_tag_invalid": "must be of a kind that /openapi.json lists",
+}
+
+_REQUEST = ("body", "dataset", "query", "privacy", "epsilon", "delta", "limit", "offset")
+_QUERY = ("kind", "where", "column", "formula", "loss", "tuning", "mechanism", "confidence_level")
+_ROBUST = ("columns", "bins", "probabilities", "psi", "base", "lower", "upper", "scale", "eta")
+_KNOWN = frozenset((*_REQUEST, *_QUERY, *_ROBUST, "directions", "family"))
+
+
+def explained(errors: Sequence[Any]) -> InvalidRequest:
+    """The first error of pydantic's list, as one of this project's."""
+    kind, loc = (errors[0]["type"], errors[0]["loc"]) if errors else ("", ())
+    if loc[:1] == ("header",):
+        return InvalidRequest(KEY)
+    extra = kind == "extra_forbidden"
+    place = [part for part in (loc[:-1] if extra else loc) if part in _KNOWN]
+    if place in ([], ["body"]) and not extra:
+        return InvalidRequest(BODY)
+    field = ".".join(place[1:]) or "The body"
+    return _class_of(place)(f"{field} {_SENTENCES.get(kind, 'is not valid')}.")
+
+
+def _class_of(place: Sequence[str]) -> type[InvalidRequest]:
+    if place[:2] == ["body", "query"]:
+        return InvalidQuery
+    return InvalidPrivacy if place[:2] == ["body", "privacy"] else InvalidRequest

@@ -1,0 +1,114 @@
+"""Composition root: settings → services → the FastAPI application."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Engine, inspect, make_url
+from sqlalchemy.exc import ArgumentError
+
+from reticent_server.access.rates import RateLimits
+from reticent_server.access.secrets import load_secrets, source_url
+from reticent_server.access.service import Access
+from reticent_server.catalog.repository import Catalog
+from reticent_server.database import connect, is_current, reading
+from reticent_server.domain.clock import Clock, SystemClock
+from reticent_server.engine.clusters import cluster_for
+from reticent_server.engine.local import LocalEngine
+from reticent_server.engine.sources import reader_opener
+from reticent_server.errors import CuratorError
+from reticent_server.ledger.service import Ledger
+from reticent_server.pipeline.schedule import ReleaseQueue
+from reticent_server.pipeline.services import Services
+from reticent_server.settings import Settings
+from reticent_server.vault.adbc import parse_url, refuse_shared_file
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+_NOT_READY = "The database is not ready; run `reticent init` first."
+
+
+def create_app(services: Services, *, sweeps: bool = True, console: bool = True) -> "FastAPI":
+    """The HTTP application over `services`; `sweeps` as in make_application.
+
+    console: whether the curator's pages are here; they are on the curator's port where there is one.
+    """
+    # Imported here: the curator's other commands do without a web framework, and start faster.
+    from reticent_server.api.application import make_application  # noqa: PLC0415
+    from reticent_server.console.application import install_console  # noqa: PLC0415
+
+    application = make_application(services, sweeps=sweeps)
+    if console:
+        install_console(application, services)
+    return application
+
+
+def create_curator_app(services: Services, workers_files: str | None = None) -> "FastAPI":
+    """The application on the curator's port, with the console; `workers_files` as in
+    make_curator_application."""
+    from reticent_server.api.curator import make_curator_application  # noqa: PLC0415
+    from reticent_server.console.application import install_console  # noqa: PLC0415
+
+    application = make_curator_application(services, workers_files)
+    install_console(application, services)
+    return application
+
+
+def build_services(settings: Settings, clock: Clock | None = None) -> Services:
+    """Opens the databases and reads the secrets; raises CuratorError where either is not ready."""
+    clock = clock or SystemClock()
+    refuse_shared_file(settings.database_url, settings.vault_url)
+    engine = _ready_engine(settings.database_url)
+    vault_file = parse_url(settings.vault_url).file
+    if vault_file is not None and not vault_file.is_file():
+        raise CuratorError("The vault is not ready; run `reticent init` first.")
+    catalog = Catalog(engine)
+    ledger = Ledger(engine, clock, settings.lease_seconds)
+    return Services(
+        settings=settings,
+        clock=clock,
+        catalog=catalog,
+        access=Access(engine, load_secrets(settings.secrets_file).pepper, clock),
+        rates=RateLimits(engine, clock, settings.requests_per_minute),
+        ledger=ledger,
+        engine=LocalEngine(
+            reader_opener(
+                settings.vault_url,
+                catalog.source,
+                lambda version_id: catalog.facts_of(version_id).schema,
+                lambda name: source_url(settings.secrets_file, name),
+            ),
+            ledger,
+            cache_bytes=settings.cache_bytes,
+            threads=settings.threads,
+            block_rows=settings.block_rows,
+            cluster=cluster_for(settings),
+        ),
+        queue=ReleaseQueue(
+            clock, slots=settings.release_slots, limit_seconds=settings.queue_seconds
+        ),
+    )
+
+
+def open_ledger(settings: Settings, clock: Clock | None = None) -> Ledger:
+    """The ledger alone: to verify a database, or a restored copy of one, where there is neither the
+    vault nor the secrets. Raises CuratorError."""
+    engine = _ready_engine(settings.database_url)
+    return Ledger(engine, clock or SystemClock(), settings.lease_seconds)
+
+
+def _ready_engine(url: str) -> Engine:
+    """The engine of a database that `reticent init` has made; opening it makes no file."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise CuratorError("RETICENT_DATABASE_URL is not the URL of a database.") from None
+    if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
+        raise CuratorError(_NOT_READY)
+    engine = connect(url)
+    with reading(engine) as connection:
+        if not inspect(connection).has_table("ledger_head"):
+            raise CuratorError(_NOT_READY)
+    if not is_current(engine):
+        raise CuratorError("The database is of another version; run `reticent init` to upgrade it.")
+    return engine

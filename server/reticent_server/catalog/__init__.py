@@ -1,0 +1,1 @@
+"""Public metadata: schemas, versions, populations, policies and released profiles."""

@@ -1,0 +1,117 @@
+"""The catalogue's values as JSON, and back: what is stored is what was released or declared.
+
+Floats survive exactly, since JSON writes the shortest decimal that reads back as the same float.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+from reticent_server.domain.facts import ColumnProfile, Policy, Profile
+from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.domain.source import (
+    Form,
+    ParquetFile,
+    ParquetFiles,
+    Source,
+    SqlTable,
+    StoredColumn,
+    TableColumn,
+    VaultTable,
+)
+
+Json = dict[str, Any]
+
+
+def schema_to_json(schema: Schema) -> Json:
+    return {
+        "description": schema.description,
+        "unit": asdict(schema.unit),
+        "columns": [_column_to_json(c) for c in schema.columns],
+    }
+
+
+def _column_to_json(column: Column) -> Json:
+    return asdict(column) | {
+        "kind": column.kind.value,
+        "levels": list(column.levels),
+        "missing": list(column.missing),
+    }
+
+
+def schema_from_json(stored: Json) -> Schema:
+    return Schema(
+        columns=tuple(_column_from_json(c) for c in stored["columns"]),
+        unit=Unit(**stored["unit"]),
+        description=stored["description"],
+    )
+
+
+def _column_from_json(stored: Json) -> Column:
+    return Column(
+        name=stored["name"],
+        kind=ColumnKind(stored["kind"]),
+        lower=float(stored["lower"]),
+        upper=float(stored["upper"]),
+        levels=tuple(stored["levels"]),
+        missing=tuple(stored["missing"]),
+    )
+
+
+def source_to_json(source: Source) -> Json:
+    return {"kind": source.kind} | asdict(source)
+
+
+def source_from_json(stored: Json) -> Source:
+    match stored["kind"]:
+        case VaultTable.kind:
+            columns = tuple(StoredColumn(**c) for c in stored["columns"])
+            return VaultTable(table=stored["table"], n=stored["n"], columns=columns)
+        case SqlTable.kind:
+            return SqlTable(
+                connection=stored["connection"],
+                table=stored["table"],
+                order=tuple(stored["order"]),
+                n=stored["n"],
+                columns=tuple(TableColumn(c["name"], Form(c["form"])) for c in stored["columns"]),
+            )
+        case ParquetFiles.kind:
+            files = tuple(ParquetFile(**f) for f in stored["files"])
+            return ParquetFiles(directory=stored["directory"], files=files)
+        case _:
+            raise ValueError("a source of an unknown kind; the database is newer than this program")
+
+
+def profile_to_json(profile: Profile) -> Json:
+    return {
+        "release_id": profile.release_id,
+        "columns": {name: asdict(column) for name, column in profile.columns.items()},
+    }
+
+
+def profile_from_json(stored: Json) -> Profile:
+    columns = {name: _column_profile(c) for name, c in stored["columns"].items()}
+    return Profile(columns=columns, release_id=stored["release_id"])
+
+
+def _column_profile(stored: Json) -> ColumnProfile:
+    return ColumnProfile(
+        quantiles=_floats(stored["quantiles"]),
+        counts=_floats(stored["counts"]),
+        missing=stored["missing"],
+    )
+
+
+def _floats(values: list[float] | None) -> tuple[float, ...] | None:
+    return None if values is None else tuple(float(v) for v in values)
+
+
+def policy_to_json(policy: Policy) -> Json:
+    return asdict(policy) | {"tiers": list(policy.tiers)}
+
+
+def policy_from_json(stored: Json) -> Policy:
+    return Policy(
+        tiers=tuple(stored["tiers"]),
+        max_epsilon=stored["max_epsilon"],
+        default_delta=stored["default_delta"],
+    )

@@ -1,0 +1,210 @@
+"""All the catalogue's SQL: data sets, their versions, profiles and policies.
+
+A data set's name may be loaded again, which makes a new version; its population, which owns the
+budgets, is fixed for ever at the first load. Old versions stay, because releases refer to them.
+"""
+
+import re
+import secrets
+from dataclasses import replace
+
+from sqlalchemy import Connection, Engine, RowMapping, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from reticent_server.catalog.json_values import (
+    policy_from_json,
+    policy_to_json,
+    profile_from_json,
+    profile_to_json,
+    schema_from_json,
+    schema_to_json,
+    source_from_json,
+    source_to_json,
+)
+from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets
+from reticent_server.database import reading, writing
+from reticent_server.domain.facts import DatasetFacts, Policy, Profile
+from reticent_server.domain.schema import Schema
+from reticent_server.domain.source import Source, VaultTable
+from reticent_server.errors import Conflict, CuratorError, NotFound
+
+NOT_FOUND = "No such data set, or no grant for it."
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+_FACTS = select(datasets.c.policy, datasets.c.population, dataset_versions).join(
+    dataset_versions, dataset_versions.c.dataset == datasets.c.name
+)
+
+
+class Catalog:
+    """Public facts of the data sets; one instance may serve many threads."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def identity(self) -> str:
+        """A random name of this catalogue, made once: the vault's tables carry it."""
+        query = select(catalog_identity.c.identity)
+        with writing(self._engine) as connection:
+            known: str | None = connection.scalar(query)
+            if known is None:
+                known = secrets.token_hex(6)
+                connection.execute(insert(catalog_identity).values(singleton=1, identity=known))
+            return known
+
+    def population_for(self, name: str, population: str | None = None) -> str:
+        """The population that a load of `name` belongs to: the one that it has, else `population`,
+        else its own name. Raises CuratorError for a bad name or another population."""
+        with reading(self._engine) as connection:
+            return _population(connection, name, population)
+
+    def add_version(
+        self, *, name: str, population: str | None, schema: Schema, n: int, source: Source
+    ) -> DatasetFacts:
+        """Records a loaded table as the current version of `name`, which a retired name revives.
+
+        population None: the one that the name has, else the name itself. Raises CuratorError for
+        another population, Conflict when two loads of one name meet.
+        """
+        try:
+            with writing(self._engine) as connection:
+                population = _population(connection, name, population)
+                version = _open_version(connection, name, population)
+                connection.execute(
+                    insert(dataset_versions).values(
+                        id=secrets.token_hex(16),
+                        dataset=name,
+                        version=version,
+                        n=n,
+                        schema=schema_to_json(schema),
+                        source=source_to_json(source),
+                    )
+                )
+        except IntegrityError:
+            raise Conflict("Another load of this data set finished first; load it again.") from None
+        return self.facts(name)
+
+    def facts(self, name: str) -> DatasetFacts:
+        """The current version's facts. Raises NotFound for absent and retired names alike."""
+        newest = _FACTS.where(datasets.c.name == name, ~datasets.c.retired)
+        with reading(self._engine) as connection:
+            newest = newest.order_by(dataset_versions.c.version.desc()).limit(1)
+            row = connection.execute(newest).mappings().one_or_none()
+        if row is None:
+            raise NotFound(NOT_FOUND)
+        return _facts(row)
+
+    def facts_of(self, version_id: str) -> DatasetFacts:
+        """The facts of one version, current or not, retired or not. Raises NotFound."""
+        query = _FACTS.where(dataset_versions.c.id == version_id)
+        with reading(self._engine) as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            raise NotFound(NOT_FOUND)
+        return _facts(row)
+
+    def list(self) -> list[DatasetFacts]:
+        """The current versions of all data sets that are not retired, by name."""
+        newest = select(
+            dataset_versions.c.dataset, func.max(dataset_versions.c.version).label("version")
+        ).group_by(dataset_versions.c.dataset)
+        current = newest.subquery()
+        query = _FACTS.join(
+            current,
+            (current.c.dataset == dataset_versions.c.dataset)
+            & (current.c.version == dataset_versions.c.version),
+        )
+        with reading(self._engine) as connection:
+            rows = connection.execute(query.where(~datasets.c.retired).order_by(datasets.c.name))
+            return [_facts(row) for row in rows.mappings()]
+
+    def source(self, version_id: str) -> Source:
+        """Where a version's rows are. Raises NotFound."""
+        query = select(dataset_versions.c.source).where(dataset_versions.c.id == version_id)
+        with reading(self._engine) as connection:
+            stored = connection.scalar(query)
+        if stored is None:
+            raise NotFound(NOT_FOUND)
+        return source_from_json(stored)
+
+    def vault_tables(self) -> frozenset[str]:
+        """The vault's tables that some version refers to, retired ones and old ones included."""
+        with reading(self._engine) as connection:
+            stored = connection.scalars(select(dataset_versions.c.source)).all()
+        sources = map(source_from_json, stored)
+        return frozenset(s.table for s in sources if isinstance(s, VaultTable))
+
+    def set_profile(self, version_id: str, profile: Profile) -> None:
+        """Stores a version's profile, once for ever. Raises Conflict the second time, NotFound."""
+        this = dataset_versions.c.id == version_id
+        with writing(self._engine) as connection:
+            changed = connection.execute(
+                update(dataset_versions)
+                .where(this, dataset_versions.c.profile.is_(None))
+                .values(profile=profile_to_json(profile))
+            )
+            if changed.rowcount:
+                return
+            if connection.scalar(select(dataset_versions.c.id).where(this)) is None:
+                raise NotFound(NOT_FOUND)
+        raise Conflict("This version of the data set has a profile already.")
+
+    def set_policy(self, name: str, policy: Policy) -> None:
+        """Replaces what the curator allows. Raises NotFound for absent and retired names."""
+        self._change(name, policy=policy_to_json(replace(policy, tiers=tuple(policy.tiers))))
+
+    def retire(self, name: str) -> None:
+        """Makes a data set absent for analysts; its population and its rows stay. NotFound."""
+        self._change(name, retired=True)
+
+    def _change(self, name: str, **values: object) -> None:
+        living = (datasets.c.name == name, ~datasets.c.retired)
+        with writing(self._engine) as connection:
+            if not connection.execute(update(datasets).where(*living).values(**values)).rowcount:
+                raise NotFound(NOT_FOUND)
+
+
+def _population(connection: Connection, name: str, asked: str | None) -> str:
+    for text, what in ((name, "data set"), (asked, "population")):
+        if text is not None and not _NAME.fullmatch(text):
+            raise CuratorError(
+                f"A {what}'s name is a letter or digit followed by up to 63 letters, digits or _.-"
+            )
+    query = select(datasets.c.population).where(datasets.c.name == name)
+    known: str | None = connection.scalar(query)
+    if known is not None and asked is not None and asked != known:
+        raise CuratorError(
+            f"Data set {name} belongs to population {known} for ever, so that loading again frees "
+            "no budget; leave --population out, or load under another name."
+        )
+    return known or asked or name
+
+
+def _open_version(connection: Connection, name: str, population: str) -> int:
+    """Makes or revives the data set's row and locks it; the number of its next version."""
+    revived = connection.execute(
+        update(datasets).where(datasets.c.name == name).values(retired=False)
+    )
+    if not revived.rowcount:
+        connection.execute(
+            insert(datasets).values(
+                name=name, population=population, policy=policy_to_json(Policy()), retired=False
+            )
+        )
+    newest = func.coalesce(func.max(dataset_versions.c.version), 0)
+    query = select(newest).where(dataset_versions.c.dataset == name)
+    return int(connection.scalar(query) or 0) + 1
+
+
+def _facts(values: RowMapping) -> DatasetFacts:
+    return DatasetFacts(
+        name=values["dataset"],
+        population=values["population"],
+        version=values["version"],
+        version_id=values["id"],
+        n=values["n"],
+        schema=schema_from_json(values["schema"]),
+        profile=None if values["profile"] is None else profile_from_json(values["profile"]),
+        policy=policy_from_json(values["policy"]),
+    )

@@ -1,0 +1,189 @@
+"""The curator's schema file (YAML) → Schema, checked strictly.
+
+What the file declares becomes public and every guarantee is relative to it, so nothing is guessed:
+an unknown key, a bound that is not a number or a level that is not quoted is an error that names
+the column and says what to change.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from math import isfinite
+from pathlib import Path
+
+from reticent_server.catalog.strict_yaml import load_yaml
+from reticent_server.domain.schema import BOOLEAN_TEXTS, Column, ColumnKind, Schema, Unit
+from reticent_server.errors import CuratorError
+
+MAX_COLUMNS = 500
+MAX_LEVELS = 1000
+MAX_MARKERS = 100
+MAX_TEXT = 256
+MAX_DESCRIPTION = 4000
+MAX_UNIT_ROWS = 1_000_000
+MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
+MAX_INTEGER = 2**53  # larger integers are not exact in float64
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
+_TOP_KEYS = ("description", "unit", "columns")
+_KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
+    ColumnKind.NUMERIC: ("kind", "lower", "upper", "missing"),
+    ColumnKind.INTEGER: ("kind", "lower", "upper", "missing"),
+    ColumnKind.CATEGORICAL: ("kind", "levels", "missing"),
+    ColumnKind.BOOLEAN: ("kind", "missing"),
+}
+
+
+def read_schema(path: Path) -> Schema:
+    """The schema that a file declares. Raises CuratorError: one sentence, naming the column."""
+    return parse_schema(load_yaml(path))
+
+
+def parse_schema(document: object) -> Schema:
+    """The schema of a parsed YAML document."""
+    top = _mapping(document, "The schema file must be a mapping with the key `columns`.")
+    _only(top, _TOP_KEYS, "The schema file")
+    columns = tuple(_column(name, body) for name, body in _declared(top).items())
+    unit = _unit(top.get("unit", "row"))
+    keyed = next((c for c in columns if c.name == unit.column), None)
+    if keyed is not None and keyed.may_be_missing:
+        raise _error(keyed.name, "it names the unit, so it cannot have `missing`; remove that")
+    return Schema(columns, unit, _description(top.get("description", "")))
+
+
+def _declared(top: Mapping[object, object]) -> Mapping[object, object]:
+    columns = _mapping(top.get("columns"), "`columns` must be a mapping of column names.")
+    if not columns:
+        raise CuratorError("`columns` is empty; declare at least one column.")
+    if len(columns) > MAX_COLUMNS:
+        raise CuratorError(f"`columns` declares more than {MAX_COLUMNS} columns; declare fewer.")
+    return columns
+
+
+def _column(name: object, body: object) -> Column:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise CuratorError(
+            f"Column {str(name)[:MAX_TEXT]!r}: a name is a letter or _ followed by up to 63 letters, "
+            "digits, _ or . (quote names that YAML reads as something else)."
+        )
+    declared = _mapping(body, f"Column {name}: write {{kind: …}} after the name.")
+    kind = _kind(name, declared.get("kind"))
+    _only(declared, _KEYS[kind], f"Column {name} ({kind})")
+    levels = _levels(name, declared) if kind is ColumnKind.CATEGORICAL else ()
+    lower, upper = _bounds(name, kind, declared, levels)
+    missing = _missing(name, declared, kind, levels)
+    return Column(name, kind, lower, upper, levels, missing)
+
+
+def _kind(name: str, value: object) -> ColumnKind:
+    if not isinstance(value, str) or value not in set(ColumnKind):
+        raise _error(name, f"kind must be one of {', '.join(ColumnKind)}")
+    return ColumnKind(value)
+
+
+def _bounds(
+    name: str, kind: ColumnKind, declared: Mapping[object, object], levels: tuple[str, ...]
+) -> tuple[float, float]:
+    if kind is ColumnKind.CATEGORICAL:
+        return 0.0, float(len(levels) - 1)
+    if kind is ColumnKind.BOOLEAN:
+        return 0.0, 1.0
+    lower, upper = (_bound(name, kind, key, declared.get(key)) for key in ("lower", "upper"))
+    if lower >= upper:
+        raise _error(name, "lower must be less than upper")
+    return lower, upper
+
+
+def _bound(name: str, kind: ColumnKind, key: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _error(name, f"{key} must be a number, such as 0, -1.5 or 1.0e+6")
+    if isinstance(value, float) and not isfinite(value):
+        raise _error(name, f"{key} must be finite")
+    if kind is ColumnKind.INTEGER and value != int(value):
+        raise _error(name, f"{key} must be an integer, or the kind numeric")
+    limit, text = (
+        (MAX_INTEGER, "2^53") if kind is ColumnKind.INTEGER else (MAX_NUMBER, f"{MAX_NUMBER:g}")
+    )
+    if abs(value) > limit:
+        raise _error(name, f"{key} must be between -{text} and {text}")
+    return float(value) + 0.0  # no negative zero
+
+
+def _levels(name: str, declared: Mapping[object, object]) -> tuple[str, ...]:
+    levels = _texts(name, "levels", declared.get("levels"), MAX_LEVELS)
+    if "" in levels:
+        raise _error(name, "a level is empty; name it, or list it under `missing`")
+    if len(levels) < 2:
+        raise _error(name, "levels must have at least two entries")
+    return levels
+
+
+def _missing(
+    name: str, declared: Mapping[object, object], kind: ColumnKind, levels: tuple[str, ...]
+) -> tuple[str, ...]:
+    if "missing" not in declared:
+        return ()
+    markers = _texts(name, "missing", declared["missing"], MAX_MARKERS)
+    taken = BOOLEAN_TEXTS if kind is ColumnKind.BOOLEAN else levels
+    for marker in markers:
+        if (marker.lower() if kind is ColumnKind.BOOLEAN else marker) in taken:
+            raise _error(name, f"{marker!r} is both a value and a `missing` marker; keep one")
+    return markers
+
+
+def _texts(name: str, key: str, value: object, most: int) -> tuple[str, ...]:
+    """A non-empty list of distinct quoted texts, without blanks at their ends."""
+    if not isinstance(value, list) or not value:
+        raise _error(name, f'{key} must be a list of quoted texts, such as ["0", "1"]')
+    if len(value) > most:
+        raise _error(name, f"{key} may have at most {most} entries")
+    for entry in value:
+        if not isinstance(entry, str):
+            raise _error(name, f"put quotes around the entry {str(entry)[:MAX_TEXT]} of {key}")
+        if len(entry) > MAX_TEXT or entry != entry.strip() or not entry.isprintable():
+            raise _error(
+                name,
+                f"an entry of {key} has blanks at an end, a control character "
+                f"or more than {MAX_TEXT} characters",
+            )
+        if value.count(entry) > 1:
+            raise _error(name, f"{entry!r} appears twice in {key}; keep one")
+    return tuple(value)
+
+
+def _unit(value: object) -> Unit:
+    if value == "row":
+        return Unit()
+    help_text = "`unit` must be `row`, or {column: person_id, max_rows: 3}"
+    declared = _mapping(value, f"{help_text}.")
+    _only(declared, ("column", "max_rows"), "`unit`")
+    column, max_rows = declared.get("column"), declared.get("max_rows")
+    if not isinstance(column, str) or not column.strip() or len(column) > MAX_TEXT:
+        raise CuratorError(f"{help_text}: `column` must be the name of a column of the file.")
+    if type(max_rows) is not int or not 1 <= max_rows <= MAX_UNIT_ROWS:
+        raise CuratorError(f"{help_text}: `max_rows` must be an integer from 1 to {MAX_UNIT_ROWS}.")
+    return Unit(column.strip(), max_rows)
+
+
+def _description(value: object) -> str:
+    if not isinstance(value, str) or len(value) > MAX_DESCRIPTION:
+        raise CuratorError(f"`description` must be a text of at most {MAX_DESCRIPTION} characters.")
+    return value.strip()
+
+
+def _mapping(value: object, otherwise: str) -> Mapping[object, object]:
+    if not isinstance(value, Mapping):
+        raise CuratorError(otherwise)
+    return value
+
+
+def _only(mapping: Mapping[object, object], known: Collection[str], where: str) -> None:
+    for key in mapping:
+        if key not in known:
+            raise CuratorError(
+                f"{where}: the key {str(key)[:MAX_TEXT]!r} is not known; "
+                f"the keys are {', '.join(known)}."
+            )
+
+
+def _error(name: str, problem: str) -> CuratorError:
+    return CuratorError(f"Column {name}: {problem}.")

@@ -1,0 +1,46 @@
+"""The catalogue's tables. Nothing in them depends on a private cell except released profiles."""
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Integer,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+from reticent_server.database import metadata
+
+_json = JSON(none_as_null=True)
+
+catalog_identity = Table(
+    "catalog_identity",
+    metadata,
+    Column("singleton", Integer, primary_key=True, autoincrement=False),
+    Column("identity", String(32), nullable=False),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("population", String(64), nullable=False),
+    Column("policy", _json, nullable=False),
+    Column("retired", Boolean, nullable=False),
+)
+
+dataset_versions = Table(
+    "dataset_versions",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("dataset", String(64), ForeignKey("datasets.name"), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    Column("schema", _json, nullable=False),
+    Column("source", _json, nullable=False),
+    Column("profile", _json, nullable=True),
+    UniqueConstraint("dataset", "version"),
+)

@@ -1,0 +1,177 @@
+"""`reticent analyst …`: who may ask, and their keys."""
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from reticent_server.access.service import Access
+from reticent_server.app import build_services
+from reticent_server.cli.common import (
+    JsonFlag,
+    RuleName,
+    RuleOption,
+    err,
+    one_line_errors,
+    print_json,
+    show,
+    user,
+)
+from reticent_server.domain.clock import Clock
+from reticent_server.errors import InvalidRequest, NotFound
+from reticent_server.pipeline.budgets import NO_CAP, Offer, check_offer, has_cap, set_budget
+from reticent_server.pipeline.services import Services
+from reticent_server.settings import Settings
+
+app = typer.Typer(help="Add analysts and manage their keys.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="The analyst's name.")]
+DropOld = Annotated[bool, typer.Option("--drop-old", help="End all old keys now (one has leaked).")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+ExpiresDays = Annotated[
+    int | None, typer.Option(min=1, max=36_500, help="Days after which the key ends.")
+]
+
+
+@app.command()
+@one_line_errors
+def add(
+    name: Name,
+    dataset: Annotated[
+        str | None, typer.Option(help="Also set a budget for this data set, and grant it.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Total epsilon of that budget.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Total delta of that budget.")] = None,
+    rule: RuleOption = None,
+    expires_days: ExpiresDays = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add an analyst and print the key, once."""
+    services = build_services(Settings())
+    offer = _offer(epsilon, delta, rule, dataset)
+    if dataset is not None and offer is not None:
+        check_offer(services, dataset, offer)  # before there is a key that nobody would see
+    expires_at = expiry(services.clock, expires_days)
+    analyst_id, key = services.access.add_analyst(name, expires_at=expires_at)
+    print_key({"id": analyst_id, "name": name, "key": key}, as_json=as_json)
+    if dataset is not None and offer is not None:
+        balance = set_budget(services, dataset, name, offer)
+        if not has_cap(services, balance):
+            err.print(NO_CAP)
+
+
+def _offer(
+    epsilon: float | None, delta: float | None, rule: RuleName | None, dataset: str | None
+) -> Offer | None:
+    """The budget of the options: all of them, or none. Raises InvalidRequest."""
+    if dataset is None and (epsilon, delta, rule) == (None, None, None):
+        return None
+    if dataset is None or epsilon is None or delta is None:
+        raise InvalidRequest("A budget needs --dataset, --epsilon and --delta.")
+    return Offer(epsilon, delta, None if rule is None else rule.value, by=user())
+
+
+@app.command("list")
+@one_line_errors
+def list_analysts(as_json: JsonFlag = False) -> None:
+    """List all analysts, with their data sets and live keys."""
+    access = build_services(Settings()).access
+    rows = [
+        {
+            "name": analyst.name,
+            "id": analyst.id,
+            "data sets": ", ".join(access.grants(analyst.id)),
+            "live keys": analyst.live_keys,
+            "revoked": analyst.revoked,
+            "added": analyst.created_at,
+        }
+        for analyst in access.analysts()
+    ]
+    show(rows, as_json=as_json)
+
+
+@app.command()
+@one_line_errors
+def rotate_key(
+    name: Name,
+    drop_old: DropOld = False,
+    yes: Yes = False,
+    expires_days: ExpiresDays = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Print a new key; of the old ones, the newest stays live until the next rotation."""
+    services = build_services(Settings())
+    services.access.analyst(name)
+    rotate_holder(
+        services, name, drop_old=drop_old, yes=yes, expires_days=expires_days, as_json=as_json
+    )
+
+
+@app.command()
+@one_line_errors
+def revoke(
+    name: Name,
+    dataset: Annotated[
+        str | None, typer.Option(help="Take back the grant for this data set only.")
+    ] = None,
+    yes: Yes = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """End an analyst's access at once and for good, or the grant for one data set (until a budget
+    is set again). What was spent stays spent."""
+    access = build_services(Settings()).access
+    analyst = access.analyst(name)
+    if dataset is None:
+        revoke_holder(access, name, yes=yes, as_json=as_json)
+        return
+    if dataset not in access.grants(analyst.id):
+        raise NotFound(f"{name} has no grant for that data set.")
+    access.revoke_grant(analyst.id, dataset)
+    told = {"name": name, "dataset": dataset, "revoked": True}
+    _tell(f"{name} may no longer ask about {dataset}.", told, as_json=as_json)
+
+
+def revoke_holder(access: Access, name: str, *, yes: bool, as_json: bool) -> None:
+    """Asks, then ends every key of an analyst or curator."""
+    if not yes:
+        typer.confirm(f"Revoke {name}, for good?", abort=True, err=True)
+    access.revoke(name)
+    _tell(f"{name} is revoked.", {"name": name, "revoked": True}, as_json=as_json)
+
+
+def _tell(sentence: str, row: dict[str, object], *, as_json: bool) -> None:
+    if as_json:
+        print_json(row)
+    else:
+        err.print(sentence, markup=False)
+
+
+def rotate_holder(
+    services: Services,
+    name: str,
+    *,
+    drop_old: bool,
+    yes: bool,
+    expires_days: int | None,
+    as_json: bool,
+) -> None:
+    """A new key for an analyst or curator; asks before all old ones end."""
+    if drop_old and not yes:
+        typer.confirm(f"End all old keys of {name} now?", abort=True, err=True)
+    expires_at = expiry(services.clock, expires_days)
+    key = services.access.rotate(name, drop_old=drop_old, expires_at=expires_at)
+    print_key({"name": name, "key": key}, as_json=as_json)
+
+
+def expiry(clock: Clock, days: int | None) -> datetime | None:
+    """The time in so many days."""
+    return None if days is None else clock.now() + timedelta(days=days)
+
+
+def print_key(row: dict[str, str], *, as_json: bool) -> None:
+    """The key alone on standard output, so that it can be piped; words on standard error."""
+    if as_json:
+        print_json(row)
+        return
+    err.print(f"Key of {row['name']}; it is shown this once and stored nowhere:", markup=False)
+    typer.echo(row["key"])

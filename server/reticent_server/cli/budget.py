@@ -1,0 +1,134 @@
+"""`reticent budget …`: caps over all analysts, analysts' budgets, and credits."""
+
+from typing import Annotated, Any
+
+import typer
+
+from reticent_server.app import build_services
+from reticent_server.cli.common import (
+    JsonFlag,
+    RuleOption,
+    err,
+    one_line_errors,
+    print_json,
+    show,
+    user,
+)
+from reticent_server.errors import InvalidRequest
+from reticent_server.ledger.model import Balance
+from reticent_server.ledger.rules import UNITS
+from reticent_server.pipeline.budgets import (
+    NO_CAP,
+    Offer,
+    account_of,
+    balance_of,
+    has_cap,
+    share_spent,
+)
+from reticent_server.pipeline.budgets import credit as give_back
+from reticent_server.pipeline.budgets import set_budget as set_account
+from reticent_server.pipeline.services import Services
+from reticent_server.settings import Settings
+
+app = typer.Typer(help="Set, show and credit privacy budgets.", no_args_is_help=True)
+
+Dataset = Annotated[str, typer.Option("--dataset", help="The data set's name.")]
+AnalystName = Annotated[
+    str | None,
+    typer.Option("--analyst", help="The analyst's name; without it, the cap over all analysts."),
+]
+
+
+@app.command("set")
+@one_line_errors
+def set_budget(
+    dataset: Dataset,
+    epsilon: Annotated[float, typer.Option(help="Total epsilon.")],
+    delta: Annotated[float, typer.Option(help="Total delta.")],
+    analyst: AnalystName = None,
+    rule: RuleOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Set a budget. Without --analyst: the cap over all analysts of the population; with it, also
+    the grant to ask about the data set."""
+    services = build_services(Settings())
+    offer = Offer(epsilon, delta, None if rule is None else rule.value, by=user())
+    balance = set_account(services, dataset, analyst, offer)
+    if not has_cap(services, balance):
+        err.print(f"{NO_CAP} Set it with `budget set` without --analyst.")
+    _show(services, [balance], as_json=as_json)
+
+
+@app.command("show")
+@one_line_errors
+def show_budgets(
+    dataset: Annotated[str | None, typer.Option(help="Only accounts of this data set.")] = None,
+    analyst: Annotated[str | None, typer.Option(help="Only this analyst's accounts.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show every account: the caps over all analysts, and the analysts' budgets."""
+    services = build_services(Settings())
+    balances = list(services.ledger.all_balances())
+    if analyst is not None:
+        analyst_id = services.access.analyst(analyst).id
+        balances = [b for b in balances if b.analyst_id == analyst_id]
+    if dataset is not None:
+        population = services.catalog.facts(dataset).population
+        balances = [
+            b for b in balances if (b.dataset or dataset, b.population) == (dataset, population)
+        ]
+    _show(services, balances, as_json=as_json)
+
+
+@app.command()
+@one_line_errors
+def credit(
+    dataset: Dataset,
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger.")],
+    analyst: AnalystName = None,
+    epsilon: Annotated[float, typer.Option(help="For accounts under the rule basic.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="For both rules.")] = 0.0,
+    rho: Annotated[float, typer.Option(help="For accounts under the rule zcdp.")] = 0.0,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Take an amount off what is spent, for charges whose answers nobody can have seen."""
+    services = build_services(Settings())
+    account = account_of(services, dataset, analyst)
+    rule = balance_of(services, account).rule
+    other, primary = (rho, epsilon) if rule == "basic" else (epsilon, rho)
+    if other:
+        raise InvalidRequest("Credit --epsilon under the rule basic, and --rho under zcdp.")
+    if not yes:
+        question = f"Take {primary:g} ({'ε' if rule == 'basic' else 'ρ'}) and δ {delta:g} off what is spent?"
+        typer.confirm(f"{question} An entry is never deleted.", abort=True, err=True)
+    credited = give_back(services, account, primary, delta, reason=reason, by=user())
+    _show(services, [credited], as_json=as_json)
+
+
+def _show(services: Services, balances: list[Balance], *, as_json: bool) -> None:
+    names = {a.id: a.name for a in services.access.analysts()}
+    if as_json:
+        print_json([_document(balance, names) for balance in balances])
+    else:
+        show([_row(balance, names) for balance in balances], as_json=False)
+
+
+def _document(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
+    analyst = None if balance.analyst_id is None else names.get(balance.analyst_id)
+    return {"account": balance.account, "analyst": analyst} | balance.public()
+
+
+def _row(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
+    public = balance.public()
+    unit, secondary = (name for name, _ in UNITS[balance.rule])
+    return {
+        "analyst": "(all)" if balance.analyst_id is None else names.get(balance.analyst_id),
+        "data set": balance.dataset or f"population {balance.population}",
+        "rule": balance.rule,
+        "epsilon": public["total"]["epsilon"],
+        "delta": public["total"]["delta"],
+        "spent": f"{share_spent(balance):.1%}",
+        "remaining": f"{unit} {public['remaining'][unit]:g}, "
+        f"{secondary} {public['remaining'][secondary]:g}",
+    }

@@ -1,0 +1,85 @@
+"""What every curator's command shares: settings, output, and one line for an error."""
+
+import getpass
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from enum import StrEnum
+from functools import wraps
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from reticent_server.errors import ReticentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class RuleName(StrEnum):
+    """As `ledger.rules.Rule`, for the command line."""
+
+    BASIC = "basic"
+    ZCDP = "zcdp"
+
+
+RuleOption = Annotated[
+    RuleName | None,
+    typer.Option(help="How costs add up; fixed when the account is opened (then zcdp)."),
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str = "") -> None:
+    """Prints rows as a table, or as a JSON list."""
+    if as_json:
+        print_json(list(rows))
+        return
+    table = Table(title=title or None, title_justify="left")
+    for name in rows[0] if rows else ("(none)",):
+        table.add_column(str(name))
+    for row in rows:
+        table.add_row(*(_cell(v) for v in row.values()))
+    out.print(table)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else escape(str(value))
+
+
+def print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+
+
+def waiting(what: str) -> AbstractContextManager[object]:
+    """Says on a terminal what takes a while, until it is done."""
+    return err.status(f"{what} …") if err.is_terminal else nullcontext()
+
+
+def user() -> str:
+    """Who runs the command, for the ledger."""
+    try:
+        return f"cli:{getpass.getuser()}"[:80]
+    except (OSError, KeyError):  # a user id without a name, as in some containers
+        return "cli"
+
+
+def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
+    """A ReticentError ends the command with one line on standard error and exit status 1."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except ReticentError as error:
+            err.print(f"reticent: {error.detail}", markup=False)
+            raise typer.Exit(1) from None
+
+    return wrapped

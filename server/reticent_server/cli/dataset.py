@@ -1,0 +1,303 @@
+"""`reticent dataset …`: load, register, list, show, profile, policy, retire and schema."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from reticent_server.app import build_services
+from reticent_server.catalog.json_values import policy_to_json, profile_to_json, schema_to_json
+from reticent_server.cli.common import (
+    JsonFlag,
+    err,
+    one_line_errors,
+    out,
+    print_json,
+    show,
+    waiting,
+)
+from reticent_server.cli.dataset_load import LoadedVersion, load_dataset, open_catalog
+from reticent_server.cli.dataset_register import Place, register_dataset
+from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts, Policy, Profile
+from reticent_server.domain.schema import Column
+from reticent_server.errors import CuratorError
+from reticent_server.pipeline.profile import release_profile
+from reticent_server.settings import Settings
+from reticent_server.vault.draft import draft_schema
+
+app = typer.Typer(help="Load private tables and describe them.", no_args_is_help=True)
+
+TIERS = ("unconditional", "conditional")
+_SHOWN_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_SHOWN_LEVELS = 6
+
+Name = Annotated[str, typer.Argument(help="The data set's name.")]
+
+
+@app.command()
+@one_line_errors
+def load(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
+    schema: Annotated[Path, typer.Option(help="The schema file (YAML).")],
+    population: Annotated[
+        str | None, typer.Option(help="Whose budget it spends; by default the data set's name.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse values outside the bounds; do not clip.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Load a private file as the current version of a data set."""
+    with Progress(console=err, transient=True) as bar:
+        task = bar.add_task(f"Loading {file.name}", total=1.0)
+        loaded = load_dataset(
+            Settings(),
+            name,
+            file,
+            schema,
+            population=population,
+            strict=strict,
+            progress=lambda done: bar.update(task, completed=done),
+        )
+    _show_version(loaded, "Loaded", as_json=as_json)
+
+
+@app.command()
+@one_line_errors
+def register(
+    name: Name,
+    *,
+    schema: Annotated[Path, typer.Option(help="The schema file (YAML).")],
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="sqlite:///FILE or postgresql://…, kept in the secrets file and never shown; "
+            "RETICENT_SOURCE_URL if it is left out."
+        ),
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="A table or view at --url.")] = None,
+    order: Annotated[
+        list[str] | None,
+        typer.Option(help="A key column; by default the table's primary key. Repeat it."),
+    ] = None,
+    parquet: Annotated[Path | None, typer.Option(help="A directory of .parquet files.")] = None,
+    population: Annotated[
+        str | None, typer.Option(help="Whose budget it spends; by default the data set's name.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse values outside the bounds; do not clip.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Register rows that stay where they are as the current version of a data set."""
+    settings = Settings()
+    known_url = url or (settings.source_url if table else None)
+    place = Place(url=known_url, table=table, order=tuple(order or ()), parquet=parquet)
+    with Progress(console=err, transient=True) as bar:
+        task = bar.add_task(f"Checking {name}", total=1.0)
+        registered = register_dataset(
+            settings,
+            name,
+            place,
+            schema,
+            population=population,
+            strict=strict,
+            progress=lambda done: bar.update(task, completed=done),
+        )
+    _show_version(registered, "Registered", as_json=as_json)
+
+
+def _show_version(loaded: LoadedVersion, title: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_summary(loaded.facts) | {"clipped": dict(loaded.clipped)})
+        return
+    show([_summary(loaded.facts)], as_json=False, title=title)
+    _show_clipped(loaded.clipped, loaded.facts)
+
+
+def _show_clipped(clipped: Mapping[str, int], facts: DatasetFacts) -> None:
+    rows = [
+        {"column": name, "values clipped": count, "share": count / facts.n}
+        for name, count in clipped.items()
+        if count
+    ]
+    if rows:
+        show(rows, as_json=False, title="Values outside the bounds (private: for the curator only)")
+
+
+@app.command("list")
+@one_line_errors
+def list_datasets(as_json: JsonFlag = False) -> None:
+    """List the data sets that are not retired."""
+    with open_catalog(Settings()) as catalog:
+        show([_summary(facts) for facts in catalog.list()], as_json=as_json)
+
+
+def _summary(facts: DatasetFacts) -> dict[str, Any]:
+    return {
+        "dataset": facts.name,
+        "population": facts.population,
+        "version": facts.version,
+        "n": facts.n,
+        "columns": len(facts.schema.columns),
+        "profile": facts.profile is not None,
+    }
+
+
+@app.command("show")
+@one_line_errors
+def show_dataset(name: Name, as_json: JsonFlag = False) -> None:
+    """Show what is public about a data set."""
+    with open_catalog(Settings()) as catalog:
+        facts = catalog.facts(name)
+    if as_json:
+        print_json(_everything(facts))
+        return
+    show([_summary(facts)], as_json=False)
+    out.print(facts.schema.description, markup=False)
+    unit = facts.schema.unit
+    rows = "a row" if unit.column is None else f"{unit.column}, at most {unit.max_rows} rows"
+    out.print(f"Protected unit: {rows}", markup=False)
+    show([_column_row(column) for column in facts.schema.columns], as_json=False, title="Columns")
+    _show_policy(facts.policy, as_json=False)
+    if facts.profile is not None:
+        show(_profile_rows(facts, facts.profile), as_json=False, title="Profile (released)")
+
+
+def _everything(facts: DatasetFacts) -> dict[str, Any]:
+    return _summary(facts) | {
+        "version_id": facts.version_id,
+        "default_delta": facts.default_delta,
+        "schema": schema_to_json(facts.schema),
+        "policy": policy_to_json(facts.policy),
+        "profile": None if facts.profile is None else profile_to_json(facts.profile),
+    }
+
+
+def _column_row(column: Column) -> dict[str, Any]:
+    return {
+        "column": column.name,
+        "kind": column.kind.value,
+        "lower": None if column.levels else column.lower,
+        "upper": None if column.levels else column.upper,
+        "levels": _listed(column.levels),
+        "missing": _listed(repr(marker) for marker in column.missing),
+    }
+
+
+def _listed(values: Any) -> str:
+    texts = list(values)
+    more = f", … ({len(texts)})" if len(texts) > _SHOWN_LEVELS else ""
+    return ", ".join(texts[:_SHOWN_LEVELS]) + more
+
+
+@app.command()
+@one_line_errors
+def profile(
+    name: Name,
+    epsilon: Annotated[float, typer.Option(help="ε, charged to the population's cap.")],
+    delta: Annotated[float | None, typer.Option(help="δ; by default the policy's.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Release the profile of the current version, once: private quantiles and noisy counts."""
+    services = build_services(Settings())
+    with waiting("Computing the profile"):
+        release = release_profile(services, name, epsilon=epsilon, delta=delta)
+    if as_json:
+        print_json(release)
+        return
+    facts = services.catalog.facts(name)
+    if facts.profile is not None:
+        show(_profile_rows(facts, facts.profile), as_json=False, title="Profile (released)")
+
+
+def _profile_rows(facts: DatasetFacts, profile: Profile) -> list[dict[str, Any]]:
+    return [_profile_row(c, profile) for c in facts.schema.columns if c.name in profile.columns]
+
+
+def _profile_row(column: Column, profile: Profile) -> dict[str, Any]:
+    found = profile.columns[column.name]
+    quantiles = dict(zip(PROFILE_PROBABILITIES, found.quantiles or (), strict=False))
+    labels = column.levels or ("0", "1")
+    counts = (f"{k}: {v:g}" for k, v in zip(labels, found.counts or (), strict=False))
+    shown = {f"{p:.0%}": quantiles.get(p) for p in _SHOWN_QUANTILES}
+    return {"column": column.name, **shown, "counts": _listed(counts), "missing": found.missing}
+
+
+@app.command()
+@one_line_errors
+def policy(
+    name: Name,
+    max_epsilon: Annotated[float | None, typer.Option(help="Largest ε of one request.")] = None,
+    default_delta: Annotated[float | None, typer.Option(help="δ where a request has none.")] = None,
+    tier: Annotated[list[str] | None, typer.Option(help="An allowed guarantee; repeat it.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Change what is allowed on a data set; what is not given stays as it is."""
+    with open_catalog(Settings()) as catalog:
+        changed = _changed(catalog.facts(name).policy, max_epsilon, default_delta, tier)
+        catalog.set_policy(name, changed)
+    _show_policy(changed, as_json=as_json)
+
+
+def _show_policy(policy: Policy, *, as_json: bool) -> None:
+    row = policy_to_json(policy)
+    if not as_json:
+        row["tiers"] = ", ".join(policy.tiers)
+    show([row], as_json=as_json, title="Policy")
+
+
+def _changed(
+    policy: Policy,
+    max_epsilon: float | None,
+    default_delta: float | None,
+    tier: list[str] | None,
+) -> Policy:
+    if max_epsilon is not None:
+        if not (isfinite(max_epsilon) and max_epsilon > 0):
+            raise CuratorError("--max-epsilon must be a positive number.")
+        policy = replace(policy, max_epsilon=max_epsilon)
+    if default_delta is not None:
+        if not 0 < default_delta < 1:
+            raise CuratorError("--default-delta must be between 0 and 1.")
+        policy = replace(policy, default_delta=default_delta)
+    if tier:
+        if not set(tier) <= set(TIERS):
+            raise CuratorError(f"--tier must be one of {', '.join(TIERS)}.")
+        policy = replace(policy, tiers=tuple(t for t in TIERS if t in tier))
+    return policy
+
+
+@app.command()
+@one_line_errors
+def retire(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a data set absent for analysts; budgets and stored releases stay as they are."""
+    with open_catalog(Settings()) as catalog:
+        facts = catalog.facts(name)
+        if not yes:
+            typer.confirm(f"Retire {name} (version {facts.version}, n = {facts.n})?", abort=True)
+        catalog.retire(name)
+    show([{"dataset": name, "state": "retired"}], as_json=as_json)
+
+
+@app.command()
+@one_line_errors
+def schema(
+    file: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Draft a schema file; bounds and levels are for the curator to fill in."""
+    text = draft_schema(file)
+    if as_json:
+        print_json({"schema": text})
+    else:
+        typer.echo(text, nl=False)

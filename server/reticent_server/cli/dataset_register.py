@@ -1,0 +1,96 @@
+"""Registers rows that stay where they are: the steps behind `dataset register`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reticent_server.access.secrets import add_source, load_secrets
+from reticent_server.catalog.schema_file import read_schema
+from reticent_server.cli.dataset_load import LoadedVersion, open_catalog
+from reticent_server.domain.schema import Schema
+from reticent_server.errors import CuratorError
+from reticent_server.settings import Settings
+from reticent_server.vault.adbc import refuse_shared_file
+from reticent_server.vault.registering import Registration, register_files, register_table
+from reticent_server.vault.sql_source import source_url
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the rows are: a URL and a table, or a directory of Parquet files."""
+
+    url: str | None = None
+    table: str | None = None
+    order: Sequence[str] = ()
+    parquet: Path | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table. Raises CuratorError where it is neither, or both."""
+        files, table = self.parquet is not None, bool(self.url and self.table)
+        half = table != bool(self.url or self.table)
+        if files == table or half or (files and self.order):
+            raise CuratorError("Give either --url and --table (perhaps --order), or --parquet.")
+        return table
+
+
+def register_dataset(
+    settings: Settings,
+    name: str,
+    place: Place,
+    schema_file: Path,
+    *,
+    population: str | None = None,
+    strict: bool = False,
+    progress: Progress = lambda _: None,
+) -> LoadedVersion:
+    """Makes the rows at `place` the current version of `name`, or changes nothing.
+
+    Options and errors as in load_dataset; no error repeats the URL.
+    """
+    is_table = place.is_table
+    schema = read_schema(schema_file)
+    with open_catalog(settings) as catalog:
+        catalog.population_for(name, population)
+        register = _register_table if is_table else _register_files
+        found = register(settings, place, schema, strict, progress)
+        facts = catalog.add_version(
+            name=name, population=population, schema=schema, n=found.source.n, source=found.source
+        )
+    return LoadedVersion(facts, found.clipped)
+
+
+def _register_files(
+    _settings: Settings, place: Place, schema: Schema, strict: bool, progress: Progress
+) -> Registration:
+    directory = place.parquet or Path()
+    return register_files(directory, schema, strict=strict, progress=progress)
+
+
+def _register_table(
+    settings: Settings, place: Place, schema: Schema, strict: bool, progress: Progress
+) -> Registration:
+    load_secrets(settings.secrets_file)  # before a long scan, after which the URL is kept there
+    return register_table(
+        lambda url: add_source(settings.secrets_file, url),
+        _absolute(settings, place.url or ""),
+        place.table or "",
+        schema,
+        order=place.order,
+        strict=strict,
+        progress=progress,
+    )
+
+
+def _absolute(settings: Settings, url: str) -> str:
+    """The URL, not relative to the working directory. Raises CuratorError."""
+    file = source_url(url).file
+    if file is None:
+        return url
+    try:
+        refuse_shared_file(settings.database_url, url)
+    except CuratorError:
+        raise CuratorError("--url must not be the file at RETICENT_DATABASE_URL.") from None
+    return f"sqlite:///{file.resolve()}"

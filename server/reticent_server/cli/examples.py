@@ -1,0 +1,60 @@
+"""An example or two for every command, shown at the end of its help; a test runs them all."""
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "init": ("reticent init",),
+    "dataset schema": ("reticent dataset schema houses.csv > houses.yaml",),
+    "dataset load": (
+        "reticent dataset load houses houses.csv --schema houses.yaml",
+        "reticent dataset load flats houses.csv --schema houses.yaml --population houses",
+    ),
+    "dataset register": ("reticent dataset register sales --parquet sales --schema sales.yaml",),
+    "dataset list": ("reticent dataset list",),
+    "dataset show": ("reticent dataset show houses", "reticent dataset show houses --json"),
+    "dataset profile": ("reticent dataset profile houses --epsilon 0.5",),
+    "dataset policy": (
+        "reticent dataset policy houses --max-epsilon 2",
+        "reticent dataset policy houses --tier unconditional --tier conditional",
+    ),
+    "dataset retire": ("reticent dataset retire flats --yes",),
+    "budget set": (
+        "reticent budget set --dataset houses --epsilon 10 --delta 1e-5",
+        "reticent budget set --dataset houses --analyst ada --epsilon 3 --delta 1e-6",
+    ),
+    "budget show": ("reticent budget show", "reticent budget show --analyst ada --json"),
+    "budget credit": (
+        'reticent budget credit --dataset houses --rho 0.001 --reason "lost in a power cut" --yes',
+    ),
+    "analyst add": (
+        "reticent analyst add ada --dataset houses --epsilon 3 --delta 1e-6",
+        "reticent analyst add bob --expires-days 90",
+    ),
+    "analyst list": ("reticent analyst list",),
+    "analyst rotate-key": (
+        "reticent analyst rotate-key ada",
+        "reticent analyst rotate-key ada --drop-old --yes",
+    ),
+    "analyst revoke": (
+        "reticent analyst revoke ada --dataset houses",
+        "reticent analyst revoke bob --yes",
+    ),
+    "curator add": ("reticent curator add carol",),
+    "curator list": ("reticent curator list",),
+    "curator rotate-key": ("reticent curator rotate-key carol",),
+    "curator revoke": ("reticent curator revoke carol --yes",),
+    "ledger show": ("reticent ledger show --limit 10",),
+    "ledger verify": ("reticent ledger verify",),
+    "ledger head": ("reticent ledger head > head.txt",),
+    "ledger export": ("reticent ledger export > ledger.jsonl",),
+    "serve": ("reticent serve", "reticent serve --port 8080 --curator-port 8081 --workers 2"),
+    "demo": ("reticent demo", "reticent demo --keep somewhere"),
+}
+
+
+def epilog(command: str) -> str | None:
+    """The end of a command's help."""
+    lines = EXAMPLES.get(command)
+    return (
+        None if lines is None else "\n\n".join(["Examples:" if lines[1:] else "Example:", *lines])
+    )

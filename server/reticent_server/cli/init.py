@@ -1,0 +1,29 @@
+"""`reticent init`: makes or upgrades the databases, and writes the secrets once."""
+
+from reticent_server.access.secrets import create_secrets, load_secrets
+from reticent_server.cli.common import JsonFlag, one_line_errors, show
+from reticent_server.database import upgrade
+from reticent_server.settings import Settings
+from reticent_server.vault.adbc import create_vault, refuse_shared_file
+
+
+@one_line_errors
+def init(as_json: JsonFlag = False) -> None:
+    """Create or upgrade the databases, and write the secrets file once."""
+    show(prepare(Settings()), as_json=as_json)
+
+
+def prepare(settings: Settings) -> list[dict[str, str]]:
+    """Makes everything that serving needs; what is there already is kept. Raises CuratorError."""
+    refuse_shared_file(settings.database_url, settings.vault_url)
+    upgrade(settings.database_url)
+    create_vault(settings.vault_url)
+    secrets_are_new = not settings.secrets_file.exists()
+    if secrets_are_new:
+        create_secrets(settings.secrets_file)
+    load_secrets(settings.secrets_file)
+    return [
+        {"part": "database", "state": "ready"},
+        {"part": "vault", "state": "ready"},
+        {"part": "secrets file", "state": "written" if secrets_are_new else "kept"},
+    ]

@@ -1,0 +1,92 @@
+"""`reticent ledger …`: the chain of entries: shown, verified, anchored, exported."""
+
+from typing import Annotated, Any
+
+import typer
+
+from reticent_server.app import build_services, open_ledger
+from reticent_server.cli.common import JsonFlag, err, one_line_errors, print_json, show, waiting
+from reticent_server.ledger.chain import entry_row
+from reticent_server.ledger.model import Balance, Entry
+from reticent_server.ledger.rules import UNITS
+from reticent_server.settings import Settings
+
+app = typer.Typer(help="Show, verify, anchor and export the ledger.", no_args_is_help=True)
+
+
+@app.command("show")
+@one_line_errors
+def show_entries(
+    account: Annotated[
+        str | None, typer.Option(help="Only this account (ids: `budget show --json`).")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many, the newest.")] = 30,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show the last entries, oldest first."""
+    services = build_services(Settings())
+    entries = services.ledger.entries(account, limit)[::-1]
+    if as_json:
+        print_json([entry_row(e.seq, e.draft) | {"hash": e.hash} for e in entries])
+        return
+    names = {a.id: a.name for a in services.access.analysts()}
+    accounts = {b.account: b for b in services.ledger.all_balances()}
+    show([_row(entry, accounts[entry.draft.account], names) for entry in entries], as_json=False)
+
+
+def _row(entry: Entry, account: Balance, names: dict[str, str]) -> dict[str, Any]:
+    draft, ((unit, _), _) = entry.draft, UNITS[account.rule]
+    change = draft.change.floats(account.rule)[unit]
+    return {
+        "seq": entry.seq,
+        "time": (draft.at or "")[:16].replace("T", " "),
+        "action": draft.action,
+        "analyst": names.get(account.analyst_id or "", "(all)"),
+        "data set": account.dataset or f"population {account.population}",
+        "change": f"{unit} {change:+g}" if change else None,
+        "about": draft.release_id or draft.detail.get("reason"),
+    }
+
+
+@app.command()
+@one_line_errors
+def verify(
+    head: Annotated[
+        str | None, typer.Option(help="A head that was printed before; it must be in the chain.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Recompute every hash, balance and release; exit status 1 and words if something is wrong."""
+    ledger = open_ledger(Settings())
+    with waiting("Verifying the ledger"):
+        problems = ledger.verify(head)
+    if as_json:
+        print_json({"ok": not problems, "problems": problems, "head": ledger.head()})
+    else:
+        for problem in problems:
+            err.print(problem, markup=False)
+        if not problems:
+            typer.echo(f"The ledger is as its entries say. Head: {ledger.head()}")
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command("head")
+@one_line_errors
+def print_head(as_json: JsonFlag = False) -> None:
+    """Print the hash of the last entry, to be kept elsewhere."""
+    head = open_ledger(Settings()).head()
+    if as_json:
+        print_json({"head": head})
+    else:
+        typer.echo(head)
+
+
+@app.command()
+@one_line_errors
+def export(
+    as_json: JsonFlag = False,  # noqa: ARG001  (the lines are JSON in any case)
+) -> None:
+    """Print the chain as JSON lines; nothing in it is private."""
+    for line in open_ledger(Settings()).export():
+        typer.echo(line)

@@ -1,0 +1,101 @@
+"""`reticent serve`: the HTTP server, in one process or several."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from reticent_server.api.logs import configure_logging, silence
+from reticent_server.app import build_services, create_app, create_curator_app
+from reticent_server.cli.common import err, one_line_errors
+from reticent_server.cli.listening import listen, refuse_exposure, tls_of, url_of
+from reticent_server.cli.running import run, running_beside
+from reticent_server.cli.workers import Job, Supervisor
+from reticent_server.pipeline.services import Services
+from reticent_server.settings import Settings
+
+MAX_WORKERS = 64
+
+TlsFile = typer.Option(exists=True, dir_okay=False, help="PEM file; both, to serve HTTPS.")
+
+
+@one_line_errors
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+    workers: Annotated[
+        int, typer.Option(min=1, max=MAX_WORKERS, help="Processes that answer.")
+    ] = 1,
+    tls_cert: Annotated[Path | None, TlsFile] = None,
+    tls_key: Annotated[Path | None, TlsFile] = None,
+    behind_proxy: Annotated[
+        bool,
+        typer.Option(
+            "--behind-proxy", help="A proxy in front ends TLS, so that http is served to any host."
+        ),
+    ] = False,
+    curator_host: Annotated[
+        str, typer.Option(help="The address of the curator's port.")
+    ] = "127.0.0.1",
+    curator_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve /metrics there, and /console there only."),
+    ] = None,
+) -> None:
+    """Answer analysts over HTTP, until SIGTERM or Ctrl-C."""
+    settings = Settings()
+    configure_logging(settings.log_level)
+    tls = tls_of(tls_cert, tls_key)
+    for address in (host, curator_host) if curator_port is not None else (host,):
+        refuse_exposure(address, tls, behind_proxy=behind_proxy)
+    with ExitStack() as stack:
+        files = None if workers == 1 else stack.enter_context(_workers_files())
+        services = build_services(settings)
+        listener = listen(host, port)
+        _warn(settings)
+        silence()
+        console = f"{url_of(host, listener, tls)}/console"
+        lines = [f"Reticent serves at {url_of(host, listener, tls)} (process {os.getpid()})"]
+        if curator_port is not None:
+            curators = listen(curator_host, curator_port)
+            lines.append(f"Metrics are at {url_of(curator_host, curators, tls)}/metrics")
+            console = f"{url_of(curator_host, curators, tls)}/console"
+            beside = running_beside(create_curator_app(services, files), curators, tls)
+            stack.enter_context(beside)
+        lines.append(f"The curator's console is at {console}")
+        _answer(services, Job(settings, listener, tls, curator_port is None), workers, lines)
+
+
+def _answer(services: Services, job: Job, workers: int, lines: list[str]) -> None:
+    def announce() -> None:
+        typer.echo("\n".join([*lines, "Ctrl-C or SIGTERM ends it."]))
+        sys.stdout.flush()
+
+    if workers == 1:
+        run(create_app(services, console=job.console), job.listener, job.tls, announce)
+        return
+    share = {"cache_bytes": job.settings.cache_bytes // workers}
+    part = replace(job, settings=job.settings.model_copy(update=share))
+    raise typer.Exit(Supervisor(part, workers).run(announce))
+
+
+@contextmanager
+def _workers_files() -> Iterator[str]:
+    """The folder in which worker processes count, named to them through the environment."""
+    with TemporaryDirectory(prefix="reticent-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        yield folder
+
+
+def _warn(settings: Settings) -> None:
+    if settings.reply_grid_ms == 0:
+        err.print(
+            "Warning: RETICENT_REPLY_GRID_MS=0 answers as soon as a computation ends, and the time "
+            "may tell about private cells. For tests only."
+        )

@@ -1,0 +1,134 @@
+"""Several worker processes on one listening socket, and the parent that keeps them running.
+
+A worker shares nothing with another but the databases: it opens its own, and its cache holds its part
+of the memory. One that dies is replaced; what it was computing is recovered when its lease ends.
+Workers that do not even start end the server. A worker whose parent has died ends by itself.
+"""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from multiprocessing.synchronize import Event
+from threading import Thread
+from time import sleep
+from types import FrameType
+
+import structlog
+
+from reticent_server.api.logs import configure_logging, silence
+from reticent_server.app import build_services, create_app
+from reticent_server.cli.listening import Tls
+from reticent_server.cli.running import GRACE_SECONDS, run
+from reticent_server.errors import ReticentError
+from reticent_server.settings import Settings
+
+PAUSE_SECONDS = 1.0
+_TICK_SECONDS = 0.25
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What every worker does. console: whether the curator's pages are on this port."""
+
+    settings: Settings
+    listener: socket.socket
+    tls: Tls | None
+    console: bool = True
+
+
+@dataclass(slots=True)
+class _Worker:
+    number: int
+    process: SpawnProcess
+    ready: Event
+
+
+class Supervisor:
+    """Starts `count` workers, replaces those that die, and ends them all on a signal."""
+
+    def __init__(self, job: Job, count: int) -> None:
+        self._job = job
+        self._context = get_context("spawn")  # a copy of a process with threads would not be safe
+        self._workers = [self._started(number) for number in range(count)]
+        self._ending = False
+
+    def run(self, announce: Callable[[], None]) -> int:
+        """Until a signal; the exit status. announce: called when every worker answers."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._end)
+        try:
+            if not self._all_ready():
+                return 0 if self._ending else 1
+            announce()
+            return self._kept_running()
+        finally:
+            self._end_all()
+
+    def _all_ready(self) -> bool:
+        for worker in self._workers:
+            while not worker.ready.wait(_TICK_SECONDS):
+                if self._ending or not worker.process.is_alive():
+                    return False
+        return True
+
+    def _kept_running(self) -> int:
+        while not self._ending:
+            wait([worker.process.sentinel for worker in self._workers], _TICK_SECONDS)
+            for at, worker in enumerate(self._workers):
+                if self._ending or worker.process.is_alive():
+                    continue
+                log.error("worker_ended", worker=at, exit_code=worker.process.exitcode)
+                if not worker.ready.is_set():
+                    return 1  # it could not even start
+                sleep(PAUSE_SECONDS)
+                self._workers[at] = self._started(at)
+        return 0
+
+    def _started(self, number: int) -> _Worker:
+        ready = self._context.Event()
+        process = self._context.Process(
+            target=work, args=(self._job, number, ready), name=f"reticent-worker-{number}"
+        )
+        process.start()
+        return _Worker(number, process, ready)
+
+    def _end(self, _number: int, _frame: FrameType | None) -> None:
+        self._ending = True
+
+    def _end_all(self) -> None:
+        for worker in self._workers:
+            worker.process.terminate()
+        for worker in self._workers:
+            worker.process.join(GRACE_SECONDS + 5)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+
+
+def work(job: Job, number: int, ready: Event) -> None:
+    """One worker: the first of them also finishes what dead processes left behind."""
+    configure_logging(job.settings.log_level)
+    silence()
+    Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        services = build_services(job.settings)
+        application = create_app(services, sweeps=number == 0, console=job.console)
+    except ReticentError as error:
+        sys.stderr.write(f"reticent: {error.detail}\n")
+        sys.exit(1)
+    run(application, job.listener, job.tls, ready.set)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)

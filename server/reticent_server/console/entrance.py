@@ -1,0 +1,90 @@
+"""Signing in with a curator's key, and signing out."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from fastapi import Request, Response
+from fastapi.responses import RedirectResponse
+
+from reticent_server.console.routing import pages_router
+from reticent_server.console.visits import (
+    HOME,
+    SIGN_IN,
+    Fields,
+    Outdated,
+    Posted,
+    SignInNeeded,
+    Visit,
+    check_origin,
+    console_of,
+    current_session,
+    drop_cookie,
+    is_in_the_clear,
+    set_cookie,
+    signed_in,
+)
+
+router = pages_router()
+
+log = structlog.get_logger(__name__)
+
+_WRONG = "That is not the key of a curator. Keys come from `reticent curator add` and `rotate-key`."
+_STALE = "This page was open for too long. Please sign in now."
+
+
+@router.get("/sign-in")
+def sign_in_page(request: Request) -> Response:
+    """Asks for the key; starts a session, which its form belongs to."""
+    with suppress(SignInNeeded):
+        return signed_in(request).redirect(HOME)
+    ended = "Your session has ended. Sign in again." if "ended" in request.query_params else ""
+    return _page(request, 200, request.query_params, notice=ended)
+
+
+@router.post("/sign-in")
+def sign_in(request: Request, fields: Fields) -> Response:
+    """A session of a curator, always with a new id."""
+    console, before = console_of(request), current_session(request)
+    try:
+        if before is None:
+            return _page(request, 403, fields, problem=_STALE)
+        check_origin(request, fields, before)
+    except Outdated as error:
+        return _page(request, 403, fields, problem=error.detail)
+    holder = console.services.access.authenticate(fields.get("key", ""))
+    if holder is None or holder.role != "curator":
+        log.warning("console_sign_in_refused")
+        return _page(request, 401, fields, problem=_WRONG)
+    response = RedirectResponse(_inside(fields.get("next", "")), 303)
+    set_cookie(request, response, console.sessions.seal(console.sessions.new(holder.key_id)))
+    return response
+
+
+@router.post("/sign-out")
+def sign_out(visit: Posted) -> Response:
+    """Forgets the session."""
+    response = RedirectResponse(SIGN_IN, 303)
+    drop_cookie(visit.request, response)
+    return response
+
+
+def _page(
+    request: Request, status: int, given: Mapping[str, str], *, problem: str = "", notice: str = ""
+) -> Response:
+    console, session = console_of(request), current_session(request)
+    is_new = session is None or bool(session.key_id)
+    if session is None or is_new:
+        session = console.sessions.new()
+    context: dict[str, Any] = {"problem": problem, "notice": notice}
+    context |= {"next": _inside(given.get("next", "")), "in_the_clear": is_in_the_clear(request)}
+    response = Visit(console, request, session).page("sign_in.html", status, **context)
+    if is_new:
+        set_cookie(request, response, console.sessions.seal(session))
+    return response
+
+
+def _inside(path: str) -> str:
+    """A path of the console, else its first page: signing in leads nowhere else."""
+    return path if path.startswith(HOME) and path.isascii() and path.isprintable() else HOME

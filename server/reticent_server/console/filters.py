@@ -1,0 +1,41 @@
+"""How the templates show numbers and times."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def plain(value: float | None) -> str:
+    """The shortest usual spelling of a number; a dash for none."""
+    return "–" if value is None else f"{value:.6g}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, never shown as 0 or 100 where it is not."""
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    if 0.999 < share < 1:
+        return "> 99.9 %"
+    return f"{100 * share:.3g} %"
+
+
+def when(at: str) -> str:
+    """An ISO time to the minute, in UTC."""
+    return at[:16].replace("T", " ")
+
+
+def level(share: float) -> str:
+    """How a gauge looks: "high" from 75 % on, "full" from 95 % on."""
+    return "full" if share >= 0.95 else "high" if share >= 0.75 else "low"
+
+
+def count(value: int) -> str:
+    return f"{value:,}"
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "plain": plain,
+    "percent": percent,
+    "when": when,
+    "level": level,
+    "count": count,
+}

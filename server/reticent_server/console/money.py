@@ -1,0 +1,107 @@
+"""Budgets: every account, a form to set one, and a form to credit one."""
+
+from typing import Any, cast
+
+from fastapi import Response
+
+from reticent_server.console.forms import amount
+from reticent_server.console.pages import Account, account, chart
+from reticent_server.console.routing import pages_router
+from reticent_server.console.visits import Posted, Signed, Visit
+from reticent_server.errors import Conflict, InvalidRequest, ReticentError
+from reticent_server.ledger.rules import Rule
+from reticent_server.pipeline import budgets
+from reticent_server.pipeline.budgets import Offer
+
+router = pages_router()
+
+_RULES = ("", "basic", "zcdp")
+_DONE = {"set": "The budget is set.", "credit": "The credit is written to the ledger."}
+
+
+@router.get("/budgets")
+def show(visit: Signed) -> Response:
+    """Every account with its gauge, and the two forms."""
+    return _page(visit)
+
+
+def _page(visit: Visit, problem: ReticentError | None = None, form: str = "") -> Response:
+    services = visit.services
+    accounts = [account(services, b) for b in services.ledger.all_balances()]
+    given = {**visit.request.query_params, **visit.fields}
+    chosen = next((a for a in accounts if a.balance.account == given.get("account")), None)
+    return visit.page(
+        "budgets.html",
+        problem.status if problem else 200,
+        accounts=accounts,
+        chosen=chosen,
+        chart=chart(services, chosen.balance if chosen else None),
+        datasets=[facts.name for facts in services.catalog.list()],
+        analysts=[a.name for a in services.access.analysts() if not a.revoked],
+        problem=problem.detail if problem else "",
+        form=form,
+        given=_given(given, chosen),
+        done=_DONE.get(given.get("done", ""), ""),
+    )
+
+
+def _given(given: dict[str, str], chosen: Account | None) -> dict[str, Any]:
+    """What the forms are filled with: what was sent or linked, else empty."""
+    names = ("dataset", "analyst", "epsilon", "delta", "rule", "primary", "reason")
+    filled = {name: given.get(name, "") for name in names}
+    return filled | {"account": chosen.balance.account if chosen else ""}
+
+
+@router.post("/budgets/set")
+def set_budget(visit: Posted) -> Response:
+    """Opens an account or changes its cap; with an analyst, also grants the data set."""
+    fields = visit.fields
+    try:
+        offer = Offer(
+            epsilon=amount(fields, "epsilon", "Epsilon"),
+            delta=amount(fields, "delta", "Delta"),
+            rule=_rule(fields.get("rule", "")),
+            by=visit.actor,
+        )
+        dataset, analyst = fields.get("dataset", ""), fields.get("analyst") or None
+        balance = budgets.set_budget(visit.services, dataset, analyst, offer)
+    except ReticentError as error:
+        return _page(visit, error, "set")
+    return visit.redirect(f"/console/budgets?done=set&account={balance.account}#chosen")
+
+
+@router.post("/budgets/credit")
+def credit(visit: Posted) -> Response:
+    """Takes an amount off what is spent, with a reason that is kept."""
+    fields = visit.fields
+    try:
+        _refuse_twice(visit)
+        balance = budgets.credit(
+            visit.services,
+            fields.get("account", ""),
+            amount(fields, "primary", "The amount"),
+            amount(fields, "delta", "Delta"),
+            reason=fields.get("reason", ""),
+            by=visit.actor,
+        )
+    except ReticentError as error:
+        return _page(visit, error, "credit")
+    return visit.redirect(f"/console/budgets?done=credit&account={balance.account}#chosen")
+
+
+def _refuse_twice(visit: Visit) -> None:
+    """Raises Conflict where the account's last entry is this credit: a form that was sent twice."""
+    for entry in visit.services.ledger.entries(visit.fields.get("account", ""), 1):
+        draft = entry.draft
+        written = (draft.action, draft.actor, draft.detail.get("reason"))
+        if written == ("credit", visit.actor, visit.fields.get("reason")):
+            raise Conflict(
+                f"Entry {entry.seq} is a credit with the same reason: the form was sent twice. "
+                "Where a second credit is meant, say so in its reason."
+            )
+
+
+def _rule(text: str) -> Rule | None:
+    if text not in _RULES:
+        raise InvalidRequest("The rule is basic or zcdp.")
+    return cast(Rule, text) if text else None

@@ -1,0 +1,152 @@
+"""The pages of data sets and releases: public facts, accounts, guarantees."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Response
+
+from reticent_server.console.charts import BurnDown, burn_down
+from reticent_server.console.routing import pages_router
+from reticent_server.console.visits import Signed
+from reticent_server.console.words import plain_words
+from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
+from reticent_server.domain.schema import Column
+from reticent_server.ledger.model import Balance
+from reticent_server.pipeline import oversight
+from reticent_server.pipeline.budgets import share_spent
+from reticent_server.pipeline.documents import account_json
+from reticent_server.pipeline.services import Services
+
+router = pages_router()
+
+_SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account for a template. share: of its cap that is spent. amounts: as an analyst sees them."""
+
+    balance: Balance
+    whose: str
+    share: float
+    amounts: dict[str, Any]
+
+    @property
+    def anchor(self) -> str:
+        return f"account-{self.balance.account}"
+
+
+def account(services: Services, balance: Balance) -> Account:
+    """A balance with what the templates show of it."""
+    whose = oversight.whose(services, balance)
+    return Account(balance, whose, share_spent(balance), account_json(balance))
+
+
+def chart(services: Services, balance: Balance | None) -> BurnDown | None:
+    """The burn-down chart of an account."""
+    if balance is None:
+        return None
+    return burn_down(oversight.history(services, balance), services.clock.now())
+
+
+@router.get("")
+@router.get("/")
+def overview(visit: Signed) -> Response:
+    """Every data set, its cap, and what wants attention."""
+    services = visit.services
+    caps = {b.population: b for b in services.ledger.all_balances() if b.analyst_id is None}
+    rows = [
+        {"facts": facts, "cap": account(services, caps[facts.population])}
+        if facts.population in caps
+        else {"facts": facts, "cap": None}
+        for facts in services.catalog.list()
+    ]
+    return visit.page("overview.html", rows=rows)
+
+
+@router.get("/datasets/{name}")
+def dataset(visit: Signed, name: str) -> Response:
+    """One data set: what is public, its cap, and who has spent what."""
+    services = visit.services
+    facts = services.catalog.facts(name)
+    cap = services.ledger.population_balance(facts.population)
+    balances = [b for b in services.ledger.all_balances() if b.population == facts.population]
+    return visit.page(
+        "dataset.html",
+        facts=facts,
+        cap=None if cap is None else account(services, cap),
+        chart=chart(services, cap),
+        analysts=[account(services, b) for b in balances if b.analyst_id is not None],
+        curators_own=_curators_own(services, cap),
+        columns=[_column(facts, column) for column in facts.schema.columns],
+        shown=[f"{p:.0%}" for p in _SHOWN],
+        rows=oversight.account_trail(services, cap) if cap else (),
+    )
+
+
+def _curators_own(services: Services, cap: Balance | None) -> float:
+    """The share of the cap that profiles have spent."""
+    if cap is None:
+        return 0.0
+    entries = services.ledger.entries(cap.account, oversight.HISTORY)
+    own = [e.draft for e in entries if e.draft.actor == "curator" and e.draft.action == "debit"]
+    return sum(draft.change.primary for draft in own) / cap.cap.primary
+
+
+def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:
+    found = facts.profile.columns.get(column.name) if facts.profile else None
+    quantiles = dict(zip(PROFILE_PROBABILITIES, (found and found.quantiles) or (), strict=False))
+    labels = column.levels or ("0", "1")
+    counts = dict(zip(labels, (found and found.counts) or (), strict=False))
+    return {
+        "name": column.name,
+        "kind": column.kind.value,
+        "domain": ", ".join(column.levels) or f"{column.lower:g} … {column.upper:g}",
+        "quantiles": [quantiles.get(p) for p in _SHOWN],
+        "counts": counts,
+        "missing": found and found.missing,
+    }
+
+
+@router.get("/releases/{release_id}")
+def release(visit: Signed, release_id: str) -> Response:
+    """One release: what was asked, what it cost, and what is promised, in plain words."""
+    found = oversight.release(visit.services, release_id)
+    document = found.document
+    return visit.page(
+        "release.html",
+        release=document,
+        owner=found.owner,
+        words=plain_words(document["guarantee"]),
+        cap=_cap_of(visit.services, found),
+        result=_lines(document["result"] or {}),
+        rows=found.entries,
+    )
+
+
+def _cap_of(services: Services, found: oversight.ShownRelease) -> Account | None:
+    """The cap that the release was charged to."""
+    populations = {b.population: b for b in services.ledger.all_balances() if not b.analyst_id}
+    for row in found.entries:
+        if row.whose == oversight.EVERYBODY and row.about in populations:
+            return account(services, populations[row.about])
+    return None
+
+
+def _lines(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """A result as pairs of a name and a text."""
+    return [(name.replace("_", " "), _text(value)) for name, value in result.items()]
+
+
+def _text(value: Any) -> str:
+    match value:
+        case bool() | int() | str():
+            return str(value)
+        case float():
+            return f"{value:.6g}"
+        case None:
+            return "–"
+        case dict():
+            return "; ".join(f"{k}: {_text(v)}" for k, v in value.items())
+        case _:
+            return ", ".join(f"[{_text(v)}]" if isinstance(v, list) else _text(v) for v in value)

@@ -1,0 +1,71 @@
+"""Routes of pages: their errors are pages, and their replies carry the headers of pages."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import structlog
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute
+
+from reticent_server.console.visits import (
+    PAGE_HEADERS,
+    SignInNeeded,
+    console_of,
+    current_session,
+    to_sign_in,
+)
+from reticent_server.errors import NotFound, ReticentError
+
+log = structlog.get_logger(__name__)
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+NOTHING = NotFound("There is no such page.")
+
+
+class PageRoute(APIRoute):
+    """A route whose every reply is a page, a part of one, or a way to one."""
+
+    def get_route_handler(self) -> Handler:
+        handler = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            try:
+                response = await handler(request)
+            except Exception as error:  # noqa: BLE001 - the class is logged, and no more
+                response = _answer_to(request, error)
+            for name, value in PAGE_HEADERS.items():
+                response.headers.setdefault(name, value)
+            return response
+
+        return handled
+
+
+def pages_router() -> APIRouter:
+    """A router whose routes are PageRoutes."""
+    return APIRouter(prefix="/console", route_class=PageRoute)
+
+
+def _answer_to(request: Request, error: Exception) -> Response:
+    match error:
+        case SignInNeeded():
+            return to_sign_in(request, error)
+        case RequestValidationError():
+            return _page(request, NOTHING.status, NOTHING.title, NOTHING.detail)
+        case ReticentError():
+            return _page(request, error.status, error.title, error.detail)
+        case _:
+            log.error("unexpected_error", error=type(error).__name__)
+            return _page(request, 500, "Internal error", "The server met an unexpected condition.")
+
+
+def _page(request: Request, status: int, title: str, detail: str) -> Response:
+    session = current_session(request)
+    html = (
+        console_of(request)
+        .templates.get_template("error.html")
+        .render(title=title, detail=detail, signed_in=bool(session and session.key_id))
+    )
+    return HTMLResponse(html, status)

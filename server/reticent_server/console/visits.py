@@ -1,0 +1,196 @@
+"""A request to the console: who asks, from which session, and how a page is given back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Annotated, Any, cast
+from urllib.parse import quote, urlsplit
+
+from fastapi import Depends, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment
+
+from reticent_server.console.forms import read_form
+from reticent_server.console.sessions import LONGEST_SECONDS, Session, Sessions
+from reticent_server.domain.principal import Principal
+from reticent_server.errors import ReticentError
+from reticent_server.pipeline.services import Services
+
+HOME = "/console/"
+SIGN_IN = "/console/sign-in"
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",  # with no-referrer, a browser's Origin would say nothing
+    "X-Frame-Options": "DENY",
+}
+_OUTDATED = (
+    "This page was open for too long, or comes from elsewhere. Open it again and send it again."
+)
+
+
+class SignInNeeded(Exception):
+    """No session, or one that has ended. ended: there was one."""
+
+    def __init__(self, *, ended: bool) -> None:
+        super().__init__("sign in")
+        self.ended = ended
+
+
+class Outdated(ReticentError):
+    """A form without the session's token, or from another site."""
+
+    code, status, title = "outdated", 403, "Out of date"
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """What the console's routes share."""
+
+    services: Services
+    sessions: Sessions
+    templates: Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request. curator: None before signing in. fields: of the form that was posted."""
+
+    console: Console
+    request: Request
+    session: Session
+    curator: Principal | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def services(self) -> Services:
+        return self.console.services
+
+    @property
+    def actor(self) -> str:
+        """Who acts, for the ledger."""
+        return f"console:{self.curator.name}" if self.curator else "console"
+
+    def page(self, template: str, status: int = 200, **context: Any) -> Response:
+        """A page of a template, with the session's cookie where it is to be sent again."""
+        html = self.console.templates.get_template(template).render(
+            curator=self.curator,
+            form_token=self.console.sessions.form_token(self.session),
+            path=self.request.url.path,
+            query=self.request.query_params,
+            **context,
+        )
+        return self.keep(HTMLResponse(html, status))
+
+    def redirect(self, path: str) -> Response:
+        """To another page of the console, after a form: reloading it does nothing twice."""
+        return self.keep(RedirectResponse(path, 303))
+
+    def keep(self, response: Response) -> Response:
+        """Sends the session's cookie again where that is due."""
+        fresh = self.console.sessions.refreshed(self.session)
+        if fresh is not None:
+            set_cookie(self.request, response, self.console.sessions.seal(fresh))
+        return response
+
+
+def console_of(request: Request) -> Console:
+    return cast(Console, request.app.state.console)
+
+
+def current_session(request: Request) -> Session | None:
+    """The session that the cookie seals, if it has not ended."""
+    cookie = request.cookies.get(cookie_name(request))
+    return None if cookie is None else console_of(request).sessions.open(cookie)
+
+
+def signed_in(request: Request) -> Visit:
+    """A curator's visit. Raises SignInNeeded, too where the key was revoked since."""
+    console, session = console_of(request), current_session(request)
+    curator = None
+    if session is not None and session.key_id:
+        curator = console.services.access.holder_of_key(session.key_id)
+    if session is None or curator is None or curator.role != "curator":
+        raise SignInNeeded(ended=cookie_name(request) in request.cookies)
+    return Visit(console, request, session, curator)
+
+
+Fields = Annotated[Mapping[str, str], Depends(read_form)]
+Signed = Annotated[Visit, Depends(signed_in)]
+
+
+def posted(visit: Signed, fields: Fields) -> Visit:
+    """A curator's form, sent by a page of this session. Raises Outdated."""
+    check_origin(visit.request, fields, visit.session)
+    return Visit(visit.console, visit.request, visit.session, visit.curator, fields)
+
+
+Posted = Annotated[Visit, Depends(posted)]
+
+
+def check_origin(request: Request, fields: Mapping[str, str], session: Session) -> None:
+    """Raises Outdated unless the form carries the session's token and comes from this site."""
+    sessions = console_of(request).sessions
+    origin = request.headers.get("origin")
+    elsewhere = request.headers.get("sec-fetch-site", "same-origin") != "same-origin"
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        elsewhere = True
+    if elsewhere or not sessions.is_form_token(session, fields.get("form_token", "")):
+        raise Outdated(_OUTDATED)
+
+
+def to_sign_in(request: Request, needed: SignInNeeded) -> Response:
+    """To the sign-in page, and from there back; a part of a page sends the whole page there."""
+    is_part = "hx-request" in request.headers
+    path = HOME if is_part or request.method != "GET" else request.url.path
+    place = f"{SIGN_IN}?next={quote(path)}" + ("&ended=1" if needed.ended else "")
+    if is_part:
+        return Response(status_code=204, headers={"HX-Redirect": place})
+    return RedirectResponse(place, 303)
+
+
+def cookie_name(request: Request) -> str:
+    """With the prefix that lets no other host or port set it, where the browser allows that."""
+    return "__Host-reticent" if _secure(request) else "reticent"
+
+
+def set_cookie(request: Request, response: Response, value: str) -> None:
+    response.set_cookie(
+        cookie_name(request),
+        value,
+        max_age=LONGEST_SECONDS,
+        path="/",
+        secure=_secure(request),
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def drop_cookie(request: Request, response: Response) -> None:
+    response.delete_cookie(
+        cookie_name(request), path="/", secure=_secure(request), httponly=True, samesite="strict"
+    )
+
+
+def is_in_the_clear(request: Request) -> bool:
+    """Whether keys would travel over a network without TLS, as far as can be seen from here.
+
+    A proxy's headers are never read; but browsers send Sec-Fetch-Site over TLS only (and to the
+    machine itself), so where it came, the browser's way to the proxy is not in the clear.
+    """
+    elsewhere = not _is_loopback(request.url.hostname or "")
+    return elsewhere and request.url.scheme != "https" and "sec-fetch-site" not in request.headers
+
+
+def _secure(request: Request) -> bool:
+    """Secure cookies everywhere but at http://127.0.0.1 and the like: behind a proxy that ends TLS the
+    server sees http, and the browser speaks TLS."""
+    return request.url.scheme == "https" or not _is_loopback(request.url.hostname or "")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

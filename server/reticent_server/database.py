@@ -1,0 +1,157 @@
+"""The one SQLAlchemy engine of catalogue, access and ledger, its transactions and its migrations.
+
+SQLite: WAL, synchronous=FULL, foreign keys on, and every transaction of ours starts with
+BEGIN IMMEDIATE, so that two writers wait for each other instead of failing at commit.
+PostgreSQL: psycopg 3; writers in READ COMMITTED (the ledger relies on conditional updates, which
+hold on both), readers in REPEATABLE READ, so that both give a reader one consistent view.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Connection, Engine, MetaData, create_engine, event, text
+from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from reticent_server.errors import Unavailable
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+BUSY_TIMEOUT_MS = 30_000
+CONNECT_SECONDS = 10
+
+# A writer that stands still or whose machine has died keeps the locks of its transaction, the
+# ledger's head among them, until PostgreSQL ends its session: by default after two hours.
+_POSTGRES_OPTIONS = " ".join(
+    f"-c {setting}"
+    for setting in (
+        f"lock_timeout={BUSY_TIMEOUT_MS}",
+        "idle_in_transaction_session_timeout=120000",
+        "tcp_keepalives_idle=30",
+        "tcp_keepalives_interval=10",
+        "tcp_keepalives_count=3",
+    )
+)
+
+# SQLite lets writers poll for its lock, which starves some of them for seconds; the threads of one
+# process queue here instead, so that only processes poll.
+_queues: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
+
+
+def connect(url: str) -> Engine:
+    """An engine for `url` (sqlite:///… or postgresql+psycopg://…; postgresql:// means psycopg).
+
+    Connections are pooled: dispose() the engine when done with it.
+    """
+    if url.startswith("postgresql://"):
+        url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
+    sizes: dict[str, Any] = {"pool_size": 10, "max_overflow": 30, "hide_parameters": True}
+    if not url.startswith("sqlite"):
+        given = {"connect_timeout": CONNECT_SECONDS, "options": _POSTGRES_OPTIONS}
+        return create_engine(url, pool_pre_ping=True, connect_args=given, **sizes)
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1e3}, **sizes)
+    _queues[engine] = Lock()
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_immediate)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # SQLAlchemy's own BEGIN is emitted by _begin_immediate
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_immediate(connection: Connection) -> None:
+    mode = "DEFERRED" if connection.get_execution_options().get("read_only") else "IMMEDIATE"
+    connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A read-only transaction: a consistent view, no write lock.
+
+    Raises Unavailable when the database cannot be reached.
+    """
+    options: dict[str, Any] = {"read_only": True}
+    if engine.dialect.name == "postgresql":
+        options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    with (
+        _unavailable_when_down(),
+        engine.execution_options(**options).connect() as connection,
+        connection.begin(),
+    ):
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A write transaction: committed when the block ends, rolled back on any exception.
+
+    Raises Unavailable when the database cannot be reached, is full, or stays locked. It may then
+    have committed all the same (the connection was lost while committing): ask again to know.
+    """
+    with _unavailable_when_down(), _queue(engine), engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def _queue(engine: Engine) -> Iterator[None]:
+    lock = _queues.get(engine)
+    if lock is None:
+        yield
+        return
+    if not lock.acquire(timeout=BUSY_TIMEOUT_MS / 1e3):
+        raise PoolTimeout("too many writers")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _unavailable_when_down() -> Iterator[None]:
+    try:
+        yield
+    except (OperationalError, InterfaceError, InternalError, PoolTimeout) as error:
+        raise Unavailable("The database did not answer; nothing is lost, try again.") from error
+
+
+def upgrade(url: str) -> None:
+    """Creates the tables at `url`, or brings them to the newest revision, in one transaction."""
+    from alembic import command  # noqa: PLC0415  (0.15 s that only `init` and tests need)
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config(attributes={"url": url})
+    config.set_main_option("script_location", str(_migrations()).replace("%", "%%"))
+    command.upgrade(config, "head")
+
+
+def is_current(engine: Engine) -> bool:
+    """Whether the tables are at the newest revision that this code knows."""
+    newest = max(path.stem[:4] for path in _migrations().glob("versions/[0-9]*.py"))
+    with reading(engine) as connection:
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    return list(found) == [newest]
+
+
+def _migrations() -> Path:
+    """The migrations inside an installed wheel, else those of the repository."""
+    package = Path(__file__).resolve().parent
+    shipped = package / "_migrations"
+    return shipped if shipped.is_dir() else package.parents[1] / "migrations"

@@ -1,0 +1,119 @@
+"""The parts of a ColumnStep: each a mechanism that needs whole columns, with its public parameters.
+
+All are for data sets whose unit is a row. Amounts are integers in the units of domain.cost; what a
+part costs is said by mechanisms.registry.column_cost, beside the proof.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """The public points origin + step·k, k = 0..size, to which every record is rounded first.
+
+    A record's point is a function of the record, so neighbours stay neighbours, and statistics of
+    whole numbers of steps are exact. step is a power of two.
+    """
+
+    origin: float
+    step: float
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothMedian:
+    """The median with noise in proportion to its smooth sensitivity; the map gives (1, rows) values.
+
+    Released.values: (1,) on the lattice, within its bounds.
+    """
+
+    lattice: Lattice
+    epsilon: int
+    delta: int
+    unit_rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricBins:
+    """Bins [lowest·ratio^(j+g), lowest·ratio^(j+1+g)) in lattice steps, j = 0..count−1, g ∈ {0, ½};
+    bin −1 holds what is smaller, the last one what is larger."""
+
+    lowest: float
+    ratio: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class UniformBins:
+    """Bins [(j+g)·width, (j+1+g)·width) in lattice steps, g ∈ {0, ½}."""
+
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class StableBin:
+    """The bin of a public partition in which a statistic lies, where it is safe there (PTR, twice).
+
+    statistic: "iqr" or "median" of the map's (1, rows) values. The partition is tried with g = 0,
+    then with g = ½. epsilon, delta: of one of the two tests. Released.values: (3,) the bin's centre
+    and its ends, in the units of the data.
+    """
+
+    statistic: Literal["iqr", "median"]
+    lattice: Lattice
+    bins: GeometricBins | UniformBins
+    epsilon: int
+    delta: int
+    unit_rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MEstimate:
+    """A draw with density ∝ μ(θ) exp(−ε|Σ ψ_c(x_i − θ)|/(4c)); the map gives (1, rows) values.
+
+    All in lattice steps: c, a whole number; [lower, upper], where a uniform base lies, or the
+    quartiles of a Cauchy base. Released.values: (1,) within the lattice's bounds.
+    """
+
+    lattice: Lattice
+    c: float
+    base: Literal["uniform", "cauchy"]
+    lower: float
+    upper: float
+    epsilon: int
+    unit_rows: int = 1
+
+    @property
+    def centre(self) -> float:
+        """The Cauchy base's median."""
+        return (self.lower + self.upper) / 2
+
+    @property
+    def scale(self) -> float:
+        """The Cauchy base's half interquartile range."""
+        return (self.upper - self.lower) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class DepthDraw:
+    """A draw with density ∝ exp(−ηO) on R^d, O the outlyingness over `directions`, after a PTR test.
+
+    The map gives (d, rows) values. lattices: one for each coordinate, of 2⁴⁰ steps. directions: whole
+    numbers up to 2¹⁰, in lattice steps. scale: the scale of the projections, and with "trimmed" their
+    location too. etas: decreasing; where there are several, one is chosen privately at epsilon_choice.
+    Released.values: (d + 1,) the point on the lattice, and η; or nothing.
+    """
+
+    lattices: tuple[Lattice, ...]
+    directions: tuple[tuple[int, ...], ...]
+    scale: Literal["iqr", "mad", "trimmed"]
+    etas: tuple[float, ...]
+    epsilon_choice: int
+    epsilon_test: int
+    epsilon_draw: int
+    delta: int
+    unit_rows: int = 1
+
+
+ColumnPart = SmoothMedian | StableBin | MEstimate | DepthDraw

@@ -1,0 +1,104 @@
+"""A parsed model as data: terms, response and mask, each a function of one record.
+
+The formula layer builds these values; numerics.evaluate computes them on a block.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+FunctionName = Literal["log", "log1p", "log10", "sqrt", "exp", "square", "power"]
+ComparisonName = Literal["==", "!=", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValue:
+    """The value of a numeric, integer or boolean column."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """1 where a column's stored value equals `code`, else 0."""
+
+    column: str
+    code: float
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A named function of an expression; `parameter` is the exponent of "power"."""
+
+    function: FunctionName
+    argument: "Expression"
+    parameter: float = 1.0
+
+
+Expression = ColumnValue | Indicator | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A product of expressions: one column of the design.
+
+    name: as reported, e.g. "log(x2)", "C(g)[b]", "x1:x2". lower, upper: bounds by interval
+    arithmetic on the declared bounds. dummy: the product takes the values 0 and 1 only.
+    """
+
+    name: str
+    factors: tuple[Expression, ...]
+    lower: float
+    upper: float
+    dummy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`column op value`; for categorical columns `value` is the level's code."""
+
+    column: str
+    op: ComparisonName
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    argument: "Predicate"
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    arguments: tuple["Predicate", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    arguments: tuple["Predicate", ...]
+
+
+Predicate = Compare | Not | AllOf | AnyOf
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """response ~ [1 +] terms, on the records where `where` holds and no used column is missing.
+
+    columns: every column that is read, in order. missing_columns: those of them that may be missing.
+    """
+
+    response: Term | None
+    terms: tuple[Term, ...]
+    intercept: bool
+    where: Predicate | None
+    columns: tuple[str, ...]
+    missing_columns: tuple[str, ...] = ()
+
+    @property
+    def masked(self) -> bool:
+        """Whether some record may be out of use."""
+        return self.where is not None or bool(self.missing_columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        head = ("Intercept",) if self.intercept else ()
+        return head + tuple(t.name for t in self.terms)

@@ -1,0 +1,70 @@
+"""The public schema of a data set: declared by the curator, never read off the data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ColumnKind(StrEnum):
+    NUMERIC = "numeric"
+    INTEGER = "integer"
+    CATEGORICAL = "categorical"
+    BOOLEAN = "boolean"
+
+
+BOOLEAN_TEXTS: Mapping[str, float] = {
+    "true": 1.0,
+    "yes": 1.0,
+    "1": 1.0,
+    "false": 0.0,
+    "no": 0.0,
+    "0": 0.0,
+}
+"""The cell texts of a boolean column, in lower case, and what they store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One declared column.
+
+    lower, upper: declared bounds (numeric, integer; boolean has 0 and 1; categorical 0 and
+    len(levels) − 1, the bounds of its codes). levels: a categorical column's levels in order, the
+    stored code of a level being its position. missing: cell texts that mean "missing".
+    """
+
+    name: str
+    kind: ColumnKind
+    lower: float
+    upper: float
+    levels: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def may_be_missing(self) -> bool:
+        return bool(self.missing)
+
+    @property
+    def is_dummy(self) -> bool:
+        """Boolean columns, and integer columns with bounds [0, 1], enter a design as dummies."""
+        return self.kind is ColumnKind.BOOLEAN or (
+            self.kind is ColumnKind.INTEGER and (self.lower, self.upper) == (0.0, 1.0)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The protected unit: a row, or all rows that share a value of `column` (at most `max_rows`)."""
+
+    column: str | None = None
+    max_rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    columns: tuple[Column, ...]
+    unit: Unit = Unit()
+    description: str = ""
+
+    def column(self, name: str) -> Column | None:
+        """The declared column of that name, or None."""
+        return next((c for c in self.columns if c.name == name), None)

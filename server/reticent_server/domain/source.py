@@ -1,0 +1,89 @@
+"""Where the rows of one version are: what the catalogue stores and a vault reader opens."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """A declared column as it is stored: generated names, never text of the curator's.
+
+    values: the stored float64 column. mask: the stored "is missing" column, or None for a column
+    that cannot be missing.
+    """
+
+    name: str
+    values: str
+    mask: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VaultTable:
+    """A table of the vault with exactly `n` rows, in the order of its position column."""
+
+    kind: ClassVar[str] = "vault_table"
+    table: str
+    n: int
+    columns: tuple[StoredColumn, ...]
+
+
+class Form(StrEnum):
+    """How a column of a database is read, so that no row of it can make the reading fail.
+
+    number: as float64. decimal: as float64 where its size allows. boolean: as 0 or 1. text: as text.
+    """
+
+    NUMBER = "number"
+    DECIMAL = "decimal"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a registered table: the declared name, which is also the table's."""
+
+    name: str
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTable:
+    """A table or view of an external database, of which the first `n` rows are read.
+
+    connection: the name of its URL in the secrets file. table: its name, perhaps behind a schema and
+    a point. order: the columns of a key, which are not declared ones; none: SQLite's rowid.
+    """
+
+    kind: ClassVar[str] = "sql_table"
+    connection: str
+    table: str
+    order: tuple[str, ...]
+    n: int
+    columns: tuple[TableColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFile:
+    """A file of a registered directory, of which the first `rows` rows are read."""
+
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFiles:
+    """A directory of Parquet files, read in this order; what is added to it later is not read."""
+
+    kind: ClassVar[str] = "parquet_files"
+    directory: str
+    files: tuple[ParquetFile, ...]
+
+    @property
+    def n(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+Registered = SqlTable | ParquetFiles
+Source = VaultTable | Registered

@@ -1,0 +1,152 @@
+"""What an estimator asks of the data: steps made of parts, each part one release primitive.
+
+An estimator is a generator: it yields a step, the engine maps it over the blocks of the table, adds
+integers, lets a mechanism release each part, and sends the tuple of released parts back in. `rho` is
+always an integer in cost.RHO_UNITS; `unit_rows` is the largest number of rows of one protected unit.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.scratch import FRESH, Scratch
+
+if TYPE_CHECKING:
+    from reticent_server.domain.columns import ColumnPart
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive records, by column: float64 arrays of length `rows` (a level is its code).
+
+    missing: masks (True where missing; the value is then 0) of the columns that may be missing.
+    start: the stored position of the first record. scratch: memory for a map's arrays, which a pass
+    uses again for its next block. unusable: records with a cell that cannot be read (a value within
+    the bounds stands in its place); the engine makes their contributions none.
+    """
+
+    start: int
+    rows: int
+    columns: Mapping[str, FloatArray]
+    missing: Mapping[str, NDArray[np.bool_]]
+    scratch: Scratch = FRESH
+    unusable: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaled:
+    """Contributions v_i = weights_i · vectors_i that are never multiplied out: (size, rows), (rows,).
+
+    Parts whose vectors are one array share the work on them.
+    """
+
+    vectors: FloatArray
+    weights: FloatArray
+
+
+Contribution = FloatArray | Scaled
+
+
+def multiplied(contribution: Contribution) -> FloatArray:
+    """The contributions as one array."""
+    if isinstance(contribution, Scaled):
+        return np.asarray(contribution.vectors * contribution.weights)
+    return contribution
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSum:
+    """Σ v_i of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows)."""
+
+    size: int
+    clip: float
+    rho: int
+    unit_rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GramSum:
+    """Σ v_i v_iᵀ of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows)."""
+
+    size: int
+    clip: float
+    rho: int
+    unit_rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CountSum:
+    """Numbers of records by code 0..bins−1; the map gives codes (rows,), −1 for no contribution."""
+
+    bins: int
+    rho: int
+    unit_rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileTree:
+    """Quantiles by recursive exponential mechanisms on a public grid of increasing candidates.
+
+    The map gives (rows,) codes: the index of the first candidate that is ≥ the record's value
+    (candidates are the cells' upper ends), −1 for no contribution.
+    """
+
+    candidates: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    rho: int
+    unit_rows: int = 1
+
+
+Part = VectorSum | GramSum | CountSum | QuantileTree
+
+
+@dataclass(frozen=True, slots=True)
+class SumStep:
+    """One pass over the table: `map_fn` gives one contribution for each part, from one block.
+
+    `map_fn` is a frozen dataclass with __call__ (it must pickle), a function of one record and of
+    public values only, computed column by column, so that the integer sums do not depend on the
+    block size. Rows that are not finite are made zero by the primitive.
+    """
+
+    label: str
+    parts: tuple[Part, ...]
+    map_fn: Callable[[Block], tuple[Contribution, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStep:
+    """Statistics that no sum gives: `map_fn` gives one array (k, rows) for each part, from one block.
+
+    The engine joins the blocks' arrays to (k, n), in stored order, and the parts' mechanisms compute
+    their statistics of them and release these. `map_fn` is as in SumStep. For data sets whose unit is
+    a row, and all n records: nothing is left out.
+    """
+
+    label: str
+    parts: "tuple[ColumnPart, ...]"
+    map_fn: Callable[[Block], tuple[FloatArray, ...]]
+
+
+Step = SumStep | ColumnStep
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A released part, public from here on.
+
+    values: VectorSum (size,), GramSum (size, size) symmetric, CountSum (bins,), in the units of the
+    contributions; QuantileTree (len(probabilities),) candidates in increasing order.
+    sd: the noise's standard deviation for an entry of `values` (for GramSum: of a diagonal entry,
+    the others having sd/√2); 0 for QuantileTree.
+    passed: False where a test of safety did not pass (No Reply); `values` is then empty.
+    """
+
+    values: FloatArray
+    sd: float
+    passed: bool = True

@@ -1,0 +1,125 @@
+"""The blocks of a table: cached columns cut into views, or batches streamed from the reader."""
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.schema import Schema
+from reticent_server.domain.steps import Block, GramSum, SumStep, VectorSum
+from reticent_server.engine.cache import ColumnCache, Columns
+from reticent_server.engine.prefetch import prefetched
+from reticent_server.vault.ports import MarkingReader, PartitionedReader, Reader
+
+MISSING, BAD = ":missing", ":bad"
+CELLS_PER_BLOCK = 1 << 18
+LEAST_ROWS = 1 << 9
+BATCHES_AHEAD = 2
+
+
+class Table:
+    """One version's rows, by blocks of at most `block_rows`; private, for the engine only.
+
+    first: the stored position of the first row, where it is a part of a table.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        version_id: str,
+        schema: Schema,
+        names: Sequence[str],
+        first: int = 0,
+    ) -> None:
+        self._reader = reader
+        self._version_id = version_id
+        self._schema = schema
+        self._first = first
+        self._width = 1
+        self.n = reader.n
+        self._names = list(names)
+        self._masks = [c.name for c in schema.columns if c.name in names and c.may_be_missing]
+        marks = isinstance(reader, MarkingReader) and reader.marks_bad_cells
+        self._bad = [name + BAD for name in self._names] if marks else []
+
+    def rows_per_block(self, limit: int, step: SumStep) -> int:
+        """Rows, at most `limit`, whose arrays stay in the processor's cache, for any design.
+
+        A design shows its width in its first sums; a step of counts in between works with it too.
+        """
+        sizes = (part.size for part in step.parts if isinstance(part, VectorSum | GramSum))
+        self._width = max(self._width, *sizes, 1)
+        return min(limit, max(LEAST_ROWS, CELLS_PER_BLOCK // (self._width + 1) // 64 * 64))
+
+    def parts(self) -> "list[Table] | None":
+        """The table in parts that other processes can read; None where they cannot."""
+        if not isinstance(self._reader, PartitionedReader):
+            return None
+        return [
+            Table(reader, f"{self._version_id}@{first}", self._schema, self._names, first)
+            for first, reader in self._reader.partitions()
+        ]
+
+    def blocks(self, cache: ColumnCache, block_rows: int) -> Generator[Block, None, None]:
+        """Every record once, in stored order."""
+        sizes = {key: self.n * np.dtype(_kind(key)).itemsize for key in self._keys()}
+        with cache.hold(self._version_id, sizes, self._load) as arrays:
+            if arrays is None:
+                yield from self._streamed(block_rows)
+            else:
+                yield from self._cut(arrays, self._first, self.n, block_rows)
+
+    def _load(self, keys: list[str]) -> Columns:
+        names = list(dict.fromkeys(key.partition(":")[0] for key in keys))
+        arrays = {key: np.empty(self.n, dtype=_kind(key)) for key in keys}
+        start = 0
+        for batch in self._reader.batches(names):
+            record_batch = batch.unwrap()
+            stop = start + record_batch.num_rows
+            for key, array in arrays.items():
+                array[start:stop] = _numpy(record_batch, key)
+            start = stop
+        return arrays
+
+    def _streamed(self, block_rows: int) -> Iterator[Block]:
+        start = self._first
+        for arrays, rows in prefetched(self._batches(), BATCHES_AHEAD):
+            yield from self._cut(arrays, start, rows, block_rows)
+            start += rows
+
+    def _batches(self) -> Iterator[tuple[Columns, int]]:
+        for batch in self._reader.batches(self._names):
+            record_batch = batch.unwrap()
+            arrays = {key: _numpy(record_batch, key) for key in self._keys()}
+            yield arrays, record_batch.num_rows
+
+    def _keys(self) -> list[str]:
+        """What is kept of a record: values, masks, and marks of bad cells."""
+        return [*self._names, *(name + MISSING for name in self._masks), *self._bad]
+
+    def _cut(self, arrays: Columns, start: int, rows: int, block_rows: int) -> Iterator[Block]:
+        """Views of `rows` records, of which the first is at the stored position `start`."""
+        for low in range(0, rows, block_rows):
+            high = min(low + block_rows, rows)
+            yield Block(
+                start=start + low,
+                rows=high - low,
+                columns={name: arrays[name][low:high] for name in self._names},
+                missing={name: arrays[name + MISSING][low:high] for name in self._masks},
+                unusable=self._unusable(arrays, low, high),
+            )
+
+    def _unusable(self, arrays: Columns, low: int, high: int) -> NDArray[np.bool_] | None:
+        if not self._bad:
+            return None
+        marks = [arrays[key][low:high] for key in self._bad]
+        return np.asarray(np.logical_or.reduce(marks), dtype=np.bool_)
+
+
+def _kind(key: str) -> type[np.generic]:
+    return np.bool_ if key.endswith((MISSING, BAD)) else np.float64
+
+
+def _numpy(record_batch: Any, key: str) -> Any:
+    return np.asarray(record_batch.column(key).to_numpy(zero_copy_only=False), dtype=_kind(key))

@@ -1,0 +1,189 @@
+"""Passes over Parquet data sets on a Dask cluster: the map goes to the rows, integer sums come back.
+
+The sums are those of the local engine bit for bit, so it does not matter who computes them, or how
+often: a lost worker's parts are computed again elsewhere, and noise is drawn once, by the engine, when
+all parts are there. A scheduler runs any code that it is sent, so connections are authenticated by TLS
+certificates; only a scheduler that an administrator runs on this machine may go without. A cluster that
+is started here has no dashboard and no pages, and nothing is logged but words.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import dask
+import structlog
+from distributed import Client, LocalCluster, Security, as_completed
+
+from reticent_server.domain.steps import SumStep
+from reticent_server.engine.blocks import Table
+from reticent_server.engine.partition import FAILED, UNREADABLE, part_sums
+from reticent_server.engine.workers import added
+from reticent_server.errors import CuratorError, Unavailable
+
+LOST = "The cluster does not answer at the moment."
+PATIENCE_SECONDS = 600
+_NO_PAGES = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.admin.log-length": 0,
+}
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """PEM files of a client of the scheduler: the authority's, the client's, the client's key."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+    def security(self) -> Security:
+        """TLS, and nothing else."""
+        return Security(
+            require_encryption=True,
+            tls_ca_file=str(self.authority),
+            tls_client_cert=str(self.certificate),
+            tls_client_key=str(self.key),
+        )
+
+
+class DaskCluster:
+    """A cluster that adds up the parts of a table (engine.local.Cluster).
+
+    cache_bytes: of encoded columns, in each worker process.
+    """
+
+    def __init__(self, client: Client, *, cache_bytes: int) -> None:
+        self._client = client
+        self._cache_bytes = cache_bytes
+
+    def totals(self, parts: Sequence[Table], step: SumStep, block_rows: int) -> list[Any]:
+        """The step's exact integer sums over all parts. Raises Unavailable, or RuntimeError where a
+        part failed; neither says more."""
+        failed = False
+        totals: list[Any] | None = None
+        try:
+            for sums in self._sums(parts, step, block_rows):
+                totals = added(totals, sums)
+        except _PartFailed:
+            raise
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - the cluster's: no part lets out an exception
+            log.warning("cluster_failed", error=type(error).__name__)
+            failed = True
+        if failed:  # outside the handler: nothing is kept as context
+            raise Unavailable(LOST)
+        return totals or []
+
+    def _sums(self, parts: Sequence[Table], step: SumStep, block_rows: int) -> Iterator[list[Any]]:
+        futures = self._submitted(parts, step, block_rows)
+        done = as_completed(
+            futures, loop=self._client.loop, with_results=True, timeout=PATIENCE_SECONDS
+        )
+        try:
+            for _, found in done:
+                if found == UNREADABLE:
+                    raise Unavailable("The data set cannot be read at the moment.")
+                if found == FAILED:
+                    raise _PartFailed
+                yield found
+        finally:
+            self._client.cancel(futures)
+
+    def _submitted(self, parts: Sequence[Table], step: SumStep, block_rows: int) -> list[Any]:
+        """A part goes to the same worker in every pass, which has its columns in memory by then."""
+        workers = sorted(self._client.nthreads())
+        name = f"sums-{uuid4().hex}"
+        return [
+            self._client.submit(
+                part_sums,
+                part,
+                step,
+                block_rows,
+                self._cache_bytes,
+                key=f"{name}-{i}",
+                pure=False,
+                workers=workers[i % len(workers)] if workers else None,
+                allow_other_workers=bool(workers),
+            )
+            for i, part in enumerate(parts)
+        ]
+
+    def close(self) -> None:
+        """Leaves the cluster; ends one that was started for this process."""
+        cluster = self._client.cluster
+        self._client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+class _PartFailed(RuntimeError):
+    """A part's computation failed; the text is constant."""
+
+    def __init__(self) -> None:
+        super().__init__("a part of the table could not be computed")
+
+
+def local_cluster(workers: int, *, cache_bytes: int) -> DaskCluster:
+    """A cluster of processes on this machine, which share `cache_bytes`; it ends with this process.
+
+    Its certificates are made for it and are in memory only.
+    """
+    dask.config.set(_NO_PAGES)
+    security = Security.temporary()
+    cluster = LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        protocol="tls://",
+        security=security,
+        dashboard_address=None,
+        memory_limit=0,  # what grows is the column cache, which has a limit of its own
+        silence_logs=logging.CRITICAL,
+    )
+    client = Client(cluster, security=security, set_as_default=False)
+    return DaskCluster(client, cache_bytes=cache_bytes // workers)
+
+
+def remote_cluster(
+    address: str, certificates: Certificates | None, *, cache_bytes: int
+) -> DaskCluster:
+    """The cluster of a scheduler at an address. Raises CuratorError."""
+    check_address(address, certificates)
+    security = certificates.security() if certificates else None
+    try:
+        client = Client(address, security=security, set_as_default=False)
+    except Exception:  # noqa: BLE001 - of many kinds, and the curator needs one sentence
+        message = "The scheduler at RETICENT_DASK_SCHEDULER does not answer."
+        raise CuratorError(message) from None
+    return DaskCluster(client, cache_bytes=cache_bytes)
+
+
+def check_address(address: str, certificates: Certificates | None) -> None:
+    """Raises CuratorError for a scheduler that others could read from, or speak for."""
+    parts = urlsplit(address)
+    if parts.scheme == "tls" and certificates is not None:
+        return
+    if parts.scheme == "tls":
+        raise CuratorError("A tls:// scheduler needs RETICENT_DASK_CA, _CERTIFICATE and _KEY.")
+    if parts.scheme != "tcp" or not _is_loopback(parts.hostname or ""):
+        raise CuratorError(
+            "RETICENT_DASK_SCHEDULER must be tls://HOST:PORT; tcp:// is for this machine only."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,148 @@
+"""Executes a plan on this machine: threads over blocks, exact integer sums, one release a part.
+
+The only reader of the vault in a serving process. Every value goes out through mechanisms.release;
+the estimator is sent released values only, and cannot be sent more than its plan has paid for.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import structlog
+from threadpoolctl import threadpool_limits
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.plan import Plan, Release, Reservation
+from reticent_server.domain.private import Private
+from reticent_server.domain.steps import ColumnStep, Released, Step, SumStep
+from reticent_server.engine.blocks import Table
+from reticent_server.engine.cache import ColumnCache
+from reticent_server.engine.columns import gather
+from reticent_server.engine.workers import Workers
+from reticent_server.errors import Unavailable
+from reticent_server.mechanisms import column_registry, registry
+from reticent_server.vault.ports import Reader
+
+log = structlog.get_logger(__name__)
+
+Totals = tuple[Private[Any], ...]
+
+
+class Ledger(Protocol):
+    """What the engine asks of the ledger."""
+
+    def confirm(self, reservation: Reservation) -> bool:
+        """Whether the reservation is committed, unsettled and still leased."""
+        ...
+
+
+class Cluster(Protocol):
+    """Other processes that add up the parts of a table."""
+
+    def totals(self, parts: Sequence[Table], step: SumStep, block_rows: int) -> list[Any]:
+        """The exact integer statistics over all parts, the same as in one process."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class LocalEngine:
+    """Block map-reduce with `threads` threads over blocks of at most `block_rows` records.
+
+    cluster: where it goes over tables that other processes can read; the rest is the same.
+    """
+
+    def __init__(
+        self,
+        open_reader: Callable[[str], Reader],
+        ledger: Ledger,
+        *,
+        cache_bytes: int,
+        threads: int,
+        block_rows: int,
+        cluster: Cluster | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._open_reader = open_reader
+        self._ledger = ledger
+        self._cache = ColumnCache(cache_bytes)
+        self._block_rows = block_rows
+        self._workers = Workers(threads)
+        threadpool_limits(1)  # threads are ours, over blocks; the linear algebra's would fight them
+
+    def execute(self, plan: Plan, reservation: Reservation) -> Release:
+        """The release that `reservation` has paid for. Unavailable where the vault cannot be read.
+
+        Any other failure is a release of status "failed", with nothing about its cause.
+        """
+        paid = reservation.cost == plan.cost and reservation.version_id == plan.facts.version_id
+        if not (paid and self._ledger.confirm(reservation)):
+            raise Unavailable("The reservation is no longer valid; send the request again.")
+        try:
+            result = self._drive(plan)
+            return Release(status="no_reply" if result is None else "reply", result=result)
+        except Unavailable:
+            raise
+        except Exception:  # noqa: BLE001 - its text may depend on a private cell
+            log.error("computation_failed", release_id=reservation.id)
+            return Release(status="failed", result=None)
+
+    def _drive(self, plan: Plan) -> dict[str, Any] | None:
+        table = self._table(plan)
+        spent = PrivacyCost(0, 0, 0)
+        recipe = plan.estimator.run()
+        step = next(recipe)
+        while True:
+            spent += _cost(step, plan)
+            if not spent.within(plan.cost):
+                raise RuntimeError("a step costs more than the plan has paid for")
+            released = self._released(table, step)
+            try:
+                step = recipe.send(released)
+            except StopIteration as stop:
+                return _storable(stop.value)
+
+    def _released(self, table: Table, step: Step) -> tuple[Released, ...]:
+        if isinstance(step, ColumnStep):
+            columns = gather(step, table.n, table.blocks(self._cache, self._block_rows))
+            return tuple(
+                column_registry.release(p, c) for p, c in zip(step.parts, columns, strict=True)
+            )
+        totals = self.totals(table, step)
+        return tuple(registry.release(p, t) for p, t in zip(step.parts, totals, strict=True))
+
+    def _table(self, plan: Plan) -> Table:
+        reader = self._open_reader(plan.facts.version_id)
+        if reader.n != plan.facts.n:
+            raise Unavailable("The data set cannot be read now.")
+        return Table(reader, plan.facts.version_id, plan.facts.schema, plan.estimator.columns)
+
+    def totals(self, table: Table, step: SumStep) -> Totals:
+        """The exact integer statistics of one pass: the same for any block size and any threads."""
+        rows = table.rows_per_block(self._block_rows, step)
+        parts = table.parts() if self._cluster else None
+        if self._cluster and parts:
+            return tuple(map(Private, self._cluster.totals(parts, step, rows)))
+        blocks = table.blocks(self._cache, rows)
+        return tuple(map(Private, self._workers.totals(step, blocks)))
+
+    def close(self) -> None:
+        """Ends the threads and leaves the cluster."""
+        self._workers.close()
+        if self._cluster:
+            self._cluster.close()
+
+
+def _storable(result: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The result, refused here (ValueError) if it could not be stored: not finite, or not JSON."""
+    json.dumps(result, allow_nan=False)
+    return result
+
+
+def _cost(step: Step, plan: Plan) -> PrivacyCost:
+    """The step's cost; its noise must be made for the data set's rows per unit."""
+    if any(part.unit_rows != plan.facts.schema.unit.max_rows for part in step.parts):
+        raise RuntimeError("a step's noise is not made for the data set's unit")
+    if isinstance(step, ColumnStep):
+        return sum(map(column_registry.cost, step.parts), start=PrivacyCost(0, 0, 0))
+    return PrivacyCost(0, 0, sum(part.rho for part in step.parts))

@@ -1,0 +1,46 @@
+"""What a cluster's worker does: the sums of one part of a table, or a word that says nothing.
+
+Whatever goes wrong is caught, so that no text, trace or type of an exception, which may depend on a
+private cell, reaches a log or another machine. It is *not* turned into a part of zeros: one record could
+then take the contributions of a million others away, and no noise is made for that. A part that fails
+is a failed release, which is the same constant whatever the cause; and a map does not fail, because it
+is total on records, and rows are read so that none can make the reading fail (vault.registered).
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from reticent_server.domain.scratch import ReusedScratch
+from reticent_server.domain.steps import SumStep
+from reticent_server.engine.blocks import Table
+from reticent_server.engine.cache import ColumnCache
+from reticent_server.engine.workers import added, block_sums
+from reticent_server.errors import Unavailable
+
+FAILED, UNREADABLE = "failed", "unreadable"
+
+
+def part_sums(part: Table, step: SumStep, block_rows: int, cache_bytes: int) -> list[Any] | str:
+    """The step's integer sums over the part, or FAILED, or UNREADABLE.
+
+    cache_bytes: of encoded columns, kept in this process for the passes that follow.
+    """
+    try:
+        return _sums(part, step, block_rows, _cache(cache_bytes))
+    except Unavailable:
+        return UNREADABLE
+    except Exception:  # noqa: BLE001 - its text may depend on a private cell
+        return FAILED
+
+
+def _sums(part: Table, step: SumStep, block_rows: int, cache: ColumnCache) -> list[Any]:
+    totals: list[Any] | None = None
+    scratch = ReusedScratch()
+    for block in part.blocks(cache, block_rows):
+        totals = added(totals, block_sums(step, block, scratch))
+    return totals or []
+
+
+@lru_cache(maxsize=1)
+def _cache(cache_bytes: int) -> ColumnCache:
+    return ColumnCache(cache_bytes)

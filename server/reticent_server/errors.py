@@ -1,0 +1,123 @@
+"""Every error that a user can meet.
+
+    ReticentError
+    ├── Unauthorized         401 unauthorized
+    ├── NotFound             404 not_found          absent and forbidden alike
+    ├── BudgetExhausted      403 budget_exhausted
+    ├── PolicyRefused        403 policy
+    ├── WrongRole            403 wrong_role
+    ├── IdempotencyConflict  409 idempotency_conflict
+    ├── Conflict             409 conflict
+    ├── InvalidRequest       422 invalid_request
+    │   ├── InvalidQuery     422 invalid_query
+    │   ├── InvalidFormula   422 invalid_formula
+    │   └── InvalidPrivacy   422 invalid_privacy
+    ├── RateLimited          429 rate_limited
+    ├── Unavailable          503 unavailable
+    │   └── QueueFull        503 queue_full
+    └── CuratorError             for the command line only; its text may quote a cell
+
+The text of an error that can reach an analyst is made of constant words and of public facts (column
+names, declared bounds, limits): never of the caller's input as sent, and never of a private cell.
+"""
+
+from typing import ClassVar
+
+
+class ReticentError(Exception):
+    """Base of all; `code` is stable, `status` is the HTTP status, `detail` says what to change."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Error"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class Unauthorized(ReticentError):
+    code, status, title = "unauthorized", 401, "No valid key"
+
+
+class NotFound(ReticentError):
+    code, status, title = "not_found", 404, "Not found"
+
+
+class BudgetExhausted(ReticentError):
+    """Nothing was charged. `remaining` holds public decimal strings of what is left."""
+
+    code, status, title = "budget_exhausted", 403, "Budget exhausted"
+
+    def __init__(self, detail: str, remaining: dict[str, float] | None = None) -> None:
+        super().__init__(detail)
+        self.remaining = remaining or {}
+
+
+class PolicyRefused(ReticentError):
+    code, status, title = "policy", 403, "Not allowed by the data set's policy"
+
+
+class WrongRole(ReticentError):
+    code, status, title = "wrong_role", 403, "Not for this key's role"
+
+
+class IdempotencyConflict(ReticentError):
+    code, status, title = (
+        "idempotency_conflict",
+        409,
+        "Idempotency key was used for another request",
+    )
+
+
+class Conflict(ReticentError):
+    code, status, title = "conflict", 409, "Conflict"
+
+
+class InvalidRequest(ReticentError):
+    code, status, title = "invalid_request", 422, "Invalid request"
+
+
+class InvalidQuery(InvalidRequest):
+    code, title = "invalid_query", "Invalid query"
+
+
+class InvalidFormula(InvalidRequest):
+    code, title = "invalid_formula", "Invalid formula"
+
+
+class InvalidPrivacy(InvalidRequest):
+    code, title = "invalid_privacy", "Invalid privacy parameters"
+
+
+class RateLimited(ReticentError):
+    """retry_after: whole seconds after which the key may ask again."""
+
+    code, status, title = "rate_limited", 429, "Too many requests"
+
+    def __init__(self, detail: str, retry_after: int = 1) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+class Unavailable(ReticentError):
+    code, status, title = "unavailable", 503, "Unavailable"
+
+
+class QueueFull(Unavailable):
+    """Nothing was charged. retry_after: whole planned seconds until there is room."""
+
+    code, title = "queue_full", "Queue full"
+
+    def __init__(self, limit_seconds: int, retry_after: int) -> None:
+        super().__init__(
+            "No room is left in the queue: what is accepted is planned to be answered within "
+            f"{limit_seconds} seconds. Send the request again later."
+        )
+        self.retry_after = retry_after
+
+
+class CuratorError(ReticentError):
+    """An error of a curator's command; answers the curator only, so it may name row and column."""
+
+    code, status, title = "curator", 500, "Command failed"

@@ -1,0 +1,147 @@
+"""A planned test of a linear hypothesis: one private fit, and post-processing of what it released.
+
+Wald and likelihood-ratio-type tests fit the whole model; a score test fits it under the hypothesis and
+takes the efficient score from the last release (estimators.newton.restriction). Every value that leaves
+the table is one of the fit's parts: privacy is the fit's (estimators.newton.plan, estimators.glm.plan).
+Without a hypothesis every term of the formula is tested (Wald or LR), from the one fit.
+
+Source: Heritier & Ronchetti (1994); Avella-Medina (2021), §4; Cantoni & Ronchetti (2001), §4.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from reticent_server.domain.hypothesis import LinearHypothesis
+from reticent_server.domain.plan import Recipe
+from reticent_server.domain.steps import FloatArray, QuantileTree
+from reticent_server.estimators.glm.plan import GlmPlan
+from reticent_server.estimators.glm.recipe import GlmFitted
+from reticent_server.estimators.hypothesis_test.statistics import (
+    FitUnderTest,
+    Outcome,
+    likelihood_ratio,
+    wald,
+)
+from reticent_server.estimators.hypothesis_test.terms import term_hypotheses
+from reticent_server.estimators.newton.bootstrap import NOISY
+from reticent_server.estimators.newton.coding import Coding
+from reticent_server.estimators.newton.covariance import StepRecord
+from reticent_server.estimators.newton.estimable import UNRESOLVED_SHARE
+from reticent_server.estimators.newton.plan import LinearRegressionPlan
+from reticent_server.estimators.newton.recipe import StandardFit
+from reticent_server.estimators.newton.report import back_transform
+from reticent_server.estimators.newton.restriction import Restriction
+
+ModelPlan = LinearRegressionPlan | GlmPlan
+TestName = Literal["wald", "score", "lr"]
+_REFERENCES = "Heritier & Ronchetti (1994); Avella-Medina (2021), section 4"
+
+
+@dataclass(frozen=True, slots=True)
+class HypothesisTestPlan:
+    """A planned test; satisfies EstimatorPlan. hypothesis None: a table of the model's terms."""
+
+    model: ModelPlan
+    test: TestName
+    hypothesis: LinearHypothesis | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.model.columns
+
+    @property
+    def rho(self) -> int:
+        return self.model.rho
+
+    @property
+    def passes(self) -> int:
+        return self.model.passes
+
+    @property
+    def column_ms(self) -> int:
+        """Planned time beyond that of sums: the model's, and a linear regression's bootstrap."""
+        if isinstance(self.model, GlmPlan):
+            return self.model.column_ms
+        trees = self.model.start.step.parts if self.model.start else ()
+        draws = sum(len(t.candidates) * 3 for t in trees if isinstance(t, QuantileTree))
+        noisy = self.test != "score" and self.model.settings.eta > NOISY
+        runs = 8 * self.passes * self.model.sizes.size if noisy else 0
+        return runs + draws * 5000 // 10**6
+
+    @property
+    def mechanism(self) -> str:
+        return f"{self.test} test from a {self.model.mechanism}"
+
+    @property
+    def reference(self) -> str:
+        return f"{_REFERENCES}; {self.model.reference}"
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The fit's forecast, and the hypotheses that are tested."""
+        return {**self.model.forecast, "hypotheses": [list(h.texts) for _, h in self.hypotheses]}
+
+    @property
+    def hypotheses(self) -> list[tuple[str, LinearHypothesis]]:
+        """(name, hypothesis) of every test."""
+        if self.hypothesis is not None:
+            return [(", ".join(self.hypothesis.texts), self.hypothesis)]
+        design = self.model.coding.design
+        return term_hypotheses(design.terms, design.intercept)
+
+    def run(self) -> Recipe:
+        """The recipe; its result has the test, or the table, and the fit's result with it."""
+        restrict = self._restriction if self.test == "score" else None
+        ready, fitted, result = yield from self.model.fitted(restrict)
+        fit = tested_fit(ready, fitted, float(result.get("interval_factor", 1.0)))
+        outcomes = [(name, self._outcome(fit, h)) for name, h in self.hypotheses]
+        head = {"test": self.test, "n": result["n"], "warnings": result["warnings"]}
+        if self.hypothesis is None:
+            table = [{"term": name, **_shown(o)} for name, o in outcomes]
+            return {**head, "table": table, "fit": result}
+        shown = {**head, "hypotheses": list(self.hypothesis.texts), **_shown(outcomes[0][1])}
+        return shown if self.test == "score" else {**shown, "fit": result}
+
+    def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
+        test = likelihood_ratio if self.test == "lr" else wald
+        return test(fit, hypothesis, UNRESOLVED_SHARE)
+
+    def _restriction(self, coding: Coding) -> Restriction:
+        """The hypothesis about β = Lθ + o as one about θ."""
+        if self.hypothesis is None:
+            raise ValueError("a score test has a hypothesis")
+        back, R = back_transform(coding), np.array(self.hypothesis.rows)
+        values = np.array(self.hypothesis.values) - R @ back.offset
+        rows = R @ back.matrix
+        unit = np.linalg.norm(rows, axis=1)
+        return Restriction(rows / unit[:, None], values / unit)
+
+
+def tested_fit(coding: Coding, fitted: StandardFit | GlmFitted, factor: float) -> FitUnderTest:
+    """A released fit in the units of the data; `factor` widens its standard errors."""
+    back = back_transform(coding)
+    return FitUnderTest(
+        coefficients=back.coefficients(fitted.theta),
+        covariance=factor**2 * back.covariance(fitted.sampling + fitted.privacy),
+        inverse_information=back.covariance(inverse_information(fitted.records[-1])),
+        n=fitted.count,
+        unresolved=fitted.unresolved[list(coding.reported_order)],
+    )
+
+
+def inverse_information(last: StepRecord) -> FloatArray:
+    """M⁻¹ (q, q) of θ: s²WᵀJ⁻¹W."""
+    W = last.curvature.transform
+    return np.asarray(last.scale**2 * W.T @ np.linalg.solve(last.curvature.J, W))
+
+
+def _shown(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "statistic": outcome.statistic,
+        "df": outcome.df,
+        "p_value": outcome.p_value,
+        "estimable": outcome.statistic is not None,
+    }

@@ -1,0 +1,64 @@
+"""Which coefficients the releases can tell apart from not identified: from released matrices only.
+
+K = W⁻¹JW⁻¹/k₀ estimates the information of a step, the same for all steps. A direction v is *unresolved*
+where vᵀKv, pooled over the steps by inverse noise variance (the noise has standard deviation
+sd_J|W⁻¹v|²/k₀), is not above its noise or, once the design is whitened so that vᵀKv should be 1, below
+the floor .25 of the recipe. Not above its noise is the k-th smallest in standard deviations if it is
+below max(2, √(2kh)): the largest eigenvalue of noise in k dimensions is about √(2k), and the step
+whose eigenvectors are the candidates has the share h of the pooled precision. Candidates are the eigenvectors of the last
+Jacobian in its whitened frame or, where that is too noisy, those of the first Jacobian. A coefficient
+is *estimable* unless unresolved directions carry most of the variance that K would give it. That finds
+a collinear pair, a constant column, a dummy that is never one and an empty mask; the chance to miss
+a direction without any information is some 2 %.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.estimators.newton.covariance import StepRecord
+from reticent_server.estimators.newton.jacobian import FLOOR, TRUSTED_NOISE, noise_norm
+from reticent_server.numerics.matrices import eigen
+
+UNRESOLVED_SHARE = 0.5
+_RESOLVED = 2.0
+
+
+def unresolved_shares(steps: Sequence[StepRecord]) -> FloatArray:
+    """(q,) share of each coefficient's variance in unresolved directions, in the internal order."""
+    last = steps[-1]
+    whitened = noise_norm(last.curvature.noise, len(last.gradient)) < TRUSTED_NOISE
+    source = last if whitened else steps[0]
+    frame = source.curvature.frame
+    candidates = frame.T @ eigen(frame @ source.curvature.information @ frame.T)[1]
+    values, sds = np.array([_pooled(steps, v) for v in candidates.T]).T
+    shares = (sds / np.array([_noise(source, v) for v in candidates.T])) ** 2
+    least = np.maximum(_RESOLVED * sds, FLOOR if whitened else 0.0)
+    unresolved = (values < least) | _is_noise(values / sds, shares)
+    variances = candidates**2 / np.maximum(values, least)
+    return np.asarray(variances[:, unresolved].sum(axis=1) / variances.sum(axis=1))
+
+
+def _is_noise(z: FloatArray, shares: FloatArray) -> NDArray[np.bool_]:
+    """(q,) whether a value, in standard deviations, is among the smallest that noise explains."""
+    order = np.argsort(z)
+    largest = np.sqrt(2 * (1 + np.arange(len(z))) * shares[order])
+    explained = z[order] < np.maximum(_RESOLVED, largest)
+    number = int(np.max(np.flatnonzero(explained), initial=-1)) + 1
+    return np.isin(np.arange(len(z)), order[:number])
+
+
+def _pooled(steps: Sequence[StepRecord], v: FloatArray) -> tuple[float, float]:
+    """The pooled vᵀKv and its noise's standard deviation."""
+    noise = np.array([_noise(step, v) for step in steps])
+    values = np.array([float(v @ step.curvature.information @ v) for step in steps])
+    precision = float(np.sum(noise**-2))
+    return float(np.sum(values * noise**-2)) / precision, precision**-0.5
+
+
+def _noise(step: StepRecord, v: FloatArray) -> float:
+    """The standard deviation of the noise in a step's vᵀKv."""
+    back = np.linalg.solve(step.curvature.transform, v)
+    return max(step.curvature.noise * float(back @ back) / step.k0, 1e-12)

@@ -1,0 +1,186 @@
+"""The noisy Newton recipe: a generator of steps that sees released values only.
+
+1. Step t = 1..T: gradient and Jacobian at (θ, s) with u = Wx̃; θ ← θ + sWᵀJ⁻¹g.
+2. The Jacobian whitens the next step: W = M^(−1/2), M refreshed while its noise is small.
+3. After each step but the last, s ← s·median|r|/(.6745 s) from a noisy histogram.
+4. The last step also releases the meat Q; θ = (1 − f)θ_T + fθ_{T−1} by inverse variance.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
+from reticent_server.estimators.newton.coding import Coding
+from reticent_server.estimators.newton.covariance import (
+    StepRecord,
+    penalised,
+    privacy_covariance,
+    sampling_covariance,
+)
+from reticent_server.estimators.newton.estimable import unresolved_shares
+from reticent_server.estimators.newton.jacobian import (
+    Curvature,
+    first_curvature,
+    later_curvature,
+    refreshed,
+    whitening,
+)
+from reticent_server.estimators.newton.maps import Point, ScaleMap, ScoreMap, on_lattice
+from reticent_server.estimators.newton.restriction import Restriction, restricted_move
+from reticent_server.estimators.newton.settings import Dimensions, Settings
+from reticent_server.numerics.mallows import WHITENING_GUARD
+from reticent_server.numerics.scale_histogram import median_ratio
+
+_LEAST_SHARE = 0.02
+_LARGEST_THETA = 2.0**20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandardFit:
+    """The released fit in standardised units and internal order.
+
+    theta (q,); sampling and privacy covariances (q, q); scale; unresolved (q,): the share of each
+    coefficient's variance in directions that the releases cannot tell from none; count: records in
+    use, as released; records: the steps.
+    """
+
+    theta: FloatArray
+    sampling: FloatArray
+    privacy: FloatArray
+    scale: float
+    unresolved: FloatArray
+    count: float
+    records: tuple[StepRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """Where the fit stands, all released: θ, s, M with its guard and noise sd_M, records in use."""
+
+    theta: FloatArray
+    scale: float
+    M: FloatArray
+    guard: FloatArray
+    count: float
+    prior_noise: float = 0.0
+
+
+Fitting = Generator[Step, tuple[Released, ...], StandardFit]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Newton:
+    """A planned fit of a public standardised design.
+
+    ridge: λD (q, q), added to the information in x̃ (the penalty λ‖Dθ‖²/2 on the loss). restriction:
+    for score tests.
+    """
+
+    coding: Coding
+    settings: Settings
+    sizes: Dimensions
+    ridge: FloatArray | None = None
+    restriction: Restriction | None = None
+
+    def fit(self) -> Fitting:
+        """Runs the recipe from θ = 0, s = 1."""
+        q = self.sizes.size
+        state = State(np.zeros(q), 1.0, np.eye(q), np.eye(q), float(self.sizes.n))
+        records, path = [], []
+        for t in range(self.settings.steps):
+            W = whitening(state.M, self.sizes.white_size) if t else np.eye(q)
+            released = yield self._score_step(state, W, t)
+            state = self._counted(state, released, t)
+            record = self._record(state, released, W, t)
+            state = self._moved(state, record, t)
+            records.append(record)
+            path.append(state.theta)
+            if t < self.settings.steps - 1:
+                (histogram,) = yield self._scale_step(state, t)
+                ratio = median_ratio(histogram.values, state.count)
+                state = replace(state, scale=state.scale * ratio)
+        return self._finished(records, path, released[2].values / state.count, state)
+
+    def _is_last(self, t: int) -> bool:
+        return t == self.settings.steps - 1
+
+    def _score_step(self, state: State, W: FloatArray, t: int) -> SumStep:
+        white = W[: self.sizes.white_size, : self.sizes.white_size]
+        score = ScoreMap(
+            coding=self.coding,
+            point=Point(state.theta, state.scale, white),
+            c=self.settings.c,
+            reweighted=not self._is_last(t),
+            meat=self._is_last(t),
+            count=t == 0 and self.settings.count > 0,
+        )
+        return SumStep(f"newton step {t + 1}", self.settings.score_parts(t, self.sizes), score)
+
+    def _scale_step(self, state: State, t: int) -> SumStep:
+        point = Point(state.theta, state.scale, np.eye(self.sizes.white_size))
+        part = self.settings.scale_part(t, self.sizes)
+        return SumStep(f"residual scale {t + 1}", (part,), ScaleMap(self.coding, point))
+
+    def _counted(self, state: State, released: Sequence[Released], t: int) -> State:
+        """Takes the number of records in use from the first step of a masked design."""
+        if t > 0 or not self.settings.count:
+            return state
+        n = self.sizes.n
+        return replace(state, count=float(np.clip(released[-1].values[0], _LEAST_SHARE * n, n)))
+
+    def _record(
+        self, state: State, released: Sequence[Released], W: FloatArray, t: int
+    ) -> StepRecord:
+        gradient, jacobian = released[0], released[1]
+        record = StepRecord(
+            scale=state.scale,
+            gradient=gradient.values / state.count,
+            gradient_noise=gradient.sd / state.count,
+            k0=self.settings.curvature_norm(t),
+            curvature=self._curvature(state, jacobian, W, t),
+            prior_noise=state.prior_noise,
+        )
+        return record if self.ridge is None else penalised(record, self.ridge, state.theta)
+
+    def _curvature(self, state: State, jacobian: Released, W: FloatArray, t: int) -> Curvature:
+        unit = self.settings.relaxation(t) / state.count
+        J, sd = unit * jacobian.values, unit * jacobian.sd
+        k0 = self.settings.curvature_norm(t)
+        return later_curvature(J, sd, k0, state.M, W) if t else first_curvature(J, sd, k0)
+
+    def _moved(self, state: State, record: StepRecord, t: int) -> State:
+        start = on_lattice(state.theta, len(state.theta))
+        theta = start + restricted_move(
+            None if self._is_last(t) else self.restriction, record, start
+        )
+        theta = np.clip(theta, -_LARGEST_THETA, _LARGEST_THETA)
+        curvature = record.curvature
+        if t == 0:
+            noise = curvature.noise / record.k0
+            guard = WHITENING_GUARD * curvature.M
+            return replace(state, theta=theta, M=curvature.M, guard=guard, prior_noise=noise)
+        return replace(state, theta=theta, M=refreshed(curvature, state.M, state.guard))
+
+    def _finished(
+        self,
+        records: Sequence[StepRecord],
+        path: Sequence[FloatArray],
+        meat: FloatArray,
+        state: State,
+    ) -> StandardFit:
+        """Averages the last two points by the inverse of their privacy noise, f ≤ ½, for T ≥ 3."""
+        last, before = records[-1], records[-2]
+        noise = [float(np.trace(privacy_covariance([s], [1.0]))) for s in (before, last)]
+        averaged = self.settings.steps >= 3 and self.restriction is None
+        f = min(0.5, noise[1] / (noise[0] + noise[1])) if averaged else 0.0
+        return StandardFit(
+            theta=(1 - f) * path[-1] + f * path[-2],
+            sampling=sampling_covariance(last, meat, state.count),
+            privacy=privacy_covariance([before, last], [f, 1 - f]),
+            scale=state.scale,
+            unresolved=unresolved_shares(records),
+            count=state.count,
+            records=tuple(records),
+        )

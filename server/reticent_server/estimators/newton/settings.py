@@ -1,0 +1,163 @@
+"""The planned numbers of one noisy Newton fit: tuning, steps, and every release's integer ρ."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.steps import CountSum, GramSum, Part, VectorSum
+from reticent_server.estimators.newton.schedule import (
+    Fractions,
+    Shares,
+    allocate,
+    forecast_errors,
+    plan_steps,
+)
+from reticent_server.numerics.mallows import mean_weighted_norm
+from reticent_server.numerics.psi import Huber
+from reticent_server.numerics.scale_histogram import BINS
+
+QUIET_TUNING, NOISY_TUNING = 1.0, 0.6
+NOISY_RATIO = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Dimensions:
+    """Public sizes: q coefficients, of which q_c white; intercept; R² and R_c²; n; rows of a unit."""
+
+    size: int
+    white_size: int
+    intercept: bool
+    radius_squared: float
+    white_radius_squared: float
+    n: int
+    unit_rows: int = 1
+
+    @property
+    def mean_norm(self) -> float:
+        """κ of the white block."""
+        slopes = self.white_size - int(self.intercept)
+        return mean_weighted_norm(slopes, self.white_radius_squared, self.intercept)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """c, κ, η and the ρ of each release: jacobians and gradients (T,), scales (T − 1,).
+
+    gradient_fractions is f; count is 0 unless the design is masked.
+    """
+
+    c: float
+    mean_norm: float
+    eta: float
+    fractions: Fractions
+    gradients: tuple[int, ...]
+    jacobians: tuple[int, ...]
+    scales: tuple[int, ...]
+    meat: int
+    count: int
+
+    @property
+    def steps(self) -> int:
+        return len(self.gradients)
+
+    @property
+    def rho(self) -> int:
+        parts = (*self.gradients, *self.jacobians, *self.scales, self.meat, self.count)
+        return sum(parts)
+
+    def relaxation(self, step: int) -> float:
+        """What a released Jacobian is multiplied by (steps from 0): √(b_c/k_c) between first and last.
+
+        Reweighting overestimates the derivative of a settled fit by k_c/b_c; half of that (in
+        logarithms) is taken off: faster than reweighting, calmer than Newton. At the first step the
+        residuals are mostly signal, and reweighting is exact; the last uses ψ′ itself.
+        """
+        family = Huber(self.c)
+        settled = 0 < step < self.steps - 1
+        return sqrt(family.mean_derivative / family.mean_weight) if settled else 1.0
+
+    def curvature_norm(self, step: int) -> float:
+        """k₀: what a relaxed Jacobian is expected to be in whitened coordinates."""
+        family = Huber(self.c)
+        last = step == self.steps - 1
+        mean = family.mean_derivative if last else family.mean_weight
+        return self.mean_norm * mean * self.relaxation(step)
+
+    def score_parts(self, step: int, sizes: Dimensions) -> tuple[Part, ...]:
+        """Gradient, Jacobian, in the last step the meat, in the first of a masked design a count."""
+        q, m, R = sizes.size, sizes.unit_rows, sqrt(sizes.radius_squared)
+        parts: list[Part] = [
+            VectorSum(q, R * self.c, self.gradients[step], m),
+            GramSum(q, R, self.jacobians[step], m),
+        ]
+        if step == self.steps - 1:
+            parts.append(GramSum(q, R * self.c, self.meat, m))
+        if step == 0 and self.count:
+            parts.append(CountSum(1, self.count, m))
+        return tuple(parts)
+
+    def scale_part(self, step: int, sizes: Dimensions) -> CountSum:
+        """The histogram after a step."""
+        return CountSum(BINS, self.scales[step], sizes.unit_rows)
+
+
+def noise_ratio(sizes: Dimensions, rho: int) -> float:
+    """η: the noise of one whole step in units of the residual scale, at c = 1."""
+    whole = sqrt(2 * rho / RHO_UNITS) * sizes.n / sizes.unit_rows
+    gain = (sizes.mean_norm or 1.0) * Huber(1.0).mean_derivative
+    return 2 * sqrt(sizes.radius_squared * sizes.size) / (whole * gain)
+
+
+def plan_settings(
+    sizes: Dimensions, rho: int, *, tuning: float | None, masked: bool, shares: Shares | None = None
+) -> Settings:
+    """Splits `rho` (RHO_UNITS) over the releases; their sum is exactly rho."""
+    shares = shares or Shares(count=0.01 if masked else 0.0)
+    eta = noise_ratio(sizes, rho)
+    fractions = plan_steps(eta)
+    T = len(fractions)
+    parts = allocate(rho, _weights(shares, fractions))
+    return Settings(
+        c=tuning or (QUIET_TUNING if eta < NOISY_RATIO else NOISY_TUNING),
+        mean_norm=sizes.mean_norm or 1.0,
+        eta=eta,
+        fractions=fractions,
+        gradients=parts[:T],
+        jacobians=parts[T : 2 * T],
+        scales=parts[2 * T : 3 * T - 1],
+        meat=parts[-1],
+        count=parts[-2] if shares.count else 0,
+    )
+
+
+def _weights(shares: Shares, fractions: Fractions) -> Fractions:
+    """Shares of ρ in the order gradients, Jacobians, scales, count (if any), meat."""
+    others = len(fractions) - 1
+    return (
+        *(shares.gradients * f for f in fractions),
+        shares.first_jacobian,
+        *((shares.later_jacobians / others,) * others),
+        *((shares.scales / others,) * others),
+        *((shares.count,) if shares.count else ()),
+        shares.meat,
+    )
+
+
+def forecast(settings: Settings, sizes: Dimensions) -> dict[str, float]:
+    """Expected standard errors of one white coefficient, in residual scales per term scale.
+
+    Sampling: of the Huber–Mallows fit with normal uncorrelated terms; privacy: the last gradient's
+    noise. Factors on top: correlated terms, errors that are not normal.
+    """
+    family = Huber(settings.c)
+    n, kappa = sizes.n, settings.mean_norm
+    sampling = sqrt(family.mean_square / (n * kappa)) / family.mean_derivative
+    clip = sqrt(sizes.radius_squared) * settings.c * sizes.unit_rows
+    noise = 2 * clip / (n * sqrt(2 * settings.gradients[-1] / RHO_UNITS))
+    error = sqrt(forecast_errors(settings.fractions, settings.eta)[0][-1])
+    return {
+        "sampling_standard_error": sampling,
+        "privacy_standard_error": noise / (kappa * family.mean_derivative),
+        "noise_ratio": settings.eta,
+        "relative_error": error,
+    }

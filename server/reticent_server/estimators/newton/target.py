@@ -1,0 +1,49 @@
+"""What the noisy recipe estimates, computed without noise: for the curator, and for tests."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.estimators.newton.coding import Coding
+from reticent_server.estimators.newton.report import back_transform
+from reticent_server.estimators.newton.settings import Settings
+from reticent_server.numerics.evaluate import evaluate_term, in_use
+from reticent_server.numerics.huber_mallows import HuberFit, fit_whitened_mallows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """Private. coefficients and sandwich standard errors (q,), in the units of the data and the
+    reported order; fit: in standardised units and the internal order."""
+
+    coefficients: FloatArray
+    standard_errors: FloatArray
+    fit: HuberFit
+
+
+def standardised_table(coding: Coding, block: Block) -> tuple[FloatArray, FloatArray]:
+    """X (n, q) in the internal order and y (n,), in standardised units."""
+    head = [np.ones(block.rows)] * int(coding.design.intercept)
+    terms = [evaluate_term(term, block) for term, _ in coding.columns]
+    X = (np.column_stack([*head, *terms]) - coding.centres) / coding.scales
+    y = coding.response_location
+    return X, (evaluate_term(coding.response, block) - y.centre) / y.scale
+
+
+def noise_free_fit(coding: Coding, settings: Settings, block: Block) -> Target:
+    """Solves the recipe's estimating equation on a whole table, in its coding and with its c."""
+    X, y = standardised_table(coding, block)
+    used = in_use(coding.design, block).astype(np.float64)
+    fit = fit_whitened_mallows(
+        X,
+        y,
+        settings.c,
+        radius_squared=coding.white_radius_squared,
+        mean_norm=settings.mean_norm,
+        whitened=coding.white_size,
+        in_use=used if coding.design.masked else None,
+    )
+    back = back_transform(coding)
+    errors = np.sqrt(np.diag(back.covariance(fit.covariance)))
+    return Target(back.coefficients(fit.coefficients), np.asarray(errors), fit)

@@ -1,0 +1,7 @@
+"""The restricted model language: text to a Design, never evaluated as code."""
+
+from reticent_server.formula.hypothesis import parse_hypothesis
+from reticent_server.formula.limits import Limits
+from reticent_server.formula.parse import mask_design, parse_formula, parse_predicate
+
+__all__ = ["Limits", "mask_design", "parse_formula", "parse_hypothesis", "parse_predicate"]

@@ -1,0 +1,20 @@
+"""How large a formula or a predicate may be."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that keep parsing and planning cheap for any text.
+
+    max_length: characters. max_depth: nested brackets, functions and `not`s. max_columns: columns of
+    the design, the intercept included. max_factors: factors of one interaction. max_comparisons: in
+    one predicate. max_expansion: products of terms formed while multiplying out `*` and `:`.
+    """
+
+    max_length: int = 2_000
+    max_depth: int = 20
+    max_columns: int = 64
+    max_factors: int = 6
+    max_comparisons: int = 128
+    max_expansion: int = 1_024

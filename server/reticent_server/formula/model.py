@@ -1,0 +1,202 @@
+"""The model algebra: `y ~ terms` multiplied out into a list of terms.
+
+    formula := value "~" sum                     sum     := [sign] item {sign item}
+    item    := "0" | "1" | crossing              crossing := interaction {"*" interaction}
+    interaction := factor {":" factor}           factor  := "(" sum ")" | C(column) | value
+
+`0` and `1` stand at the top level only. The semantics are Wilkinson & Rogers' (1973), as in R:
+a*b is a + b + a:b, a:a is a, a repeated term counts once, and `-` takes a term out.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+from reticent_server.domain.design import ColumnValue, Expression
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.formula.tokens import Cursor, Token
+from reticent_server.formula.values import is_call, label, parse_call, parse_value, quote
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor of a term: an expression, or a categorical column with (code, text) levels.
+
+    label: as reported. key: equal for two spellings of the same factor (g and C(g)).
+    """
+
+    key: str
+    label: str
+    expression: Expression | None = None
+    column: str = ""
+    levels: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A formula multiplied out; terms by number of factors, then as written."""
+
+    response: Expression
+    terms: tuple[tuple[Factor, ...], ...]
+    intercept: bool
+
+
+# A set of terms in the order of writing: the factors' keys, and the factors in order.
+_Terms = dict[frozenset[str], tuple[Factor, ...]]
+
+
+class ModelParser:
+    """Reads a formula from a cursor; one use."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._intercept = True
+        self._expansion = 0
+
+    def parse(self) -> Model:
+        response = self._response()
+        terms = self._sum(top=True)
+        self._cursor.expect_end("use + - * : and brackets only, or leave the rest out")
+        ordered = sorted(terms.values(), key=len)
+        return Model(response, tuple(ordered), self._intercept)
+
+    def _response(self) -> Expression:
+        cursor, start = self._cursor, self._cursor.token
+        if cursor.token.kind != "name":
+            cursor.fail("write the response, a column or a function of a column, and '~'")
+        if start.text == "C" and is_call(cursor):
+            cursor.fail("the response must be numeric, not C(...); use a numeric or 0/1 column")
+        response = parse_value(cursor)
+        if cursor.at("+", "-", "*", ":"):
+            cursor.fail("use a single response and write '~' after it")
+        if not cursor.at("~"):
+            cursor.fail("write '~' after the response (powers as I(x**2))")
+        cursor.advance()
+        return response
+
+    def _sum(self, *, top: bool = False) -> _Terms:
+        cursor, terms = self._cursor, _Terms()
+        sign = cursor.advance().text if cursor.at("+", "-") else "+"
+        while True:
+            if top and cursor.token.kind == "number":
+                self._set_intercept(sign)
+            elif sign == "+":
+                terms |= _without(self._crossing(), terms)
+            else:
+                terms = _without(terms, self._crossing())
+            if not cursor.at("+", "-"):
+                return terms
+            self._check_number_of(terms)
+            sign = cursor.advance().text
+
+    def _set_intercept(self, sign: str) -> None:
+        value = self._cursor.token.text
+        if value not in {"0", "1"}:
+            self._cursor.fail("the only numbers among the terms are 0 and 1; use a column")
+        self._cursor.advance()
+        if self._cursor.at("*", ":", "**"):
+            self._cursor.fail("leave 0 and 1 alone: write + or - after it")
+        self._intercept = (value == "1") == (sign == "+")
+
+    def _crossing(self) -> _Terms:
+        terms = self._interaction()
+        while self._cursor.at("*"):
+            self._cursor.advance()
+            right = self._interaction()
+            both = self._multiply(terms, right)
+            terms = terms | _without(right, terms)
+            terms = terms | _without(both, terms)
+            self._check_number_of(terms)
+        return terms
+
+    def _interaction(self) -> _Terms:
+        terms = self._factor()
+        while self._cursor.at(":"):
+            self._cursor.advance()
+            terms = self._multiply(terms, self._factor())
+            self._check_number_of(terms)
+        return terms
+
+    def _factor(self) -> _Terms:
+        cursor, start = self._cursor, self._cursor.token
+        if cursor.at("("):
+            with cursor.nested():
+                cursor.advance()
+                terms = self._sum()
+                cursor.expect(")")
+        else:
+            factor = self._leaf()
+            terms = {frozenset((factor.key,)): (factor,)}
+        if cursor.at("**", "^"):
+            cursor.fail("write a power as I(x**2), a crossing with '*' or ':'", start)
+        return terms
+
+    def _leaf(self) -> Factor:
+        cursor = self._cursor
+        if cursor.token.kind == "number":
+            cursor.fail("write 0 and 1 as terms of their own, outside brackets, for the intercept")
+        if cursor.token.kind != "name":
+            cursor.fail("write a column, a function of a column, or C(column)")
+        if is_call(cursor):
+            if cursor.at_word("C"):
+                return self._categorical_call()
+            return _numeric(parse_call(cursor))
+        start, column = cursor.token, cursor.column()
+        if column.kind is ColumnKind.CATEGORICAL:
+            return self._categorical(column, quote(column.name), start)
+        # Not parse_value, which would read x**2 as a power.
+        return _numeric(ColumnValue(column.name))
+
+    def _categorical_call(self) -> Factor:
+        cursor = self._cursor
+        cursor.advance()
+        cursor.expect("(")
+        start = cursor.token
+        column = cursor.column()
+        cursor.expect(")")
+        if column.kind is ColumnKind.NUMERIC:
+            cursor.fail(
+                f"{quote(column.name)} is numeric and has no levels; use it without C()", start
+            )
+        return self._categorical(column, f"C({quote(column.name)})", start)
+
+    def _categorical(self, column: Column, name: str, start: Token) -> Factor:
+        most = self._cursor.limits.max_columns
+        if column.upper - column.lower >= most:
+            self._cursor.fail(f"use a factor with at most {most} levels; {name} has more", start)
+        return Factor(f"C({quote(column.name)})", name, None, column.name, column_levels(column))
+
+    def _multiply(self, left: _Terms, right: _Terms) -> _Terms:
+        self._expansion += len(left) * len(right)
+        if self._expansion > self._cursor.limits.max_expansion:
+            self._cursor.fail("use fewer '*', ':' and brackets: there are too many products")
+        terms = _Terms()
+        for a, b in product(left.values(), right.values()):
+            factors = a + tuple(f for f in b if all(f.key != g.key for g in a))
+            if len(factors) > self._cursor.limits.max_factors:
+                most = self._cursor.limits.max_factors
+                self._cursor.fail(f"use at most {most} factors in an interaction")
+            terms.setdefault(frozenset(f.key for f in factors), factors)
+        return terms
+
+    def _check_number_of(self, terms: _Terms) -> None:
+        most = self._cursor.limits.max_columns
+        if len(terms) > most:
+            self._cursor.fail(f"use at most {most} design columns; there are too many terms")
+
+
+def _without(terms: _Terms, known: _Terms) -> _Terms:
+    return {k: v for k, v in terms.items() if k not in known}
+
+
+def _numeric(expression: Expression) -> Factor:
+    name = label(expression)
+    return Factor(name, name, expression)
+
+
+def column_levels(column: Column) -> tuple[tuple[float, str], ...]:
+    """(code, text) of a column's levels; whole numbers between the bounds for other columns."""
+    if column.kind is ColumnKind.CATEGORICAL:
+        return tuple((float(code), text) for code, text in enumerate(column.levels))
+    whole = range(math.ceil(column.lower), math.floor(column.upper) + 1)
+    return tuple((float(value), str(value)) for value in whole)

@@ -1,0 +1,110 @@
+"""Text and schema to a Design: the way in to the model language."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from reticent_server.domain.design import (
+    Apply,
+    ColumnValue,
+    Design,
+    Expression,
+    Indicator,
+    Predicate,
+)
+from reticent_server.domain.schema import Schema
+from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.formula.coding import code_terms, is_dummy, make_term
+from reticent_server.formula.limits import Limits
+from reticent_server.formula.model import Factor, Model, ModelParser
+from reticent_server.formula.predicate import PredicateParser
+from reticent_server.formula.tokens import Cursor
+from reticent_server.formula.values import label, quote
+
+_DEFAULT = Limits()
+
+
+def parse_formula(
+    text: str, schema: Schema, where: str | None = None, *, limits: Limits = _DEFAULT
+) -> Design:
+    """The design of `text`, such as "log(y) ~ x1 + C(g) + x1:x2", on the records with `where`.
+
+    Term bounds are in the units of the data, by interval arithmetic on the declared bounds.
+    Raises InvalidFormula, whose text holds constant words, declared names and positions only.
+    """
+    cursor = Cursor(text, schema, "formula", limits)
+    model = ModelParser(cursor).parse()
+    _check(model)
+    response = make_term(
+        label(model.response),
+        (model.response,),
+        cursor.columns,
+        dummy=is_dummy(model.response, cursor.columns),
+    )
+    terms = code_terms(model, cursor.columns, limits)
+    predicate, filtering = _where(where, schema, limits)
+    # From the formula, not from the coded terms: a factor with one level has none.
+    read = [
+        column_of(model.response),
+        *(_column(f) for factors in model.terms for f in factors),
+        *filtering,
+    ]
+    return Design(response, terms, model.intercept, predicate, *_columns(read, schema))
+
+
+def parse_predicate(text: str, schema: Schema, *, limits: Limits = _DEFAULT) -> Predicate:
+    """The predicate of `text`, such as `grade >= 7 and g in ("a", "b")`; raises InvalidFormula."""
+    return PredicateParser(Cursor(text, schema, "where condition", limits)).parse()
+
+
+def mask_design(
+    columns: Sequence[str], schema: Schema, where: str | None = None, *, limits: Limits = _DEFAULT
+) -> Design:
+    """A design without response and terms: what is read, and which records are in use.
+
+    Raises InvalidQuery for a column that is not declared, InvalidFormula for a bad `where`.
+    """
+    if any(schema.column(name) is None for name in columns):
+        raise InvalidQuery(
+            "The query names an unknown column; the data set's columns are listed at "
+            "GET /v1/datasets/{name}."
+        )
+    predicate, filtering = _where(where, schema, limits)
+    return Design(None, (), False, predicate, *_columns([*columns, *filtering], schema))
+
+
+def column_of(expression: Expression) -> str:
+    """The one column that an expression reads."""
+    match expression:
+        case ColumnValue(column) | Indicator(column, _):
+            return column
+        case Apply(_, argument, _):
+            return column_of(argument)
+
+
+def _column(factor: Factor) -> str:
+    return factor.column if factor.expression is None else column_of(factor.expression)
+
+
+def _check(model: Model) -> None:
+    if not model.terms and not model.intercept:
+        raise InvalidFormula("The formula has no terms: name at least one after '~'.")
+    response = column_of(model.response)
+    if any(_column(f) == response for factors in model.terms for f in factors):
+        raise InvalidFormula(
+            f"The response's column {quote(response)} is also among the terms: leave it out there."
+        )
+
+
+def _where(where: str | None, schema: Schema, limits: Limits) -> tuple[Predicate | None, list[str]]:
+    if where is None:
+        return None, []
+    parser = PredicateParser(Cursor(where, schema, "where condition", limits))
+    return parser.parse(), parser.columns
+
+
+def _columns(read: Iterable[str], schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    columns = tuple(dict.fromkeys(read))
+    return columns, tuple(_missing(columns, schema))
+
+
+def _missing(columns: Iterable[str], schema: Schema) -> Iterator[str]:
+    return (c.name for name in columns if (c := schema.column(name)) and c.may_be_missing)

@@ -1,0 +1,186 @@
+"""Verification: from the entries alone, what every account and release must be. Pure functions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reticent_server.ledger.chain import GENESIS, digest, entry_hash, entry_row
+from reticent_server.ledger.model import Balance, Entry, ReleaseRecord
+from reticent_server.ledger.queueing import CANCELLED
+from reticent_server.ledger.reservations import release_digest
+from reticent_server.ledger.rules import ZERO, Amounts, charge
+
+
+@dataclass(slots=True)
+class _Paid:
+    """What the entries say of one release: debits by account, digests, and how it was settled."""
+
+    debits: dict[str, Amounts] = field(default_factory=dict)
+    digests: set[str] = field(default_factory=set)
+    settled: tuple[str, str] | None = None
+
+
+@dataclass(slots=True)
+class _Books:
+    """The state that entries lead to."""
+
+    accounts: dict[str, Balance] = field(default_factory=dict)
+    releases: dict[str, _Paid] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def verify(
+    *,
+    entries: Iterable[Entry],
+    chain_head: tuple[int, str],
+    accounts: Iterable[Balance],
+    releases: Iterable[ReleaseRecord],
+    anchored: str | None,
+) -> list[str]:
+    """What is wrong, in sentences.
+
+    1. Recompute the chain. 2. Replay the entries. 3. Compare accounts. 4. Compare releases.
+    Balances that a broken chain leads to mean nothing, so 2 to 4 are left out then.
+    """
+    books = _Books()
+    broken = _chain(entries, chain_head, anchored, books)
+    if broken:
+        return [*broken, "Accounts and releases were not checked against a broken chain."]
+    stored = {account.account: account for account in accounts}
+    return [*books.problems, *_accounts(books, stored), *_releases(books, releases)]
+
+
+def _chain(
+    entries: Iterable[Entry], chain_head: tuple[int, str], anchored: str | None, books: _Books
+) -> list[str]:
+    """Problems of the chain; replays its entries into the books while there are none."""
+    problems, previous, last = [], GENESIS, 0
+    found = anchored in (None, GENESIS)
+    for entry in entries:
+        if entry.seq != last + 1:
+            problems.append(f"Entries {last + 1} to {entry.seq - 1} are missing.")
+        if entry.hash != _hash(previous, entry):
+            problems.append(f"Entry {entry.seq} does not match its hash.")
+        if not problems and not _replayed(books, entry):
+            problems.append(f"Entry {entry.seq} makes no sense.")
+        previous, last = entry.hash, entry.seq
+        found = found or entry.hash == anchored
+    if chain_head != (last, previous):
+        problems.append("The last entry is not the one that the head of the chain names.")
+    if not found:
+        problems.append(
+            "The anchored head is not in this chain: an older copy was restored, or entries rewritten."
+        )
+    return problems
+
+
+def _hash(previous: str, entry: Entry) -> str | None:
+    try:
+        return entry_hash(previous, entry_row(entry.seq, entry.draft))
+    except (ValueError, TypeError):
+        return None  # a hash that is not hexadecimal, or a value that is no JSON
+
+
+def _replayed(books: _Books, entry: Entry) -> bool:
+    try:
+        _replay(books, entry)
+    except (KeyError, TypeError):
+        return False  # well hashed, yet not what this ledger writes: the whole chain was rewritten
+    return True
+
+
+def _replay(books: _Books, entry: Entry) -> None:
+    draft = entry.draft
+    if draft.action == "open":
+        if draft.account in books.accounts:
+            books.problems.append(f"Entry {entry.seq} opens an account twice.")
+        books.accounts[draft.account] = _opened(draft.account, draft.detail)
+    present = books.accounts.get(draft.account)
+    if present is None:
+        books.problems.append(f"Entry {entry.seq} changes an account that is not open.")
+        return
+    if draft.action == "cap":
+        present = _with_cap(present, draft.detail)
+    present = replace(present, spent=present.spent + draft.change)
+    if not (ZERO.within(present.spent) and present.spent.within(present.cap)):
+        books.problems.append(f"Entry {entry.seq} leaves {draft.account} outside its cap.")
+    books.accounts[draft.account] = present
+    if draft.release_id is not None:
+        _pay(books, entry, draft.release_id)
+
+
+def _opened(account: str, detail: Mapping[str, Any]) -> Balance:
+    return Balance(
+        account=account,
+        analyst_id=detail["analyst_id"],
+        dataset=detail["dataset"],
+        population=detail["population"],
+        rule=detail["rule"],
+        epsilon=detail["epsilon"],
+        delta=detail["delta"],
+        cap=Amounts(detail["primary_cap"], detail["secondary_cap"]),
+        spent=ZERO,
+    )
+
+
+def _with_cap(account: Balance, detail: Mapping[str, Any]) -> Balance:
+    cap = Amounts(detail["primary_cap"], detail["secondary_cap"])
+    return replace(account, epsilon=detail["epsilon"], delta=detail["delta"], cap=cap)
+
+
+def _pay(books: _Books, entry: Entry, release_id: str) -> None:
+    draft, paid = entry.draft, books.releases.setdefault(release_id, _Paid())
+    if draft.action == "settle":
+        if paid.settled is not None:
+            books.problems.append(f"Entry {entry.seq} settles a release twice.")
+        paid.settled = (draft.detail["status"], draft.detail["body_sha256"])
+        return
+    paid.debits[draft.account] = paid.debits.get(draft.account, ZERO) + draft.change
+    if draft.action == "debit":
+        paid.digests.add(draft.detail["release_sha256"])
+
+
+def _accounts(books: _Books, stored: Mapping[str, Balance]) -> list[str]:
+    problems = []
+    for account in sorted(books.accounts.keys() | stored.keys()):
+        expected, present = books.accounts.get(account), stored.get(account)
+        if present is None:
+            problems.append(f"The account {account} is missing.")
+        elif expected is None:
+            problems.append(f"The account {account} was never opened.")
+        elif expected != present:
+            problems.append(f"The account {account} is not what its entries lead to.")
+    return problems
+
+
+def _releases(books: _Books, releases: Iterable[ReleaseRecord]) -> list[str]:
+    problems, seen = [], set()
+    for record in releases:
+        seen.add(record.id)
+        problem = _release(books, record)
+        if problem is not None:
+            problems.append(f"The release {record.id} {problem}.")
+    missing = sorted(books.releases.keys() - seen)
+    return problems + [f"The release {release_id} is missing." for release_id in missing]
+
+
+def _release(books: _Books, record: ReleaseRecord) -> str | None:
+    """What is wrong with a release, as the rest of a sentence."""
+    paid = books.releases.get(record.id)
+    if paid is None:
+        return "was never paid for"
+    if paid.digests != {release_digest(record)} or digest(record.request) != record.request_sha256:
+        return "is not the one that was paid for"
+    if paid.debits != _due(books, record):
+        return "was not debited as it should be"
+    stored = None if record.body is None else (record.status, digest(record.body))
+    if stored != paid.settled or (stored is None and record.status != "pending"):
+        return "is not settled as its entry says"
+    return None
+
+
+def _due(books: _Books, record: ReleaseRecord) -> dict[str, Amounts]:
+    """Debits by account, less reversals, as the rules want them: nothing for a cancelled release."""
+    present = [books.accounts[a] for a in record.accounts if a in books.accounts]
+    cancelled = record.status == CANCELLED
+    return {a.account: ZERO if cancelled else charge(record.cost, a.rule) for a in present}

@@ -1,0 +1,107 @@
+"""What a curator does to accounts: open, change the cap, credit. Each is one entry in the chain."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from reticent_server.errors import Conflict, InvalidRequest, NotFound
+from reticent_server.ledger import repository
+from reticent_server.ledger.model import Balance, Draft
+from reticent_server.ledger.rules import ZERO, Amounts, Budget, Rule, ZcdpCaps, budget
+
+DEFAULT_RULE: Rule = "zcdp"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whose account: analyst_id and dataset are None for a population's."""
+
+    account: str
+    population: str
+    analyst_id: str | None = None
+    dataset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a curator sets. rule None: the account's own, zcdp for a new one."""
+
+    epsilon: float
+    delta: float
+    rule: Rule | None
+
+
+def set_budget(
+    connection: Connection, holder: Holder, offer: Offer, zcdp_caps: ZcdpCaps, by: str, at: str
+) -> Balance:
+    """Opens the account, or changes its cap.
+
+    Raises Conflict for a cap below what is spent, another rule or another population;
+    InvalidPrivacy for amounts that are no budget.
+    """
+    present = repository.account(connection, holder.account)
+    rule = offer.rule or (present.rule if present else DEFAULT_RULE)
+    wanted = budget(offer.epsilon, offer.delta, rule, zcdp_caps)
+    if present is None:
+        return _open(connection, holder, rule, wanted, by, at)
+    if (present.rule, present.population) != (rule, holder.population):
+        raise Conflict("An account keeps the rule and the population that it was opened with.")
+    if not repository.change_cap(connection, holder.account, wanted):
+        raise Conflict("More than that is spent already; a cap cannot be below what is spent.")
+    draft = Draft("cap", holder.account, by, at, detail=_caps(wanted))
+    repository.append(connection, [draft])
+    return replace(present, epsilon=wanted.epsilon, delta=wanted.delta, cap=wanted.cap)
+
+
+def _open(
+    connection: Connection, holder: Holder, rule: Rule, wanted: Budget, by: str, at: str
+) -> Balance:
+    opened = Balance(
+        account=holder.account,
+        analyst_id=holder.analyst_id,
+        dataset=holder.dataset,
+        population=holder.population,
+        rule=rule,
+        epsilon=wanted.epsilon,
+        delta=wanted.delta,
+        cap=wanted.cap,
+        spent=ZERO,
+    )
+    repository.insert_account(connection, opened)
+    named = {
+        "analyst_id": holder.analyst_id,
+        "dataset": holder.dataset,
+        "population": holder.population,
+        "rule": rule,
+    }
+    draft = Draft("open", holder.account, by, at, detail=named | _caps(wanted))
+    repository.append(connection, [draft])
+    return opened
+
+
+def _caps(wanted: Budget) -> dict[str, Any]:
+    return {
+        "epsilon": wanted.epsilon,
+        "delta": wanted.delta,
+        "primary_cap": wanted.cap.primary,
+        "secondary_cap": wanted.cap.secondary,
+    }
+
+
+def credit(
+    connection: Connection, account_id: str, amount: Amounts, reason: str, by: str, at: str
+) -> Balance:
+    """Takes `amount` off what is spent. Raises NotFound, InvalidRequest, or Conflict if less is spent."""
+    if not reason.strip():
+        raise InvalidRequest("A credit needs a reason.")
+    if not ZERO.within(amount) or amount == ZERO:
+        raise InvalidRequest("A credit is an amount above zero.")
+    present = repository.account(connection, account_id)
+    if present is None:
+        raise NotFound("There is no such account.")
+    if not repository.give_back(connection, account_id, amount):
+        raise Conflict("Less than that is spent.")
+    draft = Draft("credit", account_id, by, at, None, ZERO - amount, {"reason": reason.strip()})
+    repository.append(connection, [draft])
+    return replace(present, spent=present.spent - amount)

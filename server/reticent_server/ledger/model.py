@@ -1,0 +1,177 @@
+"""The frozen values of the ledger."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost, from_units
+from reticent_server.domain.plan import Reservation
+from reticent_server.ledger.rules import ZERO, Amounts, Rule
+
+Action = Literal["open", "cap", "debit", "credit", "reversal", "settle"]
+
+CURATOR = "curator"
+
+
+def population_account(population: str) -> str:
+    """The id of a population's account."""
+    return f"population:{population}"
+
+
+def analyst_account(analyst_id: str, dataset: str) -> str:
+    """The id of an analyst's account for a data set."""
+    return f"analyst:{analyst_id}:{dataset}"
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """An account. analyst_id and dataset are None for a population's (the cap over all analysts).
+
+    epsilon, delta: the budget as given. cap, spent: under `rule`.
+    """
+
+    account: str
+    analyst_id: str | None
+    dataset: str | None
+    population: str
+    rule: Rule
+    epsilon: int
+    delta: int
+    cap: Amounts
+    spent: Amounts
+
+    @property
+    def remaining(self) -> Amounts:
+        return self.cap - self.spent
+
+    def public(self) -> dict[str, Any]:
+        """JSON-able floats, for display: rule, total, spent, remaining."""
+        given = {
+            "epsilon": from_units(self.epsilon, EPSILON_UNITS),
+            "delta": from_units(self.delta, DELTA_UNITS),
+        }
+        return {
+            "dataset": self.dataset,
+            "population": self.population,
+            "rule": self.rule,
+            "total": given | self.cap.floats(self.rule),
+            "spent": self.spent.floats(self.rule),
+            "remaining": self.remaining.floats(self.rule),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An entry before it has its place in the chain. at: None for settle, whose time is kept nowhere."""
+
+    action: Action
+    account: str
+    actor: str
+    at: str | None
+    release_id: str | None = None
+    change: Amounts = ZERO
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An immutable change: the change to `spent`, and what else the action says in `detail`."""
+
+    seq: int
+    draft: Draft
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRecord:
+    """A stored release, field by column.
+
+    owner: the analyst's id, "" for the curator's own. body None: pending.
+    """
+
+    id: str
+    owner: str
+    dataset: str
+    version_id: str
+    population: str
+    request: str
+    request_sha256: str
+    idempotency_key: str | None
+    epsilon: int
+    delta: int
+    rho: int
+    rho_delta: int
+    created_at: str
+    status: str
+    body: bytes | None
+    lease: str
+    lease_until_ms: int
+
+    @property
+    def cost(self) -> PrivacyCost:
+        return PrivacyCost(self.epsilon, self.delta, self.rho, self.rho_delta)
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The accounts that it is debited to, in the order in which they are locked."""
+        population = population_account(self.population)
+        if not self.owner:
+            return (population,)
+        return population, analyst_account(self.owner, self.dataset)
+
+    @property
+    def reservation(self) -> Reservation:
+        return Reservation(self.id, self.version_id, self.cost, self.created_at, self.lease)
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Charged now; to be computed."""
+
+    reservation: Reservation
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Charged and settled before: the stored bytes."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """Charged before, and being computed by the holder of its lease."""
+
+    release_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """Charged before, and abandoned: the caller holds the lease now and computes `request`."""
+
+    reservation: Reservation
+    request: dict[str, Any]
+    analyst_id: str | None
+    dataset: str
+    population: str
+
+
+Outcome = Fresh | Replay | InFlight | Stale
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A release that is charged and not settled; all of it is public.
+
+    queued: whether its computation has not begun, so that it can be cancelled. lease_until_ms: a
+    lease's length after the planned or the actual beginning.
+    """
+
+    id: str
+    dataset: str
+    version_id: str
+    created_at: str
+    cost: PrivacyCost
+    request: dict[str, Any]
+    queued: bool = False
+    lease_until_ms: int = 0

@@ -1,0 +1,85 @@
+"""Releases that wait for their turn: begun or cancelled, whichever is committed first.
+
+A queued release has a lease of its own kind. Beginning replaces it and cancelling settles the release,
+each by one update that is conditional on that lease: so one of them wins, and a computation that has
+begun is never refunded.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from secrets import token_urlsafe
+
+from sqlalchemy import Connection
+
+from reticent_server.domain.plan import Reservation
+from reticent_server.errors import Conflict, NotFound
+from reticent_server.ledger import repository
+from reticent_server.ledger.chain import digest
+from reticent_server.ledger.model import CURATOR, Draft, Pending, ReleaseRecord
+from reticent_server.ledger.reservations import Moment, shown
+from reticent_server.ledger.rules import ZERO, charge
+
+CANCELLED = "cancelled"
+NO_RELEASE = "You have no such release."
+BEGUN = "The computation has begun, so the release cannot be cancelled any more."
+
+
+def begin(connection: Connection, reservation: Reservation, moment: Moment) -> Reservation | None:
+    """The reservation under a computing lease; None where its queued one is gone."""
+    found = repository.release(connection, reservation.id)
+    if found is None or found.lease != reservation.lease:
+        return None
+    lease = token_urlsafe(16)
+    if not repository.take_lease(connection, found, lease=lease, until_ms=moment.until_ms):
+        return None
+    return replace(reservation, lease=lease)
+
+
+def cancel(
+    connection: Connection,
+    owner: str,
+    release_id: str,
+    body_of: Callable[[Pending], bytes],
+    moment: Moment,
+) -> bytes:
+    """The body of the cancelled release, stored. Raises NotFound, Conflict."""
+    found = repository.release(connection, release_id) if release_id.isprintable() else None
+    if found is None or found.owner != owner:
+        raise NotFound(NO_RELEASE)
+    if found.status == CANCELLED and found.body is not None:
+        return found.body
+    pending = shown(found)
+    if isinstance(pending, bytes) or not pending.queued:
+        raise Conflict(BEGUN)
+    body = body_of(pending)
+    if not repository.cancel(connection, found, body):
+        raise Conflict(BEGUN)
+    drafts = [_reversal(connection, found, account, moment) for account in found.accounts]
+    repository.append(connection, [*drafts, _settled(found, body, moment)])
+    return body
+
+
+def _reversal(
+    connection: Connection, record: ReleaseRecord, account_id: str, moment: Moment
+) -> Draft:
+    account = repository.account(connection, account_id)
+    if account is None:
+        raise NotFound(NO_RELEASE)
+    amount = charge(record.cost, account.rule)
+    if not repository.give_back(connection, account_id, amount):
+        raise Conflict("The account has been credited with this release already; ask the curator.")
+    actor = record.owner or CURATOR
+    return Draft("reversal", account_id, actor, moment.at, record.id, ZERO - amount)
+
+
+def _settled(record: ReleaseRecord, body: bytes, moment: Moment) -> Draft:
+    """A cancellation's time is the analyst's own, so it may be kept."""
+    detail = {"status": CANCELLED, "body_sha256": digest(body)}
+    actor = record.owner or CURATOR
+    return Draft("settle", record.accounts[-1], actor, moment.at, record.id, detail=detail)
+
+
+def pending(connection: Connection, owner: str, limit: int) -> tuple[Pending, ...]:
+    """What of the owner's is not settled, oldest first."""
+    found = repository.pending_of(connection, owner, limit)
+    return tuple(p for p in map(shown, found) if isinstance(p, Pending))

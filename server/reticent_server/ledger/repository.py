@@ -1,0 +1,327 @@
+"""All SQL of the ledger; every function runs in the caller's transaction.
+
+Lock order, the same everywhere: a release's row, the population's account, the analyst's account,
+the head of the chain. A release's row is locked first only by its own insertion or by conditional
+updates of that row, so no two transactions wait for each other.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    bindparam,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from reticent_server.ledger.chain import canonical_json, entry_row, link
+from reticent_server.ledger.model import Balance, Draft, Entry, ReleaseRecord
+from reticent_server.ledger.rules import Amounts, Budget
+from reticent_server.ledger.tables import accounts, entries, head, releases
+
+_PAGE = 1000
+
+# Built once: GET /v1/budget asks this, and building a statement takes longer than running it.
+_ACCOUNTS_OF = (
+    select(accounts)
+    .where(accounts.c.analyst_id == bindparam("analyst_id"))
+    .order_by(accounts.c.dataset)
+)
+
+
+def account(connection: Connection, account_id: str) -> Balance | None:
+    query = select(accounts).where(accounts.c.id == account_id)
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else _balance(row)
+
+
+def all_accounts(connection: Connection) -> list[Balance]:
+    """Every account, by id."""
+    query = select(accounts).order_by(accounts.c.id)
+    return [_balance(row) for row in connection.execute(query).mappings()]
+
+
+def accounts_of(connection: Connection, analyst_id: str) -> list[Balance]:
+    rows = connection.execute(_ACCOUNTS_OF, {"analyst_id": analyst_id}).mappings()
+    return [_balance(row) for row in rows]
+
+
+def insert_account(connection: Connection, opened: Balance) -> None:
+    connection.execute(
+        insert(accounts).values(
+            id=opened.account,
+            analyst_id=opened.analyst_id,
+            dataset=opened.dataset,
+            population=opened.population,
+            rule=opened.rule,
+            epsilon=opened.epsilon,
+            delta=opened.delta,
+            primary_cap=opened.cap.primary,
+            secondary_cap=opened.cap.secondary,
+            primary_spent=opened.spent.primary,
+            secondary_spent=opened.spent.secondary,
+        )
+    )
+
+
+def change_cap(connection: Connection, account_id: str, budget: Budget) -> bool:
+    """Sets caps, unless more is spent already."""
+    query = (
+        update(accounts)
+        .where(accounts.c.id == account_id)
+        .where(accounts.c.primary_spent <= budget.cap.primary)
+        .where(accounts.c.secondary_spent <= budget.cap.secondary)
+        .values(
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            primary_cap=budget.cap.primary,
+            secondary_cap=budget.cap.secondary,
+        )
+    )
+    return connection.execute(query).rowcount == 1
+
+
+def spend(connection: Connection, account_id: str, amount: Amounts) -> bool:
+    """Adds to both amounts spent, unless one would exceed its cap.
+
+    The condition is spent ≤ cap − amount, which cannot overflow 64 bits as spent + amount could.
+    """
+    query = (
+        update(accounts)
+        .where(accounts.c.id == account_id)
+        .where(accounts.c.primary_spent <= accounts.c.primary_cap - amount.primary)
+        .where(accounts.c.secondary_spent <= accounts.c.secondary_cap - amount.secondary)
+        .values(
+            primary_spent=accounts.c.primary_spent + amount.primary,
+            secondary_spent=accounts.c.secondary_spent + amount.secondary,
+        )
+    )
+    return connection.execute(query).rowcount == 1
+
+
+def give_back(connection: Connection, account_id: str, amount: Amounts) -> bool:
+    """Subtracts from both amounts spent, unless less is spent."""
+    query = (
+        update(accounts)
+        .where(accounts.c.id == account_id)
+        .where(accounts.c.primary_spent >= amount.primary)
+        .where(accounts.c.secondary_spent >= amount.secondary)
+        .values(
+            primary_spent=accounts.c.primary_spent - amount.primary,
+            secondary_spent=accounts.c.secondary_spent - amount.secondary,
+        )
+    )
+    return connection.execute(query).rowcount == 1
+
+
+def insert_release(connection: Connection, record: ReleaseRecord) -> None:
+    """Raises IntegrityError where the owner has used the idempotency key."""
+    connection.execute(insert(releases).values(asdict(record)))
+
+
+def release(connection: Connection, release_id: str) -> ReleaseRecord | None:
+    return _one_release(connection, select(releases).where(releases.c.id == release_id))
+
+
+def release_by_key(connection: Connection, owner: str, key: str) -> ReleaseRecord | None:
+    query = select(releases).where(releases.c.owner == owner, releases.c.idempotency_key == key)
+    return _one_release(connection, query)
+
+
+def releases_of(connection: Connection, owner: str, limit: int, offset: int) -> list[ReleaseRecord]:
+    """An owner's releases, newest first."""
+    query = (
+        select(releases)
+        .where(releases.c.owner == owner)
+        .order_by(releases.c.created_at.desc(), releases.c.id)
+        .limit(limit)
+        .offset(offset)
+    )
+    return [_release(row) for row in connection.execute(query).mappings()]
+
+
+def abandoned(connection: Connection, now_ms: int, limit: int) -> list[ReleaseRecord]:
+    """Pending releases whose lease has expired, oldest first."""
+    query = (
+        select(releases)
+        .where(releases.c.status == "pending", releases.c.lease_until_ms <= now_ms)
+        .order_by(releases.c.created_at, releases.c.id)
+        .limit(limit)
+    )
+    return [_release(row) for row in connection.execute(query).mappings()]
+
+
+def take_lease(connection: Connection, record: ReleaseRecord, *, lease: str, until_ms: int) -> bool:
+    """Replaces the lease that `record` shows, unless another has done so or has settled."""
+    query = (
+        update(releases)
+        .where(releases.c.id == record.id, releases.c.status == "pending")
+        .where(releases.c.lease == record.lease)
+        .values(lease=lease, lease_until_ms=until_ms)
+    )
+    return connection.execute(query).rowcount == 1
+
+
+def cancel(connection: Connection, record: ReleaseRecord, body: bytes) -> bool:
+    """Stores the body of a cancelled release, unless its lease is another one by now."""
+    query = (
+        update(releases)
+        .where(releases.c.id == record.id, releases.c.status == "pending")
+        .where(releases.c.lease == record.lease)
+        .values(status="cancelled", body=body)
+    )
+    return connection.execute(query).rowcount == 1
+
+
+def pending_of(connection: Connection, owner: str, limit: int) -> list[ReleaseRecord]:
+    """An owner's releases that are not settled, oldest first."""
+    query = (
+        select(releases)
+        .where(releases.c.owner == owner, releases.c.status == "pending")
+        .order_by(releases.c.created_at, releases.c.id)
+        .limit(limit)
+    )
+    return [_release(row) for row in connection.execute(query).mappings()]
+
+
+def end_lease(connection: Connection, release_id: str, lease: str) -> None:
+    """Lets a lease expire now, unless another has been given since."""
+    connection.execute(
+        update(releases)
+        .where(releases.c.id == release_id, releases.c.status == "pending")
+        .where(releases.c.lease == lease)
+        .values(lease_until_ms=0)
+    )
+
+
+def settle(connection: Connection, release_id: str, status: str, body: bytes) -> bool:
+    """Stores the body, unless one is stored."""
+    query = (
+        update(releases)
+        .where(releases.c.id == release_id, releases.c.status == "pending")
+        .values(status=status, body=body)
+    )
+    return connection.execute(query).rowcount == 1
+
+
+def all_releases(connection: Connection) -> Iterator[ReleaseRecord]:
+    yield from map(_release, _pages(connection, select(releases).order_by(releases.c.id)))
+
+
+def append(connection: Connection, drafts: Sequence[Draft]) -> None:
+    """Appends entries to the chain; until commit, no other transaction can."""
+    last, previous = connection.execute(
+        update(head).values(seq=head.c.seq + len(drafts)).returning(head.c.seq, head.c.hash)
+    ).one()
+    rows = []
+    for seq, draft in enumerate(drafts, start=last - len(drafts) + 1):
+        entry = link(previous, seq, draft)
+        previous = entry.hash
+        rows.append(
+            entry_row(seq, draft) | {"detail": canonical_json(draft.detail), "hash": previous}
+        )
+    connection.execute(insert(entries), rows)
+    connection.execute(update(head).values(hash=previous))
+
+
+def chain_head(connection: Connection) -> tuple[int, str]:
+    """(seq, hash) of the last entry, as the head's row says."""
+    seq, last = connection.execute(select(head.c.seq, head.c.hash)).one()
+    return seq, last
+
+
+def all_entries(connection: Connection) -> Iterator[Entry]:
+    """The chain, in order."""
+    yield from map(_entry, _pages(connection, select(entries).order_by(entries.c.seq)))
+
+
+def last_entries(connection: Connection, account_id: str | None, limit: int) -> list[Entry]:
+    """The last entries, newest first, of one account or of all."""
+    query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
+    if account_id is not None:
+        query = query.where(entries.c.account == account_id)
+    return [_entry(row) for row in connection.execute(query).mappings()]
+
+
+def entries_about(
+    connection: Connection, words: Sequence[str], *, before: int | None, limit: int
+) -> list[Entry]:
+    """The last entries before number `before` that name one of `words` anywhere, newest first.
+
+    Every word is taken literally, in any case of its ASCII letters. words empty: all entries.
+    """
+    query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
+    if before is not None:
+        query = query.where(entries.c.seq < before)
+    if words:
+        query = query.where(or_(*(_named(word) for word in words)))
+    return [_entry(row) for row in connection.execute(query).mappings()]
+
+
+def _named(word: str) -> ColumnElement[bool]:
+    c = entries.c
+    plain = (c.action, c.account, c.actor, c.release_id, c.at)
+    escaped = canonical_json(word)[1:-1]  # as a detail spells it
+    return or_(
+        c.detail.icontains(escaped, autoescape=True),
+        *(column.icontains(word, autoescape=True) for column in plain),
+    )
+
+
+def _pages(connection: Connection, query: Select[Any]) -> Iterator[RowMapping]:
+    """The rows of a query, a page at a time."""
+    with connection.execute(query, execution_options={"yield_per": _PAGE}) as result:
+        yield from result.mappings()
+
+
+def _one_release(connection: Connection, query: Select[Any]) -> ReleaseRecord | None:
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else _release(row)
+
+
+def _balance(row: RowMapping) -> Balance:
+    return Balance(
+        account=row["id"],
+        analyst_id=row["analyst_id"],
+        dataset=row["dataset"],
+        population=row["population"],
+        rule=row["rule"],
+        epsilon=row["epsilon"],
+        delta=row["delta"],
+        cap=Amounts(row["primary_cap"], row["secondary_cap"]),
+        spent=Amounts(row["primary_spent"], row["secondary_spent"]),
+    )
+
+
+def _release(row: RowMapping) -> ReleaseRecord:
+    return ReleaseRecord(**row)
+
+
+def _entry(row: RowMapping) -> Entry:
+    draft = Draft(
+        action=row["action"],
+        account=row["account"],
+        actor=row["actor"],
+        at=row["at"],
+        release_id=row["release_id"],
+        change=Amounts(row["primary_change"], row["secondary_change"]),
+        detail=_detail(row["detail"]),
+    )
+    return Entry(row["seq"], draft, row["hash"])
+
+
+def _detail(text: str) -> Mapping[str, Any]:
+    """A detail that is no JSON object is kept as it is: it breaks the hash, and verify says so."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"unreadable": text}
+    return value if isinstance(value, dict) else {"unreadable": text}

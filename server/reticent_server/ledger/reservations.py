@@ -1,0 +1,234 @@
+"""Reserving and settling, inside the caller's transaction."""
+
+import json
+from dataclasses import dataclass, replace
+from secrets import token_urlsafe
+from typing import Any
+
+from sqlalchemy import Connection
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.plan import Reservation
+from reticent_server.errors import BudgetExhausted, IdempotencyConflict, InvalidRequest, NotFound
+from reticent_server.ledger import repository
+from reticent_server.ledger.chain import canonical_json, digest
+from reticent_server.ledger.model import (
+    CURATOR,
+    Balance,
+    Draft,
+    Fresh,
+    InFlight,
+    Outcome,
+    Pending,
+    ReleaseRecord,
+    Replay,
+    Stale,
+)
+from reticent_server.ledger.rules import MAX_AMOUNT, charge
+
+SETTLED = ("reply", "no_reply", "failed")
+QUEUED = "queued-"
+KEY_LENGTH = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is to be reserved. analyst_id None: the curator's own.
+
+    start_ms: when its computation will begin, where that is later; until then it can be cancelled.
+    """
+
+    analyst_id: str | None
+    dataset: str
+    version_id: str
+    population: str
+    cost: PrivacyCost
+    request: dict[str, Any]
+    idempotency_key: str | None
+    start_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.analyst_id == "":
+            raise ValueError("an analyst has an id")
+        if 0 in (self.cost.epsilon, self.cost.rho):
+            raise ValueError("a release that is free under one of the rules")
+        if not valid_key(self.idempotency_key):
+            raise InvalidRequest(
+                f"An idempotency key is 1 to {KEY_LENGTH} printable ASCII characters."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The time of a call: `at` as text, `now_ms` and `until_ms` (the lease's end) since the epoch."""
+
+    at: str
+    now_ms: int
+    until_ms: int
+
+
+def valid_key(key: str | None) -> bool:
+    if key is None:
+        return True
+    return 0 < len(key) <= KEY_LENGTH and key.isascii() and key.isprintable()
+
+
+def reserve(connection: Connection, ask: Ask, moment: Moment) -> Outcome:
+    """Charges the ask, or resumes the release that its idempotency key names.
+
+    Raises BudgetExhausted, IdempotencyConflict; IntegrityError where another has just now committed
+    a release under the same key (the caller asks again, and then finds it).
+    """
+    record = _record(ask, moment)
+    if ask.idempotency_key is not None:
+        found = repository.release_by_key(connection, record.owner, ask.idempotency_key)
+        if found is not None:
+            return _resume(connection, found, record, moment)
+    repository.insert_release(connection, record)  # first: a second one with this key waits here
+    repository.append(connection, [_debit(connection, record, a) for a in record.accounts])
+    return Fresh(record.reservation)
+
+
+def _record(ask: Ask, moment: Moment) -> ReleaseRecord:
+    request = canonical_json(ask.request)
+    wait = 0 if ask.start_ms is None else max(0, ask.start_ms - moment.now_ms)
+    return ReleaseRecord(
+        id="rel_" + token_urlsafe(20)[:26],
+        owner=ask.analyst_id or "",
+        dataset=ask.dataset,
+        version_id=ask.version_id,
+        population=ask.population,
+        request=request,
+        request_sha256=digest(request),
+        idempotency_key=ask.idempotency_key,
+        epsilon=_storable(ask.cost.epsilon),
+        delta=_storable(ask.cost.delta),
+        rho=_storable(ask.cost.rho),
+        rho_delta=_storable(ask.cost.rho_delta),
+        created_at=moment.at,
+        status="pending",
+        body=None,
+        lease=token_urlsafe(16) if ask.start_ms is None else QUEUED + token_urlsafe(16),
+        lease_until_ms=moment.until_ms + wait,
+    )
+
+
+def _storable(amount: int) -> int:
+    if amount > MAX_AMOUNT:
+        raise BudgetExhausted("That costs more than any account can hold.")
+    return amount
+
+
+def _debit(connection: Connection, record: ReleaseRecord, account_id: str) -> Draft:
+    """Debits one account, and gives the entry that says so. Raises BudgetExhausted."""
+    account = repository.account(connection, account_id)
+    if account is None:
+        raise BudgetExhausted(_NO_ACCOUNT[account_id.startswith("analyst:")])
+    amount = charge(record.cost, account.rule)
+    if not repository.spend(connection, account_id, amount):
+        raise _exhausted(repository.account(connection, account_id) or account)
+    detail = {"release_sha256": release_digest(record)}
+    actor = record.owner or CURATOR
+    return Draft("debit", account_id, actor, record.created_at, record.id, amount, detail)
+
+
+_NO_ACCOUNT = {
+    True: "No budget is set for you on this data set; ask its curator for one.",
+    False: "No cap is set for this data set's population; ask its curator for one.",
+}
+
+
+def _exhausted(account: Balance) -> BudgetExhausted:
+    whose = (
+        "Your remaining budget on this data set"
+        if account.analyst_id
+        else "What remains of the cap over all analysts of this data set"
+    )
+    return BudgetExhausted(
+        f"{whose} does not cover this request; ask for less, or ask its curator for more.",
+        account.remaining.floats(account.rule),
+    )
+
+
+def release_digest(record: ReleaseRecord) -> str:
+    """SHA-256 of what never changes in a release, for its debits."""
+    fixed = [
+        record.id,
+        record.owner,
+        record.dataset,
+        record.version_id,
+        record.population,
+        record.request_sha256,
+        record.idempotency_key,
+        [record.epsilon, record.delta, record.rho, record.rho_delta],
+        record.created_at,
+    ]
+    return digest(canonical_json(fixed))
+
+
+def _resume(
+    connection: Connection, found: ReleaseRecord, asked: ReleaseRecord, moment: Moment
+) -> Outcome:
+    if (found.dataset, found.request_sha256) != (asked.dataset, asked.request_sha256):
+        raise IdempotencyConflict("Use a new idempotency key for a new request.")
+    if found.body is not None:
+        return Replay(found.body)
+    return take_over(connection, found, moment) or InFlight(found.id)
+
+
+def take_over(connection: Connection, found: ReleaseRecord, moment: Moment) -> Stale | None:
+    """The lease of a pending release whose lease has expired, else None; one of many gets it."""
+    lease = token_urlsafe(16)
+    if found.lease_until_ms > moment.now_ms or not repository.take_lease(
+        connection, found, lease=lease, until_ms=moment.until_ms
+    ):
+        return None
+    return Stale(
+        reservation=replace(found, lease=lease).reservation,
+        request=json.loads(found.request),
+        analyst_id=found.owner or None,
+        dataset=found.dataset,
+        population=found.population,
+    )
+
+
+def confirm(connection: Connection, reservation: Reservation, moment: Moment) -> bool:
+    """Whether this is a committed, pending reservation, as made here, whose lease is still held."""
+    found = repository.release(connection, reservation.id)
+    if found is None or found.status != "pending" or found.lease_until_ms <= moment.now_ms:
+        return False
+    if found.lease.startswith(QUEUED):  # it could still be cancelled
+        return False
+    return found.reservation == reservation
+
+
+def settle(connection: Connection, release_id: str, status: str, body: bytes) -> bytes:
+    """Stores the body unless one is stored, and returns the one that is. Raises NotFound."""
+    if status not in SETTLED:
+        raise ValueError("not a status in which a release is settled")
+    won = repository.settle(connection, release_id, status, body)
+    found = repository.release(connection, release_id)
+    if found is None or found.body is None:
+        raise NotFound("There is no such release.")
+    if won:
+        detail = {"status": status, "body_sha256": digest(body)}
+        actor = found.owner or CURATOR
+        draft = Draft("settle", found.accounts[-1], actor, None, release_id, detail=detail)
+        repository.append(connection, [draft])
+    return found.body
+
+
+def shown(record: ReleaseRecord) -> bytes | Pending:
+    """A release as its owner sees it: the stored bytes, or what is public of a pending one."""
+    if record.body is not None:
+        return record.body
+    return Pending(
+        id=record.id,
+        dataset=record.dataset,
+        version_id=record.version_id,
+        created_at=record.created_at,
+        cost=record.cost,
+        request=json.loads(record.request),
+        queued=record.lease.startswith(QUEUED),
+        lease_until_ms=record.lease_until_ms,
+    )

@@ -1,0 +1,289 @@
+"""The ledger: every budget, every charge and every stored answer, one transaction a call."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import IntegrityError
+
+from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.database import reading, writing
+from reticent_server.domain.clock import Clock
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.plan import Reservation
+from reticent_server.errors import Unavailable
+from reticent_server.ledger import audit, budgets, queueing, repository, reservations
+from reticent_server.ledger.chain import entry_row
+from reticent_server.ledger.model import (
+    Balance,
+    Entry,
+    Fresh,
+    InFlight,
+    Outcome,
+    Pending,
+    Replay,
+    Stale,
+    analyst_account,
+    population_account,
+)
+from reticent_server.ledger.reservations import Ask, Moment
+from reticent_server.ledger.rules import Amounts, Rule, ZcdpCaps
+
+__all__ = [
+    "Balance",
+    "Entry",
+    "Fresh",
+    "InFlight",
+    "Ledger",
+    "Outcome",
+    "Pending",
+    "Replay",
+    "Stale",
+]
+
+T = TypeVar("T")
+
+_ATTEMPTS = 5
+
+
+class Ledger:
+    """Accounts, reservations, entries. Amounts given as floats mean the decimal that prints.
+
+    lease_seconds: how long a reservation's holder may compute before another may take it over.
+    zcdp_caps: (ε, δ) in units → (ρ*, δ″) in units, for accounts under the rule zcdp.
+    """
+
+    def __init__(
+        self, engine: Engine, clock: Clock, lease_seconds: int, zcdp_caps: ZcdpCaps = zcdp_caps
+    ) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._lease = timedelta(seconds=lease_seconds)
+        self._zcdp_caps = zcdp_caps
+
+    def set_population_cap(
+        self, population: str, *, epsilon: float, delta: float, rule: Rule | None = None, by: str
+    ) -> Balance:
+        """Opens the population's account, or changes its cap (over all analysts and the profile).
+
+        Raises Conflict (a cap below what is spent; another rule), InvalidPrivacy.
+        """
+        holder = budgets.Holder(population_account(population), population)
+        return self._set(holder, budgets.Offer(epsilon, delta, rule), by)
+
+    def set_analyst_budget(
+        self,
+        analyst_id: str,
+        dataset: str,
+        population: str,
+        *,
+        epsilon: float,
+        delta: float,
+        rule: Rule | None = None,
+        by: str,
+    ) -> Balance:
+        """Opens the analyst's account for a data set, or changes its cap; raises as the above."""
+        account = analyst_account(analyst_id, dataset)
+        holder = budgets.Holder(account, population, analyst_id, dataset)
+        return self._set(holder, budgets.Offer(epsilon, delta, rule), by)
+
+    def credit(self, account: str, amount: Amounts, *, reason: str, by: str) -> Balance:
+        """Takes `amount` (by the account's rule, in units) off what is spent; an entry of its own.
+
+        For debits whose answer nobody can have seen: that is for the curator to know.
+        Raises NotFound, InvalidRequest, Conflict (less is spent).
+        """
+        with writing(self._engine) as connection:
+            return budgets.credit(connection, account, amount, reason, by, self._moment().at)
+
+    def reserve(
+        self,
+        *,
+        analyst_id: str | None,
+        dataset: str,
+        version_id: str,
+        population: str,
+        cost: PrivacyCost,
+        request: dict[str, Any],
+        idempotency_key: str | None,
+        start_ms: int | None = None,
+    ) -> Outcome:
+        """Charges the population's and the analyst's account, or neither, and commits.
+
+        analyst_id None: the curator's own, charged to the population only. With an idempotency key
+        that was used before for the same request, nothing is charged: Replay, InFlight or Stale.
+        start_ms (since the epoch): the computation waits until then, for `begin`, and can be cancelled.
+        Raises BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Unavailable.
+        """
+        ask = Ask(
+            analyst_id, dataset, version_id, population, cost, request, idempotency_key, start_ms
+        )
+        return self._retried(lambda c: reservations.reserve(c, ask, self._moment()))
+
+    def begin(self, reservation: Reservation) -> Reservation | None:
+        """Takes a queued release for computing; None where it was cancelled or taken. After this
+        there is no refund."""
+        with writing(self._engine) as connection:
+            return queueing.begin(connection, reservation, self._moment())
+
+    def cancel(
+        self, analyst_id: str | None, release_id: str, body_of: Callable[[Pending], bytes]
+    ) -> bytes:
+        """Gives back what a queued release has cost, and stores the body of a cancelled one.
+
+        A cancelled release again: its stored body. Raises NotFound (also for another's), and Conflict
+        where the computation has begun.
+        """
+        with writing(self._engine) as connection:
+            moment = self._moment()
+            return queueing.cancel(connection, analyst_id or "", release_id, body_of, moment)
+
+    def has_key(self, analyst_id: str, idempotency_key: str | None) -> bool:
+        """Whether the analyst has used the key."""
+        if idempotency_key is None:
+            return False
+        with reading(self._engine) as connection:
+            found = repository.release_by_key(connection, analyst_id, idempotency_key)
+        return found is not None
+
+    def pending(self, analyst_id: str, limit: int = 100) -> tuple[Pending, ...]:
+        """The analyst's releases that are not settled, oldest first."""
+        with reading(self._engine) as connection:
+            return queueing.pending(connection, analyst_id, limit)
+
+    def confirm(self, reservation: Reservation) -> bool:
+        """Whether it is committed, pending, as made by reserve, and its lease still held."""
+        with reading(self._engine) as connection:
+            return reservations.confirm(connection, reservation, self._moment())
+
+    def settle(self, reservation: Reservation, status: str, body: bytes) -> bytes:
+        """Stores the answer for ever, or returns the one that was stored first.
+
+        status: reply, no_reply or failed. No time is stored; but the order of the chain tells between
+        which charges the answer was stored, so settle when the answer becomes visible.
+        """
+        with writing(self._engine) as connection:
+            return reservations.settle(connection, reservation.id, status, body)
+
+    def take_over(self, release_id: str) -> Stale | None:
+        """The lease of an abandoned release; None if it is settled, leased or absent."""
+        with writing(self._engine) as connection:
+            found = repository.release(connection, release_id)
+            if found is None or found.body is not None:
+                return None
+            return reservations.take_over(connection, found, self._moment())
+
+    def give_up(self, reservation: Reservation) -> None:
+        """Ends the holder's lease, so that another may take the release over at once."""
+        with writing(self._engine) as connection:
+            repository.end_lease(connection, reservation.id, reservation.lease)
+
+    def stale(self, limit: int = 100) -> tuple[str, ...]:
+        """Ids of pending releases whose lease has expired, oldest first; for take_over at start."""
+        with reading(self._engine) as connection:
+            found = repository.abandoned(connection, self._moment().now_ms, limit)
+        return tuple(record.id for record in found)
+
+    def release(self, analyst_id: str | None, release_id: str) -> bytes | Pending | None:
+        """The caller's own release (None: the curator's own); None where there is none."""
+        if not release_id.isprintable():
+            return None
+        with reading(self._engine) as connection:
+            found = repository.release(connection, release_id)
+        if found is None or found.owner != (analyst_id or ""):
+            return None
+        return reservations.shown(found)
+
+    def releases(
+        self, analyst_id: str | None, limit: int = 100, offset: int = 0
+    ) -> tuple[bytes | Pending, ...]:
+        """The caller's own releases (None: the curator's own), newest first."""
+        with reading(self._engine) as connection:
+            found = repository.releases_of(connection, analyst_id or "", limit, offset)
+        return tuple(reservations.shown(record) for record in found)
+
+    def balances(self, analyst_id: str) -> tuple[Balance, ...]:
+        """An analyst's accounts, by data set."""
+        with reading(self._engine) as connection:
+            return tuple(repository.accounts_of(connection, analyst_id))
+
+    def population_balance(self, population: str) -> Balance | None:
+        with reading(self._engine) as connection:
+            return repository.account(connection, population_account(population))
+
+    def all_balances(self) -> tuple[Balance, ...]:
+        """Every account, for the curator."""
+        with reading(self._engine) as connection:
+            return tuple(repository.all_accounts(connection))
+
+    def entries(self, account: str | None = None, limit: int = 50) -> tuple[Entry, ...]:
+        """The last entries, newest first, of one account or of all."""
+        with reading(self._engine) as connection:
+            return tuple(repository.last_entries(connection, account, limit))
+
+    def search(
+        self, words: Sequence[str] = (), *, before: int | None = None, limit: int = 50
+    ) -> tuple[Entry, ...]:
+        """The last entries before number `before` that name one of `words`, newest first."""
+        with reading(self._engine) as connection:
+            found = repository.entries_about(connection, words, before=before, limit=limit)
+        return tuple(found)
+
+    def any_release(self, release_id: str) -> tuple[str | None, bytes | Pending] | None:
+        """(owner's id, release) of anybody's release, for the curator; owner None: the curator's own."""
+        if not release_id.isprintable():
+            return None
+        with reading(self._engine) as connection:
+            found = repository.release(connection, release_id)
+        return None if found is None else (found.owner or None, reservations.shown(found))
+
+    def head(self) -> str:
+        """The hash of the last entry: kept elsewhere, it anchors the whole chain."""
+        with reading(self._engine) as connection:
+            return repository.chain_head(connection)[1]
+
+    def verify(self, head: str | None = None) -> list[str]:
+        """What is wrong, in sentences; empty if all is well.
+
+        Recomputes every hash, and from the entries every account and every release. head: an
+        anchored head, which must be in the chain (else an old copy was restored).
+        """
+        with reading(self._engine) as connection:
+            return audit.verify(
+                entries=repository.all_entries(connection),
+                chain_head=repository.chain_head(connection),
+                accounts=repository.all_accounts(connection),
+                releases=repository.all_releases(connection),
+                anchored=head,
+            )
+
+    def export(self) -> Iterator[str]:
+        """The chain as JSON lines: what is hashed of each entry, and the hash. No results."""
+        with reading(self._engine) as connection:
+            for entry in repository.all_entries(connection):
+                row = entry_row(entry.seq, entry.draft) | {"hash": entry.hash}
+                yield json.dumps(row, sort_keys=True)
+
+    def _set(self, holder: budgets.Holder, offer: budgets.Offer, by: str) -> Balance:
+        at, caps = self._moment().at, self._zcdp_caps
+        return self._retried(lambda c: budgets.set_budget(c, holder, offer, caps, by, at))
+
+    def _retried(self, change: Callable[[Connection], T]) -> T:
+        """Runs a change in a transaction of its own, again if another inserted the same key."""
+        for _ in range(_ATTEMPTS):
+            try:
+                with writing(self._engine) as connection:
+                    return change(connection)
+            except IntegrityError as error:
+                last = error
+        raise Unavailable("The ledger is busy; try again.") from last
+
+    def _moment(self) -> Moment:
+        now = self._clock.now()
+        return Moment(
+            at=now.isoformat(timespec="microseconds"),
+            now_ms=int(now.timestamp() * 1000),
+            until_ms=int((now + self._lease).timestamp() * 1000),
+        )

@@ -1,0 +1,35 @@
+"""One table: what a part of a ColumnStep costs, and how it is released."""
+
+from collections.abc import Mapping
+from types import ModuleType
+
+from reticent_server.domain.columns import (
+    ColumnPart,
+    DepthDraw,
+    MEstimate,
+    SmoothMedian,
+    StableBin,
+)
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.private import Private
+from reticent_server.domain.steps import FloatArray, Released
+from reticent_server.mechanisms import depth_draw, m_estimate, smooth_median, stable_bin
+
+_MECHANISMS: Mapping[type[ColumnPart], ModuleType] = {
+    SmoothMedian: smooth_median,
+    StableBin: stable_bin,
+    MEstimate: m_estimate,
+    DepthDraw: depth_draw,
+}
+
+
+def cost(part: ColumnPart) -> PrivacyCost:
+    """What the part costs, under either rule of an account."""
+    found: PrivacyCost = _MECHANISMS[type(part)].cost(part)
+    return found
+
+
+def release(part: ColumnPart, values: Private[FloatArray]) -> Released:
+    """The part's released value, from the private columns (k, n) that its step gathered."""
+    found: Released = _MECHANISMS[type(part)].release(part, values)
+    return found

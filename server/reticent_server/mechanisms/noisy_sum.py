@@ -1,0 +1,163 @@
+"""Noisy integer sums: the release primitive of VectorSum, GramSum and CountSum.
+
+Domain: tables of n records, n public. Neighbours: one record (or the ≤ m records of one unit,
+`unit_rows` = m) replaced. Output: the exact integer sum of clipped and quantised contributions plus
+discrete Gaussian noise. Tier: unconditional, for every table and every n.
+
+Proof. mechanisms.quantise makes q_i ∈ Z^d of a record's contribution, q_i = round(v_i/g), and enforces
+‖q_i‖₂ ≤ C_q for every record, whatever the map function gave (a longer contribution is scaled down, one
+that is not finite is zero). Sums of integers are exact below 2^53 in float64 and then kept in int64, so
+for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced records (Casacuberta et al.
+2022):
+
+- VectorSum: ‖Σ q − Σ q′‖₂ ≤ 2 C_q m = Δ. Noise N_Z(0, σ² I): ρ = Δ²/(2σ²) (Canonne, Kamath &
+  Steinke 2020, Theorem 4).
+- GramSum: for one record ‖q qᵀ − q′ q′ᵀ‖_F² = |q|⁴ + |q′|⁴ − 2 (qᵀq′)² ≤ 2 C_q⁴, so the Frobenius
+  norm of the difference is at most Δ = √2 C_q² m. The diagonal gets noise of scale σ, the entries
+  above it σ/√2. With a = Σ_j D_jj² and b = Σ_{j<k} D_jk², a + 2b = ‖D‖_F² ≤ Δ², and the product of
+  the two noises is a/(2σ²) + b/(2(σ/√2)²) = (a + 2b)/(2σ²) ≤ Δ²/(2σ²) = ρ zCDP. (Equal noise on the
+  upper triangle has the same bound and √2 more noise off the diagonal.)
+- CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
+
+Units: `Released.values` is in the units of the contributions (the integers times g, or g²).
+Errors: none that depend on the data. Source: MECHANISMS 1.1; Canonne, Kamath & Steinke (2020).
+"""
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.private import Private
+from reticent_server.domain.scratch import FRESH, Scratch
+from reticent_server.domain.steps import (
+    Contribution,
+    CountSum,
+    FloatArray,
+    GramSum,
+    Released,
+    Scaled,
+    VectorSum,
+)
+from reticent_server.mechanisms._sampler import Gaussian, smallest_scale
+from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
+
+IntArray = NDArray[np.int64]
+SumPart = VectorSum | GramSum | CountSum
+
+MAX_BLOCK_ROWS = 1 << 20
+_PRODUCT_ROWS = 1 << 12
+_FEW_ROWS = 24
+
+
+def sensitivity(part: SumPart) -> float:
+    """Δ of the integer sum: L2 for vectors and counts, Frobenius for Gram sums."""
+    match part:
+        case VectorSum():
+            return 2.0 * norm_limit(part) * part.unit_rows
+        case GramSum():
+            return float(np.nextafter(sqrt(2), 2)) * norm_limit(part) ** 2 * part.unit_rows
+        case CountSum(bins=1):
+            return float(part.unit_rows)
+        case CountSum():
+            return float(np.nextafter(sqrt(2), 2)) * part.unit_rows
+
+
+def scale(part: SumPart) -> float:
+    """σ of the discrete Gaussian, in integer steps: the smallest that costs at most `part.rho`."""
+    return smallest_scale(Gaussian, sensitivity(part), part.rho / RHO_UNITS)
+
+
+def off_diagonal_scale(part: GramSum) -> float:
+    """σ/√2, as the smallest scale that bills at most `part.rho` for Δ/√2 = C_q² m."""
+    return smallest_scale(Gaussian, norm_limit(part) ** 2 * part.unit_rows, part.rho / RHO_UNITS)
+
+
+def noise_sd(part: SumPart) -> float:
+    """σ in the units of the contributions (a Gram sum's diagonal; σ/√2 off it)."""
+    return scale(part) * _unit(part)
+
+
+def _unit(part: SumPart) -> float:
+    match part:
+        case VectorSum():
+            return granule(part)
+        case GramSum():
+            return granule(part) ** 2
+        case CountSum():
+            return 1.0
+
+
+def encode(
+    part: SumPart,
+    contributions: Contribution,
+    scratch: Scratch = FRESH,
+    norms: FloatArray | None = None,
+) -> IntArray:
+    """The exact integer sum over one block: (size,), (size, size) or (bins,) int64.
+
+    contributions: (size, rows), or (rows,) codes for a CountSum; not modified. norms: those of its
+    vectors (quantise.squared_norms), where they are known. Raises ValueError for another size.
+    """
+    if _rows(contributions) > MAX_BLOCK_ROWS:
+        raise ValueError("block too long for exact sums")
+    match part:
+        case VectorSum():
+            q = quantise(part, contributions, scratch, norms)
+            return np.asarray(q.sum(axis=1), dtype=np.int64)
+        case GramSum():
+            return _gram(quantise(part, contributions, scratch, norms))
+        case CountSum():
+            if isinstance(contributions, Scaled):
+                raise TypeError("a count takes codes")
+            return count_codes(contributions, part.bins)
+
+
+def _rows(contributions: Contribution) -> int:
+    of = contributions.vectors if isinstance(contributions, Scaled) else contributions
+    return int(of.shape[-1])
+
+
+def _gram(q: FloatArray) -> IntArray:
+    """q qᵀ, exactly, from pieces that stay in cache.
+
+    numpy takes a symmetric rank-k update for `q @ q.T`, which for a few long rows is twice as slow as
+    the plain product of each half of the rows.
+    """
+    total = np.zeros((len(q), len(q)))
+    halves = (slice(0, len(q) // 2), slice(len(q) // 2, None))
+    bands = halves if 1 < len(q) <= _FEW_ROWS else (slice(None),)
+    for start in range(0, q.shape[1], _PRODUCT_ROWS):
+        piece = q[:, start : start + _PRODUCT_ROWS]
+        for band in bands:
+            total[band] += piece[band] @ piece.T
+    return total.astype(np.int64)
+
+
+def count_codes(codes: FloatArray, bins: int) -> IntArray:
+    """(bins,) numbers of the codes 0..bins−1; any other code counts nowhere."""
+    with np.errstate(invalid="ignore"):
+        valid = (codes >= 0) & (codes < bins)
+    kept = codes[valid].astype(np.int64)
+    return np.bincount(kept, minlength=bins).astype(np.int64)
+
+
+def release(part: SumPart, total: Private[IntArray]) -> Released:
+    """Adds the noise: the only way of a sum out of the engine."""
+    sums = total.unwrap()
+    values = _noisy_gram(part, sums) if isinstance(part, GramSum) else _noisy(scale(part), sums)
+    return Released(values=values * _unit(part), sd=noise_sd(part))
+
+
+def _noisy(sigma: float, sums: IntArray) -> FloatArray:
+    return Gaussian(sigma).add(sums).astype(np.float64)
+
+
+def _noisy_gram(part: GramSum, sums: IntArray) -> FloatArray:
+    upper = np.triu_indices(part.size, 1)
+    gram = np.zeros((part.size, part.size))
+    gram[upper] = _noisy(off_diagonal_scale(part), sums[upper])
+    gram += gram.T
+    np.fill_diagonal(gram, _noisy(scale(part), np.ascontiguousarray(np.diagonal(sums))))
+    return gram

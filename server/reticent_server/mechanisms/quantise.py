@@ -1,0 +1,110 @@
+"""Contributions → integer vectors of bounded norm: what makes the sensitivity of sums exact.
+
+A record's contribution v_i ∈ R^d with the promised ‖v_i‖₂ ≤ C becomes q_i = round(v_i/g) ∈ Z^d,
+g = C/(C_q(1 − 2⁻³⁰) − √d/2), and ‖q_i‖₂ ≤ C_q holds for every record, whatever the map function gave.
+
+Proof. A record is passed on as it is only if s²N ≤ L², L = C_q(1 − 2⁻³¹) − √d/2, where v_i = s·g·x for
+a vector x and a number s, and N is the computed ‖x‖² (relative error ≤ d2⁻⁵³, absolute ≤ d2⁻¹⁰⁷⁴). The
+computed s² is finite then (∞·N is ∞ or NaN), so s < 2⁵¹², s‖x‖ ≤ L(1 + (d + 4)2⁻⁵³) + d2⁻⁶³, and with
+|q_j − s x_j| ≤ ½ + 2⁻⁵³|s x_j|
+
+    ‖q_i‖₂ ≤ s‖x‖(1 + 2⁻⁵³) + √d/2 ≤ C_q            for d < 2²⁰.
+
+Comparisons are false for NaN. Every other record is scaled down to the clip, or is zero where it is not
+finite, and is cut towards zero should rounding still leave it too long. The room of 2⁻³¹ between g and L
+is for contributions that are at the clip up to their own rounding: they are the rule, not the exception.
+"""
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.scratch import FRESH, Scratch
+from reticent_server.domain.steps import Contribution, FloatArray, GramSum, Scaled, VectorSum
+
+VECTOR_BITS = 24
+GRAM_BITS = 13
+_ROOM = 2.0**-30
+
+
+def norm_limit(part: VectorSum | GramSum) -> int:
+    """C_q: the largest norm of a quantised contribution."""
+    return 1 << (VECTOR_BITS if isinstance(part, VectorSum) else GRAM_BITS)
+
+
+def granule(part: VectorSum | GramSum) -> float:
+    """g: the value of one integer step."""
+    return part.clip / (norm_limit(part) * (1 - _ROOM) - sqrt(part.size) / 2)
+
+
+def squared_norms(vectors: FloatArray, scratch: Scratch = FRESH, name: str = "norms") -> FloatArray:
+    """(rows,) ‖x_i‖² of (size, rows), added in the order of the rows whatever their number.
+
+    name: the memory of the scratch that they are kept in.
+    """
+    norms, square = scratch.array(name, vectors.shape[1]), scratch.array("s", vectors.shape[1])
+    norms.fill(0.0)
+    with np.errstate(all="ignore"):
+        for row in vectors:
+            norms += np.multiply(row, row, out=square)
+    return norms
+
+
+def quantise(
+    part: VectorSum | GramSum,
+    contributions: Contribution,
+    scratch: Scratch = FRESH,
+    norms: FloatArray | None = None,
+) -> FloatArray:
+    """(size, rows) integer-valued q with ‖q_i‖₂ ≤ C_q for every record; in the scratch.
+
+    contributions: not modified. norms: squared_norms of its vectors, where they are known.
+    """
+    vectors = contributions.vectors if isinstance(contributions, Scaled) else contributions
+    if vectors.shape[0] != part.size:
+        raise ValueError("contributions do not have the planned size")
+    with np.errstate(all="ignore"):
+        norms = squared_norms(vectors, scratch) if norms is None else norms
+        steps = _steps(part, contributions, scratch)
+        long = _too_long(part, steps, norms, scratch)
+        q = np.multiply(vectors, steps, out=scratch.array("integers", *vectors.shape))
+        np.rint(q, out=q)
+        if long.any():
+            q[:, long] = _shortened(part, vectors[:, long] * _of(steps, long) * granule(part))
+    return q
+
+
+def _steps(
+    part: VectorSum | GramSum, contributions: Contribution, scratch: Scratch
+) -> FloatArray | np.float64:
+    """s: what the vectors are multiplied by, one number or (rows,)."""
+    unit = np.float64(1 / granule(part))
+    if not isinstance(contributions, Scaled):
+        return unit
+    weights = contributions.weights
+    return np.multiply(weights, unit, out=scratch.array("steps", len(weights)))
+
+
+def _too_long(
+    part: VectorSum | GramSum, steps: FloatArray | np.float64, norms: FloatArray, scratch: Scratch
+) -> NDArray[np.bool_]:
+    """(rows,) True unless the record is surely short enough."""
+    limit = norm_limit(part) * (1 - _ROOM / 2) - sqrt(part.size) / 2
+    square = np.multiply(steps, steps, out=scratch.array("s", len(norms)))
+    square *= norms
+    return ~(square <= limit * limit)
+
+
+def _of(steps: FloatArray | np.float64, chosen: NDArray[np.bool_]) -> FloatArray | np.float64:
+    return steps[chosen] if isinstance(steps, np.ndarray) else steps
+
+
+def _shortened(part: VectorSum | GramSum, v: FloatArray) -> FloatArray:
+    """Quantised contributions of the records that are too long: scaled to the clip; else zero."""
+    v = np.where(np.isfinite(v).all(axis=0), v, 0.0)
+    v = v / np.maximum(np.abs(v).max(axis=0), np.finfo(float).tiny)
+    norm = np.sqrt(sum(row * row for row in v))
+    q = np.rint(v * (part.clip / np.maximum(norm, 0.5)) * (1.0 / granule(part)))
+    still_long = sum(row * row for row in q) > norm_limit(part) ** 2
+    return np.asarray(np.where(still_long, np.trunc(q * (1 - 1e-6)), q), dtype=np.float64)

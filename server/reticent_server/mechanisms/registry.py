@@ -1,0 +1,56 @@
+"""One table: what a part is, what it accumulates, and how it is released."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from reticent_server.domain.private import Private
+from reticent_server.domain.scratch import FRESH, Scratch
+from reticent_server.domain.steps import (
+    Contribution,
+    FloatArray,
+    Part,
+    QuantileTree,
+    Released,
+    Scaled,
+)
+from reticent_server.mechanisms import noisy_sum, quantile_tree
+from reticent_server.mechanisms.quantise import squared_norms
+
+
+def encode(
+    part: Part,
+    contributions: Contribution,
+    scratch: Scratch = FRESH,
+    norms: FloatArray | None = None,
+) -> noisy_sum.IntArray:
+    """A part's exact integer statistic of one block; statistics of blocks add.
+
+    scratch, norms: as in noisy_sum.encode.
+    """
+    if not isinstance(part, QuantileTree):
+        return noisy_sum.encode(part, contributions, scratch, norms)
+    if isinstance(contributions, Scaled):
+        raise TypeError("quantiles take codes")
+    return quantile_tree.encode(part, contributions)
+
+
+def encode_all(
+    parts: Sequence[Part], contributions: Sequence[Contribution], scratch: Scratch = FRESH
+) -> list[noisy_sum.IntArray]:
+    """The statistics of all parts of a step; vectors that several parts share are measured once."""
+    shared = {id(c.vectors): c.vectors for c in contributions if isinstance(c, Scaled)}
+    norms = {
+        key: squared_norms(vectors, scratch, f"norms {k}")
+        for k, (key, vectors) in enumerate(shared.items())
+    }
+    return [
+        encode(part, c, scratch, norms[id(c.vectors)] if isinstance(c, Scaled) else None)
+        for part, c in zip(parts, contributions, strict=True)
+    ]
+
+
+def release(part: Part, total: Private[Any]) -> Released:
+    """A part's released value, from the private total over all blocks."""
+    if isinstance(part, QuantileTree):
+        return quantile_tree.release(part, total)
+    return noisy_sum.release(part, total)

@@ -1,0 +1,92 @@
+"""Computes terms and predicates on a block: each a function of one record and public values.
+
+Everything is elementwise, so a record's value does not depend on the block that it came in.
+"""
+
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.design import (
+    AllOf,
+    AnyOf,
+    Apply,
+    ColumnValue,
+    Compare,
+    Design,
+    Expression,
+    Indicator,
+    Not,
+    Predicate,
+    Term,
+)
+from reticent_server.domain.steps import Block, FloatArray
+
+_COMPARISONS = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+_FUNCTIONS = {
+    "log": np.log,
+    "log1p": np.log1p,
+    "log10": np.log10,
+    "sqrt": np.sqrt,
+    "exp": np.exp,
+    "square": np.square,
+}
+
+
+def apply_function(name: str, values: FloatArray, parameter: float = 1.0) -> FloatArray:
+    """A named function of values; results that are not finite stay so (no warning)."""
+    with np.errstate(all="ignore"):
+        if name == "power":
+            return np.asarray(np.power(values, parameter), dtype=np.float64)
+        return np.asarray(_FUNCTIONS[name](values), dtype=np.float64)
+
+
+def evaluate(expression: Expression, block: Block) -> FloatArray:
+    """(rows,) values of an expression; a view of the block's own array for a plain column."""
+    match expression:
+        case ColumnValue(column):
+            values: FloatArray = block.columns[column]
+            return values
+        case Indicator(column, code):
+            return np.asarray(block.columns[column] == code, dtype=np.float64)
+        case Apply(function, argument, parameter):
+            return apply_function(function, evaluate(argument, block), parameter)
+
+
+def evaluate_term(term: Term, block: Block) -> FloatArray:
+    """(rows,) values of a term; do not write into the result (it may be the block's own array)."""
+    values = evaluate(term.factors[0], block)
+    for factor in term.factors[1:]:
+        values = values * evaluate(factor, block)
+    return values
+
+
+def holds(predicate: Predicate, block: Block) -> NDArray[np.bool_]:
+    """(rows,) truth of a predicate."""
+    match predicate:
+        case Compare(column, op, value):
+            return np.asarray(_COMPARISONS[op](block.columns[column], value), dtype=np.bool_)
+        case Not(argument):
+            return ~holds(argument, block)
+        case AllOf(arguments):
+            return reduce(np.logical_and, (holds(a, block) for a in arguments))
+        case AnyOf(arguments):
+            return reduce(np.logical_or, (holds(a, block) for a in arguments))
+
+
+def in_use(design: Design, block: Block) -> NDArray[np.bool_]:
+    """(rows,) mask of the records in use: `where` holds and no used column is missing."""
+    mask = np.ones(block.rows, dtype=np.bool_)
+    for column in design.missing_columns:
+        mask &= ~block.missing[column]
+    if design.where is not None:
+        mask &= holds(design.where, block)
+    return mask

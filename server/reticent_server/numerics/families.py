@@ -1,0 +1,216 @@
+"""Exponential families for robust quasi-likelihood: links, Pearson residuals, and their moments.
+
+With r = (y − μ)/√(φV(μ)) and Huber's ψ_c, Cantoni & Ronchetti's (2001) score of one record is
+
+    [ψ_c(r) − a] w(x) V^(−1/2) μ′(η) x/√φ,   a = E ψ_c(r)   (Fisher consistency)
+
+and its expected Jacobian d w (μ′²/(φV)) x xᵀ, d = E[ψ_c(r) r] ≥ 0. c = ∞ gives a = 0, d = 1: the
+(weighted) maximum likelihood score of the canonical families. Moments are taken under the family at
+the mean μ(η); everything is elementwise, on arrays of one shape, so a record's values do not depend on
+the others. η is to be clipped to `predictor_limits` by the caller.
+
+Source: Cantoni & Ronchetti (2001), Appendix A, with the Poisson and Gamma sums rewritten so that
+nothing large cancels.
+"""
+
+from dataclasses import dataclass
+from math import inf, log, sqrt
+from typing import Protocol
+
+import numpy as np
+from scipy.special import expit, gammainc, gammaln, pdtr
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.numerics.psi import Huber
+
+LOGIT_LIMIT = 30.0
+_LOG_LOWEST = -12.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """a = E ψ_c(r), d = E[ψ_c(r) r] and E ψ_c²(r), each in the shape of η."""
+
+    mean: FloatArray
+    slope: FloatArray
+    square: FloatArray
+
+
+class Family(Protocol):
+    """One family with its link, at a known dispersion φ (1 where the family has none).
+
+    name: as in queries. predictor_limits(upper): the public range of η for responses ≤ upper.
+    mean: μ(η). gain: V^(−1/2) μ′(η), without φ. residual: r(y, η). moments: under the family.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dispersion(self) -> float: ...
+    def predictor_limits(self, upper: float) -> tuple[float, float]: ...
+    def mean(self, eta: FloatArray) -> FloatArray: ...
+    def gain(self, eta: FloatArray) -> FloatArray: ...
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
+    def moments(self, eta: FloatArray, c: float) -> Moments: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Binomial:
+    """y ∈ {0, 1} with the logit link: V = μ(1 − μ) = μ′. Values between 0 and 1 are allowed."""
+
+    name: str = "binomial"
+    dispersion: float = 1.0
+
+    def predictor_limits(self, upper: float) -> tuple[float, float]:  # noqa: ARG002 - one interface
+        return -LOGIT_LIMIT, LOGIT_LIMIT
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(expit(eta))
+
+    def gain(self, eta: FloatArray) -> FloatArray:
+        half = np.exp(-0.5 * np.abs(eta))
+        return np.asarray(half / (1 + half * half))
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray((y - expit(eta)) / self.gain(eta))
+
+    def moments(self, eta: FloatArray, c: float) -> Moments:
+        if c == inf:
+            return _unbounded(eta)
+        mu, up, down = expit(eta), np.exp(-0.5 * eta), -np.exp(0.5 * eta)
+        high, low = np.minimum(up, c), np.maximum(down, -c)
+        return Moments(
+            mean=np.asarray(mu * high + (1 - mu) * low),
+            slope=np.asarray(mu * high * up + (1 - mu) * low * down),
+            square=np.asarray(mu * high**2 + (1 - mu) * low**2),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """Counts with the log link: V = μ = μ′."""
+
+    name: str = "poisson"
+    dispersion: float = 1.0
+
+    def predictor_limits(self, upper: float) -> tuple[float, float]:
+        return _LOG_LOWEST, log(2 * max(upper, 1.0))
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(eta))
+
+    def gain(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(0.5 * eta))
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        root = np.exp(0.5 * eta)
+        return np.asarray(y / root - root)
+
+    def moments(self, eta: FloatArray, c: float) -> Moments:
+        """From E[Y − μ; Y ≤ k] = −μf(k) and E[(Y − μ)²; Y ≤ k] = μF(k − 1) − μ(k − μ)f(k)."""
+        if c == inf:
+            return _unbounded(eta)
+        mu = np.exp(eta)
+        root = np.sqrt(mu)
+        j1, j2 = np.floor(mu - c * root), np.floor(mu + c * root)
+        f1, f2 = _poisson_mass(j1, mu, eta), _poisson_mass(j2, mu, eta)
+        below, above = _poisson_cdf(j1, mu), 1 - _poisson_cdf(j2, mu)
+        middle = (
+            _poisson_cdf(j2 - 1, mu) - _poisson_cdf(j1 - 1, mu) - (j2 - mu) * f2 + (j1 - mu) * f1
+        )
+        return Moments(
+            mean=np.asarray(c * (above - below) + root * (f1 - f2)),
+            slope=np.asarray(c * root * (f1 + f2) + middle),
+            square=np.asarray(c**2 * (above + below) + middle),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gamma:
+    """Positive responses with the log link and dispersion φ: V = μ², μ′ = μ, Y/μ ~ Gamma(1/φ)φ."""
+
+    dispersion: float = 1.0
+    name: str = "gamma"
+
+    def predictor_limits(self, upper: float) -> tuple[float, float]:
+        top = log(2 * max(upper, 1e-300))
+        return top - LOGIT_LIMIT, top
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(eta))
+
+    def gain(self, eta: FloatArray) -> FloatArray:
+        return np.ones_like(eta)
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray((y * np.exp(-eta) - 1) / sqrt(self.dispersion))
+
+    def moments(self, eta: FloatArray, c: float) -> Moments:
+        """The same for every η: with T = Y/μ, E[T^k; T ≤ t] = E T^k · P(Gamma(ν + k) ≤ νt)."""
+        found = gamma_moments(self.dispersion, self.dispersion, c)
+        return Moments(*(np.full(np.shape(eta), v) for v in found))
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """y = η + √φ N(0, 1): V = μ′ = 1."""
+
+    dispersion: float = 1.0
+    name: str = "gaussian"
+
+    def predictor_limits(self, upper: float) -> tuple[float, float]:  # noqa: ARG002 - one interface
+        return -inf, inf
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        return eta
+
+    def gain(self, eta: FloatArray) -> FloatArray:
+        return np.ones_like(eta)
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray((y - eta) / sqrt(self.dispersion))
+
+    def moments(self, eta: FloatArray, c: float) -> Moments:
+        huber, shape = Huber(c), np.shape(eta)
+        if c == inf:
+            return _unbounded(eta)
+        b = np.full(shape, huber.mean_derivative)
+        return Moments(np.zeros(shape), b, np.full(shape, huber.mean_square))
+
+
+def gamma_moments(dispersion: float, unit: float, c: float) -> tuple[float, float, float]:
+    """(E ψ_c(r), E[ψ_c(r) r], E ψ_c²(r)) of r = (T − 1)/√unit, T ~ Gamma with mean 1, variance φ."""
+    if c == inf:
+        return 0.0, dispersion / unit, dispersion / unit
+    nu, s = 1 / dispersion, sqrt(unit)
+    low, high = max(0.0, 1 - c * s), 1 + c * s
+    F0, F1, F2 = (
+        np.array([gammainc(nu + k, nu * low), gammainc(nu + k, nu * high)]) for k in range(3)
+    )
+    raw = [F0, F1, (1 + dispersion) * F2]
+    totals = (1.0, 1.0, 1 + dispersion)
+    middle = [m[1] - m[0] for m in raw]
+    below, above = F0[0], 1 - F0[1]
+    first = middle[1] - middle[0]
+    second = middle[2] - 2 * middle[1] + middle[0]
+    lower = raw[1][0] - raw[0][0]
+    upper = (totals[1] - raw[1][1]) - (totals[0] - raw[0][1])
+    return (
+        float(c * (above - below) + first / s),
+        float(c * (upper - lower) / s + second / unit),
+        float(c**2 * (above + below) + second / unit),
+    )
+
+
+def _unbounded(eta: FloatArray) -> Moments:
+    ones = np.ones(np.shape(eta))
+    return Moments(np.zeros(np.shape(eta)), ones, ones)
+
+
+def _poisson_cdf(k: FloatArray, mu: FloatArray) -> FloatArray:
+    return np.asarray(np.where(k < 0, 0.0, pdtr(np.maximum(k, 0.0), mu)))
+
+
+def _poisson_mass(k: FloatArray, mu: FloatArray, log_mu: FloatArray) -> FloatArray:
+    j = np.maximum(k, 0.0)
+    return np.asarray(np.where(k < 0, 0.0, np.exp(j * log_mu - mu - gammaln(j + 1))))

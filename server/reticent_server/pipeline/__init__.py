@@ -1,0 +1,1 @@
+"""The way of a request: authorise → plan → reserve → execute → settle."""

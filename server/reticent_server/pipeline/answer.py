@@ -1,0 +1,157 @@
+"""Answering: the only path from a request to a reply, and the order of its steps."""
+
+import structlog
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Plan, Release, Reservation
+from reticent_server.domain.principal import Principal
+from reticent_server.errors import NotFound, ReticentError, Unavailable
+from reticent_server.ledger.service import Fresh, InFlight, Outcome, Replay, Stale
+from reticent_server.pipeline import metrics, planning
+from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.documents import plan_json, release_body, unplanned_body
+from reticent_server.pipeline.services import Services
+
+__all__ = ["Ask", "answer", "charge_and_execute", "execute", "plan", "plan_json", "resume"]
+
+NOT_FOUND = "No such data set, or no grant for it."
+_POLL_SECONDS = 0.05
+
+log = structlog.get_logger(__name__)
+
+
+def granted_facts(services: Services, principal: Principal, name: str) -> DatasetFacts:
+    """The data set's public facts; NotFound for an absent one and for one without a grant alike."""
+    if not services.access.granted(principal.id, name):
+        raise NotFound(NOT_FOUND)
+    return services.catalog.facts(name)
+
+
+def plan(services: Services, principal: Principal, ask: Ask) -> Plan:
+    """Authorise → plan: free, and reads no private cell."""
+    facts = granted_facts(services, principal, ask.dataset)
+    return planning.plan(facts, ask.query, ask.privacy)
+
+
+def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
+    """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
+    ready = plan(services, principal, ask)
+    return charge_and_execute(services, ready, ask, principal.id)
+
+
+def charge_and_execute(services: Services, ready: Plan, ask: Ask, analyst_id: str | None) -> bytes:
+    """Reserve (committed) → execute → settle. analyst_id None: the curator's own release."""
+    started = services.clock.monotonic()
+    outcome = reserve(services, ready, ask, analyst_id)
+    match outcome:
+        case Replay(body=body):
+            return body
+        case InFlight(release_id=release_id):
+            return _wait(services, analyst_id, release_id, ready)
+        case Stale():
+            return resume(services, outcome)
+        case Fresh(reservation=reservation):
+            return execute(services, ready, reservation, started)
+
+
+def reserve(
+    services: Services,
+    ready: Plan,
+    ask: Ask,
+    analyst_id: str | None,
+    start_ms: int | None = None,
+) -> Outcome:
+    """Charges what the plan costs. start_ms: the planned start of a computation that is to wait."""
+    return services.ledger.reserve(
+        analyst_id=analyst_id,
+        dataset=ready.facts.name,
+        version_id=ready.facts.version_id,
+        population=ready.facts.population,
+        cost=ready.cost,
+        request=ask.canonical(),
+        idempotency_key=ask.idempotency_key,
+        start_ms=start_ms,
+    )
+
+
+def resume(services: Services, taken: Stale) -> bytes:
+    """Execute → settle for a reservation taken over: nothing is charged again.
+
+    It is planned on the version that it was made for. Where it cannot be planned as it was paid for
+    (the policy was changed, a profile was published since), the release is a failed one.
+    """
+    started = services.clock.monotonic()
+    ask = Ask.from_canonical(taken.request)
+    facts = services.catalog.facts_of(taken.reservation.version_id)
+    try:
+        ready = planning.plan(facts, ask.query, ask.privacy)
+    except ReticentError:
+        body = unplanned_body(facts, taken.reservation, ask)
+        return _settled(services, taken.reservation, "failed", body)
+    return execute(services, ready, taken.reservation, started)
+
+
+def execute(services: Services, ready: Plan, reservation: Reservation, started: float) -> bytes:
+    """Execute → wait for the deadline → settle.
+
+    The release is stored only when it becomes visible: before, a second request, a look at the
+    caller's releases, or the order of the ledger's entries could tell when it was computed. Where it
+    cannot be computed (the vault does not answer), the next request with its key starts at once.
+    """
+    try:
+        release = _computed_on_time(services, ready, reservation, started)
+    except BaseException:
+        services.ledger.give_up(reservation)
+        raise
+    body = release_body(ready, reservation, release)
+    return _settled(services, reservation, release.status, body)
+
+
+def _settled(services: Services, reservation: Reservation, status: str, body: bytes) -> bytes:
+    stored = services.ledger.settle(reservation, status, body)
+    metrics.settled(status)
+    return stored
+
+
+def _computed_on_time(
+    services: Services, ready: Plan, reservation: Reservation, started: float
+) -> Release:
+    try:
+        return _computed(services, ready, reservation)
+    finally:
+        wait_for_deadline(services, started, ready.deadline_ms)
+
+
+def _computed(services: Services, ready: Plan, reservation: Reservation) -> Release:
+    """The engine's release; a failed one where the plan is not what was paid for."""
+    if (ready.cost, ready.facts.version_id) == (reservation.cost, reservation.version_id):
+        return services.engine.execute(ready, reservation)
+    return Release(status="failed", result=None)
+
+
+def wait_for_deadline(services: Services, started: float, deadline_ms: int) -> None:
+    """Sleeps until the first point of the time grid at or after the plan's deadline.
+
+    The true time is not rounded up to the grid: that would tell the number of ticks. An overrun of
+    the deadline goes to the next point, and is logged.
+    """
+    grid = services.settings.reply_grid_ms
+    if grid == 0:
+        return
+    elapsed = (services.clock.monotonic() - started) * 1e3
+    visible = -(-max(float(deadline_ms), elapsed) // grid) * grid
+    services.clock.sleep(max(0.0, visible - elapsed) / 1e3)
+    if elapsed > -(-deadline_ms // grid) * grid:
+        metrics.OVERRUNS.inc()
+        log.warning("deadline_overrun")
+
+
+def _wait(services: Services, analyst_id: str | None, release_id: str, ready: Plan) -> bytes:
+    """The body of a release that another request is computing; Unavailable when it takes long."""
+    patience = (ready.deadline_ms + services.settings.reply_grid_ms + 1000) / 1e3
+    for _ in range(1 + int(patience / _POLL_SECONDS)):
+        found = services.ledger.release(analyst_id, release_id)
+        if isinstance(found, bytes):
+            return found
+        services.clock.sleep(_POLL_SECONDS)
+    raise Unavailable("The release is still being computed; send the request again.")

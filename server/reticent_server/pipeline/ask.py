@@ -1,0 +1,31 @@
+"""A request for a release, as it was sent, and the form in which the ledger keeps it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+from reticent_server.domain.query import Privacy, Query, query_json
+
+_KINDS: Mapping[str, type[Query]] = {kind.kind: kind for kind in get_args(Query)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request for a release; `idempotency_key` None means a new charge."""
+
+    dataset: str
+    query: Query
+    privacy: Privacy
+    idempotency_key: str | None = None
+
+    def canonical(self) -> dict[str, Any]:
+        """What must be the same for two requests to be the same."""
+        privacy = {k: v for k, v in asdict(self.privacy).items() if v is not None}
+        return {"dataset": self.dataset, "query": query_json(self.query), "privacy": privacy}
+
+    @classmethod
+    def from_canonical(cls, stored: Mapping[str, Any]) -> "Ask":
+        """The ask of a stored request."""
+        fields = dict(stored["query"])
+        query = _KINDS[fields.pop("kind")](**fields)
+        return cls(stored["dataset"], query, Privacy(**stored["privacy"]))

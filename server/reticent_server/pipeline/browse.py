@@ -1,0 +1,68 @@
+"""What a caller may look at for free: public facts, own accounts, own releases."""
+
+import json
+
+from reticent_server.domain.principal import Principal
+from reticent_server.errors import NotFound, ReticentError
+from reticent_server.ledger.service import Pending
+from reticent_server.pipeline import planning
+from reticent_server.pipeline.answer import granted_facts
+from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.documents import (
+    Json,
+    account_json,
+    dataset_json,
+    nothing_computed,
+    pending_body,
+)
+from reticent_server.pipeline.schedule import turn_of
+from reticent_server.pipeline.services import Services
+
+NO_RELEASE = "You have no such release."
+
+
+def datasets(services: Services, principal: Principal) -> list[Json]:
+    """The data sets with a grant, by name."""
+    granted = set(services.access.grants(principal.id))
+    return [dataset_json(f) for f in services.catalog.list() if f.name in granted]
+
+
+def dataset(services: Services, principal: Principal, name: str) -> Json:
+    """One data set. Raises NotFound for an absent one and for one without a grant alike."""
+    return dataset_json(granted_facts(services, principal, name))
+
+
+def accounts(services: Services, principal: Principal) -> list[Json]:
+    """The caller's accounts, by data set."""
+    return [account_json(balance) for balance in services.ledger.balances(principal.id)]
+
+
+def release(services: Services, principal: Principal, release_id: str) -> bytes:
+    """One of the caller's releases, as it was stored. Raises NotFound."""
+    found = services.ledger.release(principal.id, release_id)
+    if found is None:
+        raise NotFound(NO_RELEASE)
+    return shown(services, found)
+
+
+def releases(services: Services, principal: Principal, limit: int, offset: int) -> bytes:
+    """A page of the caller's releases, newest first, each in its stored bytes."""
+    found = services.ledger.releases(principal.id, limit + 1, offset)
+    after = json.dumps(offset + limit if len(found) > limit else None).encode()
+    page = b",".join(shown(services, one) for one in found[:limit])
+    return b'{"releases":[' + page + b'],"next_offset":' + after + b"}"
+
+
+def shown(services: Services, found: bytes | Pending) -> bytes:
+    """A settled release's stored bytes; of one that is not visible yet, what was promised when charging."""
+    if isinstance(found, bytes):
+        return found
+    facts = services.catalog.facts_of(found.version_id)
+    ask = Ask.from_canonical(found.request)
+    try:
+        ready = planning.plan(facts, ask.query, ask.privacy)
+        guarantee, deadline = ready.guarantee, ready.deadline_ms
+    except ReticentError:  # the policy was changed since; it will be a failed one
+        guarantee, deadline = nothing_computed(facts, found.cost), 0
+    turn = turn_of(services.settings, found, deadline)
+    return pending_body(facts, found, guarantee, turn, services.queue.now_ms())

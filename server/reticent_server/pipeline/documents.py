@@ -1,0 +1,215 @@
+"""The JSON of public values: plans, releases, data sets and accounts, as analysts get them."""
+
+import json
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any
+
+from reticent_server.accounting.conversions import epsilon_of
+from reticent_server.domain.cost import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    RHO_UNITS,
+    PrivacyCost,
+    from_units,
+)
+from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts, Profile
+from reticent_server.domain.plan import Guarantee, Plan, Release, Reservation
+from reticent_server.domain.query import query_json
+from reticent_server.domain.schema import Column, Schema
+from reticent_server.ledger.model import Balance, Pending
+from reticent_server.ledger.rules import ZERO, Amounts
+from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.schedule import Turn
+
+Json = dict[str, Any]
+
+_epsilon_of = lru_cache(maxsize=4096)(epsilon_of)  # a bisection of 1 ms
+
+
+def charged_json(cost: PrivacyCost) -> dict[str, float]:
+    """What a request costs, as floats for display; the ledger holds exact integers."""
+    return {
+        "epsilon": from_units(cost.epsilon, EPSILON_UNITS),
+        "delta": from_units(cost.delta, DELTA_UNITS),
+        "rho": from_units(cost.rho, RHO_UNITS),
+        "rho_delta": from_units(cost.rho_delta, DELTA_UNITS),
+    }
+
+
+def plan_json(ready: Plan) -> Json:
+    """The reply to POST /v1/plans."""
+    return {
+        "dataset": ready.facts.name,
+        "version": ready.facts.version,
+        "query": query_json(ready.query),
+        "cost": charged_json(ready.cost),
+        "guarantee": asdict(ready.guarantee),
+        "deadline_ms": ready.deadline_ms,
+        "forecast": dict(ready.estimator.forecast),
+    }
+
+
+def release_body(ready: Plan, reservation: Reservation, release: Release) -> bytes:
+    """The release as it is stored for ever and replayed."""
+    return _body(
+        reservation,
+        dataset=ready.facts.name,
+        version=ready.facts.version,
+        status=release.status,
+        query=query_json(ready.query),
+        guarantee=asdict(ready.guarantee),
+        result=release.result,
+    )
+
+
+def unplanned_body(facts: DatasetFacts, reservation: Reservation, ask: Ask) -> bytes:
+    """A failed release that could not even be planned again."""
+    return _body(
+        reservation,
+        dataset=facts.name,
+        version=facts.version,
+        status="failed",
+        query=query_json(ask.query),
+        guarantee=asdict(nothing_computed(facts, reservation.cost)),
+        result=None,
+    )
+
+
+def pending_body(
+    facts: DatasetFacts, found: Pending, guarantee: Guarantee, turn: Turn, now_ms: int
+) -> bytes:
+    """A release that is charged and not yet visible; its progress is that of the planned schedule."""
+    return _body(
+        Reservation(found.id, found.version_id, found.cost, found.created_at),
+        dataset=found.dataset,
+        version=facts.version,
+        status="pending",
+        query=found.request["query"],
+        guarantee=asdict(guarantee),
+        result=None,
+        progress={
+            "state": "queued" if found.queued else "running",
+            "fraction": turn.fraction(now_ms),
+            "remaining_ms": turn.remaining_ms(now_ms),
+        },
+    )
+
+
+def cancelled_body(facts: DatasetFacts, found: Pending) -> bytes:
+    """A release that was given back before anything was computed."""
+    return _body(
+        Reservation(found.id, found.version_id, PrivacyCost(0, 0, 0), found.created_at),
+        dataset=found.dataset,
+        version=facts.version,
+        status="cancelled",
+        query=found.request["query"],
+        guarantee=asdict(nothing_computed(facts, PrivacyCost(0, 0, 0))),
+        result=None,
+    )
+
+
+def nothing_computed(facts: DatasetFacts, cost: PrivacyCost) -> Guarantee:
+    """What is promised of a release that was charged and reveals nothing."""
+    return Guarantee(
+        tier="unconditional",
+        unit=facts.schema.unit.column or "row",
+        epsilon=from_units(cost.epsilon, EPSILON_UNITS),
+        delta=from_units(cost.delta, DELTA_UNITS),
+        mechanism="none",
+        statement="Nothing was computed, so nothing is revealed.",
+        reference="",
+    )
+
+
+def _body(reservation: Reservation, **fields: Any) -> bytes:
+    document = {
+        "id": reservation.id,
+        "dataset": fields["dataset"],
+        "version": fields["version"],
+        "status": fields["status"],
+        "query": fields["query"],
+        "charged": charged_json(reservation.cost),
+        "guarantee": fields["guarantee"],
+        "result": fields["result"],
+        "created_at": reservation.created_at,
+    }
+    if "progress" in fields:
+        document["progress"] = fields["progress"]
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+
+
+def dataset_json(facts: DatasetFacts) -> Json:
+    """A data set as an analyst sees it: all of it is public."""
+    policy = facts.policy
+    return {
+        "name": facts.name,
+        "version": facts.version,
+        "n": facts.n,
+        "description": facts.schema.description,
+        "unit": _unit_json(facts.schema),
+        "schema": {"columns": {c.name: _column_json(c) for c in facts.schema.columns}},
+        "profile": None if facts.profile is None else _profile_json(facts.profile),
+        "policy": {
+            "tiers": list(policy.tiers),
+            "max_epsilon": policy.max_epsilon,
+            "default_delta": facts.default_delta,
+        },
+    }
+
+
+def _unit_json(schema: Schema) -> Json:
+    return {"column": schema.unit.column, "max_rows": schema.unit.max_rows}
+
+
+def _column_json(column: Column) -> Json:
+    """Bounds of a categorical column are those of its codes, so they are left out."""
+    return {
+        "kind": column.kind.value,
+        "lower": None if column.levels else column.lower,
+        "upper": None if column.levels else column.upper,
+        "levels": list(column.levels) if column.levels else None,
+        "missing": list(column.missing),
+    }
+
+
+def _profile_json(profile: Profile) -> Json:
+    return {
+        "release_id": profile.release_id,
+        "probabilities": list(PROFILE_PROBABILITIES),
+        "columns": {name: asdict(column) for name, column in profile.columns.items()},
+    }
+
+
+def account_json(balance: Balance) -> Json:
+    """An account in (ε, δ); one under the rule zcdp also in (rho, rho_delta), which it is kept in.
+
+    Under zcdp the spent and the remaining (ε, δ) are those that the spent and the remaining
+    (rho, rho_delta) imply at the account's δ′; as ε grows like √rho, they do not add up to the total.
+    """
+    return {
+        "dataset": balance.dataset,
+        "rule": balance.rule,
+        "total": _given(balance) | balance.cap.floats(balance.rule),
+        "spent": _implied(balance, balance.spent),
+        "remaining": _implied(balance, balance.remaining),
+    }
+
+
+def _given(balance: Balance) -> dict[str, float]:
+    return {
+        "epsilon": from_units(balance.epsilon, EPSILON_UNITS),
+        "delta": from_units(balance.delta, DELTA_UNITS),
+    }
+
+
+def _implied(balance: Balance, amount: Amounts) -> dict[str, float]:
+    if balance.rule == "basic":
+        return amount.floats("basic")
+    if amount == ZERO:
+        return {"epsilon": 0.0, "delta": 0.0} | amount.floats("zcdp")
+    conversion = balance.delta - balance.cap.secondary  # δ′ = δ − δ″
+    return {
+        "epsilon": _epsilon_of(amount.primary, from_units(conversion, DELTA_UNITS)),
+        "delta": from_units(conversion + amount.secondary, DELTA_UNITS),
+    } | amount.floats("zcdp")

@@ -1,0 +1,30 @@
+"""The promise of a reply, in words that stand in every release."""
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import EstimatorPlan, Guarantee
+
+
+def unconditional(
+    facts: DatasetFacts, estimator: EstimatorPlan, epsilon: float, delta: float
+) -> Guarantee:
+    """(ε, δ) for every pair of neighbouring tables, at every n, without assumptions."""
+    unit = facts.schema.unit
+    who = (
+        "row"
+        if unit.column is None
+        else f"all rows (at most {unit.max_rows}) that share a value of {unit.column}"
+    )
+    event = f", but for an event of probability {delta:g}" if delta else ""
+    statement = (
+        f"Replacing one {who} changes the probability of any reply by a factor of at most "
+        f"exp({epsilon:g}){event}; this holds for every table."
+    )
+    return Guarantee(
+        tier="unconditional",
+        unit="row" if unit.column is None else unit.column,
+        epsilon=epsilon,
+        delta=delta,
+        mechanism=estimator.mechanism,
+        statement=statement,
+        reference=estimator.reference,
+    )

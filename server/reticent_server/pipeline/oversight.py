@@ -1,0 +1,158 @@
+"""What a curator looks at: accounts over time, the trail of entries, anybody's release.
+
+All of it comes from public facts and from the ledger: nothing here reaches the vault.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
+from reticent_server.errors import NotFound
+from reticent_server.ledger.model import CURATOR, Balance, Entry
+from reticent_server.ledger.rules import UNITS, Rule
+from reticent_server.pipeline.browse import shown
+from reticent_server.pipeline.services import Services
+
+Json = dict[str, Any]
+
+HISTORY = 2_000
+EVERYBODY = "all analysts"
+_SYMBOLS: Mapping[Rule, tuple[str, str]] = {"basic": ("ε", "δ"), "zcdp": ("ρ", "δ")}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An account after one entry, by its rule's first amount (ε or ρ). at: ISO 8601."""
+
+    at: str
+    cap: float
+    spent: float
+
+
+def history(services: Services, balance: Balance) -> tuple[Point, ...]:
+    """The account after each of its last entries, oldest first."""
+    entries = services.ledger.entries(balance.account, HISTORY)[::-1]
+    unit = UNITS[balance.rule][0][1]
+    spent = balance.spent.primary - sum(e.draft.change.primary for e in entries)
+    cap = None if any(map(_sets_cap, entries)) else balance.cap.primary
+    points = []
+    for entry in entries:
+        spent += entry.draft.change.primary
+        cap = entry.draft.detail["primary_cap"] if _sets_cap(entry) else cap
+        if entry.draft.at is not None and cap is not None:
+            points.append(Point(entry.draft.at, from_units(cap, unit), from_units(spent, unit)))
+    return tuple(points)
+
+
+def _sets_cap(entry: Entry) -> bool:
+    return entry.draft.action in {"open", "cap"}
+
+
+@dataclass(frozen=True, slots=True)
+class TrailRow:
+    """One entry in words. who: the actor. whose, about: the account. amount: the change to `spent`."""
+
+    seq: int
+    at: str
+    action: str
+    who: str
+    whose: str
+    about: str
+    amount: str
+    release_id: str
+    note: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrailPage:
+    """rows: newest first. before: the number to continue from; None on the last page."""
+
+    rows: tuple[TrailRow, ...]
+    before: int | None
+
+
+def trail(
+    services: Services, text: str = "", *, before: int | None = None, limit: int = 50
+) -> TrailPage:
+    """The last entries that name `text`: an analyst, a data set, an action, a reason, a release."""
+    names = _names(services)
+    ids = [holder for holder, name in names.items() if text.casefold() in name.casefold()]
+    words = [text, *ids] if text else []
+    found = services.ledger.search(words, before=before, limit=limit + 1)
+    accounts = {b.account: b for b in services.ledger.all_balances()}
+    rows = tuple(_row(entry, accounts[entry.draft.account], names) for entry in found[:limit])
+    return TrailPage(rows, found[limit - 1].seq if len(found) > limit else None)
+
+
+def account_trail(services: Services, balance: Balance, limit: int = 20) -> tuple[TrailRow, ...]:
+    """The last entries of one account, newest first."""
+    names = _names(services)
+    return tuple(_row(e, balance, names) for e in services.ledger.entries(balance.account, limit))
+
+
+def _row(entry: Entry, account: Balance, names: Mapping[str, str]) -> TrailRow:
+    draft = entry.draft
+    return TrailRow(
+        seq=entry.seq,
+        at=draft.at or "",
+        action=draft.action,
+        who=names.get(draft.actor, draft.actor),
+        whose=_whose(account, names),
+        about=account.dataset or account.population,
+        amount=_amount(entry, account),
+        release_id=draft.release_id or "",
+        note=_note(draft.detail),
+        hash=entry.hash,
+    )
+
+
+def _amount(entry: Entry, account: Balance) -> str:
+    change = entry.draft.change.floats(account.rule)
+    named = zip(_SYMBOLS[account.rule], change.values(), strict=True)
+    return ", ".join(f"{symbol} {value:+.4g}" for symbol, value in named if value)
+
+
+def _note(detail: Mapping[str, Any]) -> str:
+    """The reason of a credit; the budget that was set; how a release was settled."""
+    if "epsilon" in detail:
+        epsilon, delta = detail["epsilon"], detail["delta"]
+        total = f"{from_units(epsilon, EPSILON_UNITS):g}, {from_units(delta, DELTA_UNITS):g}"
+        return f"(ε, δ) = ({total})"
+    return str(detail.get("reason") or detail.get("status") or "")
+
+
+def whose(services: Services, balance: Balance) -> str:
+    """The analyst's name, or that it is everybody's."""
+    return _whose(balance, _names(services))
+
+
+def _whose(balance: Balance, names: Mapping[str, str]) -> str:
+    return names.get(balance.analyst_id, balance.analyst_id) if balance.analyst_id else EVERYBODY
+
+
+def _names(services: Services) -> dict[str, str]:
+    return {analyst.id: analyst.name for analyst in services.access.analysts()}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRelease:
+    """document: as its owner gets it. owner: the analyst's name, or CURATOR. entries: its own."""
+
+    document: Json
+    owner: str
+    entries: Sequence[TrailRow]
+
+
+def release(services: Services, release_id: str) -> ShownRelease:
+    """Anybody's release. Raises NotFound."""
+    found = services.ledger.any_release(release_id)
+    if found is None:
+        raise NotFound("There is no such release.")
+    owner, stored = found
+    document = json.loads(shown(services, stored))
+    name = CURATOR if owner is None else _names(services).get(owner, owner)
+    rows = trail(services, document["id"]).rows
+    return ShownRelease(document, name, [row for row in rows if row.release_id == document["id"]])

@@ -1,0 +1,32 @@
+"""The profile: a release of the curator's, charged to the population's cap, public afterwards."""
+
+import json
+from typing import Any
+
+from reticent_server.domain.query import Privacy, ProfileQuery
+from reticent_server.errors import Conflict, Unavailable
+from reticent_server.estimators.profile import profile_of
+from reticent_server.pipeline import planning
+from reticent_server.pipeline.answer import Ask, charge_and_execute
+from reticent_server.pipeline.services import Services
+
+
+def release_profile(
+    services: Services, name: str, *, epsilon: float, delta: float | None = None
+) -> dict[str, Any]:
+    """Releases and publishes the profile of the current version, once; the release as JSON.
+
+    The version is the idempotency key: a curator who tries again after a crash is not charged twice,
+    and is given the stored draw. Raises Conflict where the version has a profile.
+    """
+    facts = services.catalog.facts(name)
+    if facts.profile is not None:
+        raise Conflict(f"Version {facts.version} of {name} has a profile already.")
+    privacy = Privacy(epsilon=epsilon, delta=delta)
+    ask = Ask(name, ProfileQuery(), privacy, idempotency_key=f"profile-{facts.version_id}")
+    ready = planning.plan(facts, ask.query, privacy)
+    release: dict[str, Any] = json.loads(charge_and_execute(services, ready, ask, None))
+    if release["status"] != "reply":
+        raise Unavailable("The profile could not be computed; its cost has been charged.")
+    services.catalog.set_profile(facts.version_id, profile_of(release["result"], release["id"]))
+    return release

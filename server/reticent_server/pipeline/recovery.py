@@ -1,0 +1,31 @@
+"""Finishing what another process left behind: reservations that were charged and never settled."""
+
+import structlog
+
+from reticent_server.errors import ReticentError
+from reticent_server.pipeline import metrics
+from reticent_server.pipeline.answer import resume
+from reticent_server.pipeline.services import Services
+
+log = structlog.get_logger(__name__)
+
+
+def recover(services: Services) -> int:
+    """Computes every abandoned release under a lease of its own; how many were finished.
+
+    Nothing is charged: the reservations are. One that cannot be finished now (the vault does not
+    answer) stays pending until its lease expires again.
+    """
+    finished = 0
+    for release_id in services.ledger.stale():
+        taken = services.ledger.take_over(release_id)
+        if taken is None:
+            continue
+        try:
+            resume(services, taken)
+        except ReticentError as error:
+            log.warning("recovery_postponed", release_id=release_id, code=error.code)
+        else:
+            finished += 1
+            metrics.RECOVERIES.inc()
+    return finished

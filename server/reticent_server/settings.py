@@ -1,0 +1,65 @@
+"""The process's settings: one class, environment prefix RETICENT_, no secrets with defaults."""
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_core import InitErrorDetails
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "RETICENT_"
+_ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
+
+
+class Settings(BaseSettings):
+    """Read from RETICENT_* variables; relative SQLite paths are in the working directory.
+
+    A variable of that prefix that is none of these is refused: a misspelt limit is no limit.
+    release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
+    one analyst's last planned answer may be. source_url: of the external database for `dataset register`, where a command line would show it.
+    dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
+    client; none: `dask_workers` processes on this machine.
+    requests_per_minute: of one key, over all processes on the database. cors_origins: of the web
+    pages, separated by blanks, that browsers may let ask; none by default.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+
+    database_url: str = Field(default="sqlite:///reticent.db", repr=False)
+    vault_url: str = Field(default="sqlite:///reticent-vault.db", repr=False)
+    source_url: str = Field(default="", repr=False)
+    secrets_file: Path = Path("reticent-secrets.json")
+    reply_grid_ms: int = Field(default=100, ge=0, le=60_000)
+    engine: Literal["local", "dask"] = "local"
+    dask_scheduler: str = ""
+    dask_ca: Path | None = None
+    dask_certificate: Path | None = None
+    dask_key: Path | None = None
+    dask_workers: int = Field(default=2, ge=1, le=256)
+    threads: int = Field(default=2, ge=1, le=256)
+    block_rows: int = Field(default=1 << 15, ge=1, le=1 << 20)
+    cache_bytes: int = Field(default=1 << 30, ge=0)
+    max_body_bytes: int = Field(default=64 * 1024, ge=1024, le=16 << 20)
+    max_body_seconds: int = Field(default=30, ge=1, le=600)
+    requests_per_minute: int = Field(default=600, ge=1, le=10**9)
+    cors_origins: str = Field(default="", pattern=rf"^({_ORIGIN}( {_ORIGIN})*)?$")
+    lease_seconds: int = Field(default=600, ge=1)
+    release_slots: int = Field(default=4, ge=1, le=256)
+    queue_seconds: int = Field(default=600, ge=1)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    def __init__(self, **given: Any) -> None:
+        known = {PREFIX + name.upper() for name in type(self).model_fields}
+        unknown = sorted(
+            n for n in os.environ if n.upper().startswith(PREFIX) and n.upper() not in known
+        )
+        if unknown:
+            raise ValidationError.from_exception_data("Settings", [_unknown(n) for n in unknown])
+        super().__init__(**given)
+
+
+def _unknown(name: str) -> InitErrorDetails:
+    return InitErrorDetails(
+        type="extra_forbidden", loc=(name.upper().removeprefix(PREFIX).lower(),), input=None
+    )

@@ -1,0 +1,1 @@
+"""Private rows: ingest, and readers that yield them as private record batches; all through ADBC."""

@@ -1,0 +1,249 @@
+"""One column's cells in a block of a file → stored float64 values and a mask, or the first fault.
+
+A cell is a text (CSV, and text columns of Parquet) or a typed value (other columns of Parquet).
+"""
+
+import re
+from dataclasses import dataclass
+from math import isnan
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from reticent_server.domain.schema import BOOLEAN_TEXTS, Column, ColumnKind
+from reticent_server.errors import CuratorError
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """values: within the bounds, 0 where missing. clipped: how many values were outside."""
+
+    values: FloatArray
+    missing: BoolArray
+    clipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first cell (0-based in the block) that cannot be stored, and what is wrong with it."""
+
+    index: int
+    reason: str
+
+
+def encode(column: Column, cells: pa.Array, *, strict: bool) -> Encoded | Fault:
+    """Encodes a column's cells; with `strict`, a value outside the bounds is a fault.
+
+    Raises CuratorError when the file's type cannot hold this kind of column at all.
+    """
+    cells = _normal(column, cells)
+    missing = _missing(column, cells)
+    values, wrong = _values(column, cells, missing)
+    outside = ~missing & ((values < column.lower) | (values > column.upper))
+    absent = missing & (not column.may_be_missing)
+    faulty = absent | (wrong & ~missing) | (outside & strict)
+    if faulty.any():
+        first = int(np.argmax(faulty))
+        return Fault(first, _reason(column, cells[first].as_py(), wrong=bool(wrong[first])))
+    stored = np.where(missing, 0.0, np.clip(values, column.lower, column.upper))
+    return Encoded(stored + 0.0, missing, int(outside.sum()))  # + 0.0: no negative zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """values: within the bounds, whatever the cells hold; bad: cells that cannot be stored."""
+
+    values: FloatArray
+    missing: BoolArray
+    bad: BoolArray
+
+
+def check(column: Column, cells: pa.Array) -> Checked:
+    """Every cell by itself: the same values as `encode` gives, and no error for any cell.
+
+    For rows that were registered and may have changed since. Raises CuratorError when the cells' type
+    cannot hold this kind of column, which does not depend on a row.
+    """
+    plain_values = _already_fit(column, cells)
+    if plain_values is not None:
+        none = np.zeros(len(cells), dtype=np.bool_)
+        return Checked(plain_values, none, none)
+    try:
+        return _check(column, cells)
+    except CuratorError:
+        raise
+    except Exception:  # noqa: BLE001 - one cell must not decide about the others
+        return _check_each(column, cells)
+
+
+def _already_fit(column: Column, cells: pa.Array) -> FloatArray | None:
+    """The values of typed cells that all lie within the bounds of a numeric column; else None."""
+    if column.kind is not ColumnKind.NUMERIC or column.missing or cells.null_count:
+        return None
+    if not pa.types.is_float64(cells.type) or not len(cells):
+        return None
+    values: FloatArray = cells.to_numpy(zero_copy_only=False)
+    with np.errstate(all="ignore"):
+        fit = column.lower <= values.min() and values.max() <= column.upper  # false for NaN
+    return values + 0.0 if fit else None
+
+
+def _check(column: Column, cells: pa.Array) -> Checked:
+    cells = _normal(column, cells)
+    missing = _missing(column, cells)
+    with np.errstate(all="ignore"):
+        values, wrong = _values(column, cells, missing)
+    bad = wrong & ~missing
+    if not column.may_be_missing:
+        bad |= missing
+    stored = np.clip(np.where(missing | bad, 0.0, values), column.lower, column.upper)
+    return Checked(np.where(missing & ~bad, 0.0, stored) + 0.0, missing & ~bad, bad)
+
+
+def _check_each(column: Column, cells: pa.Array) -> Checked:
+    """As _check, for cells of which some raise: a text that is not UTF-8, for one."""
+    count = len(cells)
+    outside = np.clip(np.zeros(count), column.lower, column.upper)
+    found = Checked(outside, np.zeros(count, np.bool_), np.ones(count, np.bool_))
+    for i in range(count):
+        try:
+            one = _check(column, cells.slice(i, 1))
+        except Exception:  # noqa: BLE001, S112 - the cell stays a bad one
+            continue
+        found.values[i], found.missing[i], found.bad[i] = one.values[0], one.missing[0], one.bad[0]
+    return found
+
+
+def texts_of(cells: pa.Array) -> pa.Array | None:
+    """Cells as stripped texts (whole numbers without a point), or None for other types."""
+    cells = plain(cells)
+    if pa.types.is_floating(cells.type):
+        whole = pc.and_kleene(pc.equal(pc.floor(cells), cells), pc.less(pc.abs(cells), 2.0**53))
+        integers = pc.cast(pc.if_else(whole, cells, None), pa.int64())
+        rest = pc.if_else(pc.is_nan(cells), None, cells)
+        return pc.coalesce(pc.cast(integers, pa.string()), pc.cast(rest, pa.string()))
+    if pa.types.is_integer(cells.type) or pa.types.is_boolean(cells.type):
+        return pc.cast(cells, pa.string())
+    if pa.types.is_string(cells.type):
+        return pc.utf8_trim_whitespace(cells)
+    return None
+
+
+def plain(cells: pa.Array) -> pa.Array:
+    """Cells without dictionary encoding, and every text type as one."""
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    if pa.types.is_large_string(cells.type) or pa.types.is_null(cells.type):
+        return pc.cast(cells, pa.string())
+    if pa.types.is_float16(cells.type):
+        return pc.cast(cells, pa.float32())
+    return cells
+
+
+def _normal(column: Column, cells: pa.Array) -> pa.Array:
+    """Texts for categorical columns and text cells, float64 for typed ones."""
+    cells = plain(cells)
+    typed = not pa.types.is_string(cells.type)
+    if typed and column.kind is not ColumnKind.CATEGORICAL and _is_number(cells.type):
+        return pc.cast(cells, pa.float64(), safe=False)
+    texts = texts_of(cells)
+    if texts is None:
+        raise CuratorError(
+            f"Column {column.name} has type {cells.type} in the file, which cannot be read as "
+            f"{column.kind}; write it as text or numbers."
+        )
+    return texts
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _missing(column: Column, cells: pa.Array) -> BoolArray:
+    """Nulls, NaN of typed cells, and the declared markers (typed cells: by their number)."""
+    markers = list(column.missing)
+    if not pa.types.is_string(cells.type):
+        numbers = [float(m) for m in markers if _NUMBER.fullmatch(m)]
+        marked = pc.is_in(cells, pa.array(numbers, pa.float64()))
+        marked = pc.or_(marked, pc.is_null(cells, nan_is_null=True))
+    else:
+        marked = pc.or_(pc.is_in(cells, pa.array(markers, pa.string())), pc.is_null(cells))
+    return _bools(marked)
+
+
+def _values(column: Column, cells: pa.Array, missing: BoolArray) -> tuple[FloatArray, BoolArray]:
+    """(values, wrong kind); the values of missing and wrong cells mean nothing, but are finite."""
+    if column.kind is ColumnKind.CATEGORICAL:
+        values = _codes(cells, column.levels)
+    elif pa.types.is_string(cells.type):
+        values = _parsed(column.kind, cells, missing)
+    else:
+        values = _floats(cells)
+    wrong = ~np.isfinite(values)
+    values = np.where(wrong, 0.0, values)
+    if column.kind is ColumnKind.INTEGER:
+        wrong |= values != np.floor(values)
+    if column.kind is ColumnKind.BOOLEAN:
+        wrong |= (values != 0.0) & (values != 1.0)
+    return values, wrong
+
+
+def _parsed(kind: ColumnKind, cells: pa.Array, missing: BoolArray) -> FloatArray:
+    if kind is ColumnKind.BOOLEAN:
+        codes = _codes(pc.utf8_lower(cells), tuple(BOOLEAN_TEXTS))
+        table = np.array([*BOOLEAN_TEXTS.values(), np.nan])
+        return table[np.where(np.isnan(codes), len(BOOLEAN_TEXTS), codes).astype(np.intp)]
+    cells = pc.if_else(pa.array(missing), "0", cells)
+    try:
+        return _floats(pc.cast(cells, pa.float64()))
+    except pa.ArrowInvalid:  # its text has one bad cell, but not where
+        return np.array([_number(cell) for cell in cells.to_pylist()])
+
+
+def _number(cell: str) -> float:
+    return float(cell) if _NUMBER.fullmatch(cell) else np.nan
+
+
+def _codes(cells: pa.Array, levels: tuple[str, ...]) -> FloatArray:
+    """Positions among the levels, NaN for a text that is not one."""
+    return _floats(pc.index_in(cells, pa.array(levels, pa.string())))
+
+
+def _floats(cells: pa.Array) -> FloatArray:
+    values: FloatArray = pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False)
+    return values  # nulls have become NaN
+
+
+def _bools(cells: pa.Array) -> BoolArray:
+    values: BoolArray = cells.to_numpy(zero_copy_only=False).astype(np.bool_)
+    return values
+
+
+def _reason(column: Column, cell: object, *, wrong: bool) -> str:
+    """The fault in words; it may quote the cell, because only the curator reads it."""
+    shown = _shown(cell)
+    if cell is None or cell == "" or (isinstance(cell, float) and isnan(cell)):
+        return "the cell is missing; give the column `missing` markers, or fill the cell"
+    if not wrong:
+        return f"{shown} is outside [{column.lower:g}, {column.upper:g}] (strict)"
+    what = {
+        ColumnKind.NUMERIC: "a finite number",
+        ColumnKind.INTEGER: "an integer",
+        ColumnKind.CATEGORICAL: "one of the declared levels",
+        ColumnKind.BOOLEAN: "one of true, false, yes, no, 1, 0",
+    }[column.kind]
+    return f"{shown} is not {what}"
+
+
+def _shown(cell: object) -> str:
+    text = cell if isinstance(cell, str) else f"{cell:g}" if isinstance(cell, float) else str(cell)
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

@@ -1,0 +1,88 @@
+"""A private file → a table of the vault, checked cell by cell against the schema."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from reticent_server.domain.schema import Column, Schema
+from reticent_server.domain.source import StoredColumn, VaultTable
+from reticent_server.errors import CuratorError
+from reticent_server.vault.blocks import FileBlock
+from reticent_server.vault.cells import Encoded, Fault, encode
+from reticent_server.vault.files import read_blocks
+from reticent_server.vault.loading import Load
+from reticent_server.vault.units import UnitCounter
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A stored table. clipped: by column, how many values were outside the bounds (curator only)."""
+
+    source: VaultTable
+    clipped: Mapping[str, int]
+
+
+def ingest(
+    load: Load,
+    path: Path,
+    schema: Schema,
+    *,
+    strict: bool = False,
+    progress: Progress = lambda _: None,
+) -> Loaded:
+    """Stores every row of a .csv or .parquet file in its order, and commits the table.
+
+    strict: a value outside the bounds is refused instead of clipped. progress: called after every
+    block with the fraction done. Raises CuratorError naming row and column of the first bad cell.
+    """
+    clipped = {column.name: 0 for column in schema.columns}
+    stored = load.create(schema)
+    units = UnitCounter(schema.unit)
+    for block in read_blocks(path, wanted_columns(schema)):
+        encoded = encode_block(schema, block, strict=strict)
+        units.add(block)
+        load.append(_arrays(stored, encoded), block.rows)
+        for name, column in encoded.items():
+            clipped[name] += column.clipped
+        progress(block.done)
+    if not load.rows:
+        raise CuratorError(f"{path.name} has no rows.")
+    return Loaded(load.publish(), clipped)
+
+
+def wanted_columns(schema: Schema) -> list[str]:
+    """The file's columns that are read: the declared ones, and the one that names the unit."""
+    unit = () if schema.unit.column is None else (schema.unit.column,)
+    return list(dict.fromkeys([*(c.name for c in schema.columns), *unit]))
+
+
+def encode_block(schema: Schema, block: FileBlock, *, strict: bool) -> dict[str, Encoded]:
+    """Every declared column of a block, or an error for its first bad cell in reading order."""
+    encoded: dict[str, Encoded] = {}
+    first: tuple[Column, Fault] | None = None
+    for column in schema.columns:
+        result = encode(column, block.columns[column.name], strict=strict)
+        if isinstance(result, Encoded):
+            encoded[column.name] = result
+        elif first is None or result.index < first[1].index:
+            first = column, result
+    if first is not None:
+        column, fault = first
+        place = block.place(fault.index)
+        raise CuratorError(f"In {place}, column {column.name}: {fault.reason}.")
+    return encoded
+
+
+def _arrays(
+    stored: tuple[StoredColumn, ...], encoded: Mapping[str, Encoded]
+) -> dict[str, pa.Array]:
+    arrays: dict[str, pa.Array] = {}
+    for column in stored:
+        arrays[column.values] = pa.array(encoded[column.name].values)
+        if column.mask is not None:
+            arrays[column.mask] = pa.array(encoded[column.name].missing)
+    return arrays

@@ -1,0 +1,152 @@
+"""What is free: data sets, profile, plans and budgets, and how they look."""
+
+import httpx
+import pytest
+
+import reticent
+from support_client import CHARGED, DATASET, GUARANTEE, Server, release
+
+PLAN = {
+    "dataset": "houses",
+    "version": 2,
+    "query": {"kind": "linear_regression", "formula": "y ~ x1", "where": None},
+    "cost": CHARGED,
+    "guarantee": GUARANTEE,
+    "deadline_ms": 250,
+    "forecast": {
+        "steps": 5,
+        "notes": ["No profile covers this model's columns.", "Another note."],
+        "shares": {"gradients": 0.78, "records_in_use": 0.0},
+        "privacy_standard_error": 0.00125,
+        "nothing": [],
+    },
+}
+
+
+def test_a_data_set(server: Server) -> None:
+    ds = server.dataset()
+    assert (ds.name, ds.version, ds.n) == ("houses", 2, 20_000)
+    assert ds.schema["grade"] == reticent.Column("grade", "integer", 1.0, 13.0, (), ("NA",))
+    assert [c.name for c in ds.schema] == ["price", "grade", "zone", "new"]
+    assert ds.schema["zone"].levels == ("a", "b", "<c>")
+    assert "20,000 records; price, grade, zone, new" in repr(ds)
+    with pytest.raises(KeyError, match="the columns are price"):
+        ds.schema["absent"]
+
+
+def test_all_data_sets(server: Server) -> None:
+    server.always(200, {"datasets": [DATASET, DATASET | {"name": "other", "profile": None}]})
+    assert [ds.name for ds in server.client().datasets()] == ["houses", "other"]
+
+
+def test_the_profile(server: Server) -> None:
+    profile = server.dataset().profile()
+    assert profile.quantiles("price")["50%"] == pytest.approx(5e5)
+    assert profile.quantiles("price").names[0] == "5%"
+    assert profile.counts("zone").to_dict() == {"a": 12_000.0, "b": 7_990.0, "<c>": 12.0}
+    assert profile.counts("new").names == ("0", "1")
+    assert profile.missing("grade") == 401.0
+    assert profile.missing("price") is None
+    for wrong in (profile.quantiles, profile.counts, profile.missing):
+        with pytest.raises(KeyError):
+            wrong("absent")
+    with pytest.raises(KeyError):
+        profile.quantiles("zone")
+
+
+def test_the_profile_as_a_table(server: Server) -> None:
+    profile = server.dataset().profile()
+    lines = {line.split()[0]: line for line in repr(profile).splitlines() if line}
+    assert "0 … 1e+07" in lines["price"]
+    assert "2.0 %" in lines["grade"]
+    assert "6.0000" in lines["grade"]
+    assert "a: 12,000" in repr(profile)
+    assert "&lt;c&gt;" in profile._repr_html_()
+    assert "<c>" not in profile._repr_html_()
+
+
+def test_without_a_profile_there_is_the_codebook(server: Server) -> None:
+    server.always(200, DATASET | {"profile": None})
+    profile = server.client().dataset("houses").profile()
+    assert "No profile has been released" in repr(profile)
+    assert "1 … 13" in repr(profile)
+
+
+def test_the_protected_unit_is_shown(server: Server) -> None:
+    server.always(200, DATASET | {"unit": {"column": "person", "max_rows": 3}})
+    assert "person (at most 3 rows)" in repr(server.client().dataset("houses").profile())
+
+
+def test_a_plan_costs_nothing(server: Server) -> None:
+    ds = server.dataset()
+    server.always(200, PLAN)
+    plan = ds.plan("linear_regression", "y ~ x1", where="x1 > 0", epsilon=1.0)
+    sent = server.requests[-1]
+    assert sent.url.path == "/base/v1/plans"
+    assert "Idempotency-Key" not in sent.headers
+    assert server.body()["query"] == {
+        "kind": "linear_regression",
+        "formula": "y ~ x1",
+        "where": "x1 > 0",
+    }
+    assert plan.cost == reticent.Amount(1.0, 1e-6, 0.02436)
+    assert plan.forecast["steps"] == 5
+    lines = repr(plan).splitlines()
+    assert "Cost: ε = 1, δ = 1e-06, ρ = 0.02436; the reply comes after 0.25 s" in lines
+    assert lines[-4:] == [
+        "Forecast steps: 5",
+        "Forecast notes: No profile covers this model's columns. Another note.",
+        "Forecast shares: gradients 0.7800, records in use 0.0000",
+        "Forecast privacy standard error: 0.001250",
+    ]
+    assert "unconditional" in repr(plan)
+
+
+def test_a_plan_takes_the_method_too(server: Server) -> None:
+    ds = server.dataset()
+    server.always(200, PLAN)
+    ds.plan(ds.mean, "price", epsilon=1.0)
+    assert server.body()["query"] == {"kind": "mean", "column": "price"}
+    with pytest.raises(reticent.InvalidQuery, match="one of count, mean, linear_regression"):
+        ds.plan("variance", "price", epsilon=1.0)
+    with pytest.raises(reticent.InvalidQuery, match="do not fit a mean"):
+        ds.plan("mean", "price", "x > 1", "third", epsilon=1.0)
+
+
+def test_the_budget(server: Server) -> None:
+    account = {
+        "dataset": "houses",
+        "rule": "zcdp",
+        "total": {"epsilon": 2.0, "delta": 1e-6, "rho": 0.08},
+        "spent": {"epsilon": 1.0, "delta": 0.0, "rho": 0.024},
+        "remaining": {"epsilon": 1.1, "delta": 1e-6, "rho": 0.056},
+    }
+    basic = account | {
+        "dataset": "flats",
+        "rule": "basic",
+        "remaining": {"epsilon": 0.5, "delta": 0},
+    }
+    server.always(200, {"accounts": [account, basic]})
+    budget = server.client().budget()
+    assert budget["houses"].remaining == reticent.Amount(1.1, 1e-6, 0.056)
+    assert budget["flats"].remaining.rho is None
+    assert [a.rule for a in budget] == ["zcdp", "basic"]
+    assert len(budget) == 2
+    assert " ".join(repr(budget).splitlines()[-1].split()) == "flats basic 2 1 0.5 1e-06 0 –"
+    assert budget._repr_html_().count("<tr>") == 3
+    with pytest.raises(KeyError, match="no account"):
+        budget["absent"]
+
+
+def test_stored_releases(server: Server) -> None:
+    documents = [release("count"), release(), release(status="no_reply", result=None)]
+    pages = [(documents[:2], 100), (documents[2:], None)]
+    server.replies = [
+        httpx.Response(200, json={"releases": page, "next_offset": after}) for page, after in pages
+    ]
+    kinds = [type(r) for r in server.client().releases()]
+    assert [r.url.params["offset"] for r in server.requests] == ["0", "100"]
+    assert kinds == [reticent.Estimate, reticent.RegressionResults, reticent.NoReply]
+    server.answer = lambda _: httpx.Response(200, json=release("mean"))
+    assert server.client().release("rel_1").query["column"] == "price"
+    assert server.requests[-1].url.path == "/base/v1/releases/rel_1"

@@ -1,0 +1,173 @@
+"""Every failure, the server's or the wire's, becomes one of the package's errors."""
+
+import inspect
+import re
+
+import httpx
+import pytest
+
+import reticent
+from reticent import _errors
+from support_client import Server, problem, release
+
+CODES = {
+    "unauthorized": (401, reticent.Unauthorized),
+    "not_found": (404, reticent.NotFound),
+    "budget_exhausted": (403, reticent.BudgetExhausted),
+    "policy": (403, reticent.PolicyRefused),
+    "idempotency_conflict": (409, reticent.IdempotencyConflict),
+    "conflict": (409, reticent.Conflict),
+    "invalid_request": (422, reticent.InvalidRequest),
+    "invalid_query": (422, reticent.InvalidQuery),
+    "invalid_formula": (422, reticent.InvalidFormula),
+    "invalid_privacy": (422, reticent.InvalidPrivacy),
+    "rate_limited": (429, reticent.RateLimited),
+    "unavailable": (503, reticent.ServerUnavailable),
+    "internal": (500, reticent.ServerError),
+    "a_code_of_a_later_version": (422, reticent.InvalidRequest),
+    "method_not_allowed": (405, reticent.InvalidRequest),
+}
+STATUSES = {
+    302: reticent.UnexpectedReply,
+    400: reticent.InvalidRequest,
+    401: reticent.Unauthorized,
+    403: reticent.PolicyRefused,
+    404: reticent.NotFound,
+    409: reticent.Conflict,
+    413: reticent.InvalidRequest,
+    418: reticent.UnexpectedReply,
+    429: reticent.RateLimited,
+    500: reticent.ServerError,
+    502: reticent.ServerUnavailable,
+    503: reticent.ServerUnavailable,
+    504: reticent.ServerUnavailable,
+}
+
+
+def leaves(kind: type[BaseException]) -> set[type[BaseException]]:
+    return {kind}.union(*map(leaves, kind.__subclasses__()))
+
+
+HTTPX_ERRORS = sorted(
+    leaves(httpx.HTTPError)
+    | leaves(httpx.StreamError)
+    | leaves(httpx.InvalidURL)
+    | leaves(httpx.CookieConflict),
+    key=lambda kind: kind.__name__,
+)
+
+
+def instance(kind: type[BaseException]) -> Exception:
+    request = httpx.Request("GET", "http://server.test")
+    needed = inspect.signature(kind).parameters
+    known = {"message": "words", "request": request, "response": httpx.Response(500)}
+    found = kind(**{name: known[name] for name in needed if name in known})
+    assert isinstance(found, Exception)
+    return found
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code(code: str, server: Server) -> None:
+    status, kind = CODES[code]
+    server.answer = lambda _: problem(status, code)
+    with pytest.raises(kind, match=f"A sentence about {code}.") as caught:
+        server.client().budget()
+    assert type(caught.value) is kind
+    assert (caught.value.status, caught.value.code) == (status, code)
+
+
+@pytest.mark.parametrize("body", [b"<html>proxy</html>", b"[]", b'"x"', b"", b"\xff"])
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_without_a_problem(status: int, body: bytes, server: Server) -> None:
+    server.answer = lambda _: httpx.Response(status, content=body)
+    with pytest.raises(STATUSES[status], match=f"replied {status}") as caught:
+        server.client().budget()
+    assert type(caught.value) is STATUSES[status]
+
+
+@pytest.mark.parametrize("kind", HTTPX_ERRORS)
+def test_every_error_of_the_wire(kind: type[BaseException], server: Server) -> None:
+    error = instance(kind)
+    server.replies = [error] * 9
+    with pytest.raises(reticent.TransportError, match=kind.__name__):
+        server.client(retries=1).budget()
+
+
+def test_what_is_left_comes_with_an_exhausted_budget(server: Server) -> None:
+    left = {"epsilon": 0.25, "delta": 1e-7}
+    server.answer = lambda _: problem(403, "budget_exhausted", remaining=left)
+    with pytest.raises(reticent.BudgetExhausted) as caught:
+        server.client().budget()
+    assert caught.value.remaining == left
+    assert str(caught.value).endswith("Left: epsilon = 0.25, delta = 1e-07.")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"not json", b"[]", b"{}", b'{"accounts": [{"dataset": "x"}]}', b'{"accounts": 5}'],
+)
+def test_a_success_that_is_not_ours(content: bytes, server: Server) -> None:
+    server.answer = lambda _: httpx.Response(200, content=content)
+    for call in (
+        server.client().budget,
+        server.client().datasets,
+        server.client().releases,
+        lambda: server.client().dataset("x"),
+        lambda: server.client().release("x"),
+    ):
+        with pytest.raises(reticent.UnexpectedReply):
+            call()
+
+
+def test_a_regression_whose_arrays_do_not_fit(server: Server) -> None:
+    document = release()
+    for name in ("coefficients", "p_values", "covariance", "confidence_intervals", "estimable"):
+        broken = document | {"result": document["result"] | {name: [1.0]}}
+        server.always(200, broken)
+        with pytest.raises(reticent.UnexpectedReply):
+            server.client().release("rel_1")
+
+
+def test_an_answer_to_another_question(server: Server) -> None:
+    ds = server.dataset()
+    server.always(201, release("count"))
+    with pytest.raises(reticent.UnexpectedReply, match="another kind"):
+        ds.linear_regression("y ~ x1", epsilon=1.0)
+
+
+@pytest.mark.parametrize("key", ["", "  ", "rk_ü", "rk\nX-Header: 1", "rk\0"])
+def test_an_unusable_key_is_refused_without_showing_it(key: str, server: Server) -> None:
+    with pytest.raises(reticent.Unauthorized) as caught:
+        server.client(key=key)
+    assert "rk" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_the_key_is_stripped_and_never_shown(server: Server) -> None:
+    server.always(200, {"accounts": []})
+    client = server.client(key="rk_1_secret\n")
+    client.budget()
+    assert server.requests[0].headers["Authorization"] == "Bearer rk_1_secret"
+    assert "secret" not in repr(client) + repr(server.dataset())
+
+
+@pytest.mark.parametrize("url", ["server.test", "ftp://server.test", "http://[::1", ""])
+def test_an_unusable_address(url: str) -> None:
+    with pytest.raises(reticent.TransportError, match="address"):
+        reticent.Client(url, key="rk")
+
+
+def test_the_tree_is_the_documented_one() -> None:
+    kinds = {
+        name: kind
+        for name, kind in vars(_errors).items()
+        if inspect.isclass(kind) and issubclass(kind, reticent.ReticentError)
+    }
+    drawn = re.findall(r"^ *((?:[│ ] {3})*)[├└]── (\w+)", str(_errors.__doc__), re.MULTILINE)
+    parents = {0: reticent.ReticentError}
+    for indent, name in drawn:
+        depth = len(indent) // 4
+        assert kinds[name].__bases__[0] is parents[depth]
+        parents[depth + 1] = kinds[name]
+    assert {name for _, name in drawn} | {"ReticentError"} == set(kinds)
+    assert set(kinds) <= set(reticent.__all__)

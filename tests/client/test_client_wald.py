@@ -1,0 +1,97 @@
+"""Wald tests of linear hypotheses, against the textbook formula and statsmodels."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import reticent
+from reticent._hypotheses import parse
+from support_client import COEFFICIENTS, COVARIANCE, TERMS, release
+
+FIT = reticent.RegressionResults(release())
+
+
+@pytest.mark.parametrize(
+    ("text", "R", "r"),
+    [
+        ("x1 = 0", [[0, 1, 0, 0, 0]], [0]),
+        ("x1", [[0, 1, 0, 0, 0]], [0]),
+        ("x1 = x2", [[0, 1, -1, 0, 0]], [0]),
+        ("x1=0,x2 = g[b]", [[0, 1, 0, 0, 0], [0, 0, 1, -1, 0]], [0, 0]),
+        ("2*x1 - x2*.5 = 3 - Intercept", [[1, 2, -0.5, 0, 0]], [3]),
+        ("-x1 + 1e0 = +2", [[0, -1, 0, 0, 0]], [1]),
+        ("x1:x2 = x1", [[0, -1, 0, 0, 1]], [0]),
+        ("x1 + x1 = 4", [[0, 2, 0, 0, 0]], [4]),
+        ("1 = x2", [[0, 0, -1, 0, 0]], [-1]),
+    ],
+)
+def test_hypotheses_in_words(text: str, R: list[list[float]], r: list[float]) -> None:
+    _, matrix, right = parse(text, TERMS)
+    assert matrix.tolist() == R
+    assert right.tolist() == r
+
+
+def test_names_that_look_like_formulas() -> None:
+    names = ["x", "x1", "I(x**2)", "C(g)[a, b]", "log(x)", "C(g)[a, b]:x"]
+    texts, R, r = parse(["I(x**2) = 2*C(g)[a, b]", "C(g)[a, b]:x = x", "log(x) = x1"], names)
+    assert texts == ["I(x**2) = 2*C(g)[a, b]", "C(g)[a, b]:x = x", "log(x) = x1"]
+    assert R.tolist() == [[0, 0, 1, -2, 0, 0], [-1, 0, 0, 0, 0, 1], [0, -1, 0, 0, 1, 0]]
+    assert r.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "x1 =", "= 0", "x1 = 0,", "x9 = 0", "x1 x2 = 0", "2 x1 = 0", "x1*x2 = 0", "x1 == 0"),
+        *("x1 < 0", "x = 0", "1 = 0", "x1 = x1", "__import__('os')", "x1*", "2*", "x1 = 0 x2 = 0"),
+    ],
+)
+def test_what_cannot_be_read(text: str) -> None:
+    with pytest.raises(reticent.InvalidHypothesis):
+        FIT.wald_test(text)
+
+
+def test_against_the_formula() -> None:
+    test = FIT.wald_test("x1 = 0.4, x2 = g[b]")
+    R = np.array([[0, 1, 0, 0, 0], [0, 0, 1, -1, 0]])
+    difference = R @ COEFFICIENTS - [0.4, 0]
+    statistic = difference @ np.linalg.inv(R @ np.array(COVARIANCE) @ R.T) @ difference
+    assert test.statistic == pytest.approx(statistic)
+    assert test.df == 2
+    assert test.pvalue == pytest.approx(stats.chi2.sf(statistic, 2))
+    assert repr(test) == (
+        f"Wald test of x1 = 0.4, x2 = g[b]: chi2(2) = {statistic:.4g}, p = {test.pvalue:.4g}"
+    )
+    assert FIT.wald_test(["x1 = 0.4", "x2 = g[b]"]).statistic == test.statistic
+
+
+def test_one_coefficient_is_the_square_of_its_z() -> None:
+    test = FIT.wald_test("x2")
+    assert test.statistic == pytest.approx(FIT.tvalues["x2"] ** 2)
+    assert test.pvalue == pytest.approx(2 * stats.norm.sf(abs(FIT.tvalues["x2"])))
+
+
+def test_small_units_are_no_obstacle() -> None:
+    document = release()
+    scale = np.array([1e-9, 1.0, 1e9, 1.0, 1.0])
+    document["result"]["covariance"] = (np.array(COVARIANCE) * np.outer(scale, scale)).tolist()
+    document["result"]["coefficients"] = (np.array(COEFFICIENTS) * scale).tolist()
+    scaled = reticent.RegressionResults(document).wald_test("Intercept, x1, x2")
+    assert scaled.statistic == pytest.approx(FIT.wald_test("Intercept, x1, x2").statistic)
+
+
+def test_repeated_hypotheses_are_refused() -> None:
+    with pytest.raises(reticent.InvalidHypothesis, match="repeat or contradict"):
+        FIT.wald_test("x1 = x2, x2 = g[b], x1 = g[b]")
+    with pytest.raises(reticent.InvalidHypothesis, match="repeat or contradict"):
+        FIT.wald_test("x1 = 0, x1 = 1")
+
+
+def test_what_the_noise_has_drowned_is_not_tested() -> None:
+    with pytest.raises(reticent.NotEstimable, match=r"Not estimable .*: x1:x2"):
+        FIT.wald_test("x1 = x1:x2")
+    document = release()
+    for i, j in ((1, 1), (1, 2), (2, 1), (2, 2)):
+        document["result"]["covariance"][i][j] = 0.01
+    with pytest.raises(reticent.NotEstimable, match="singular"):
+        reticent.RegressionResults(document).wald_test("x1, x2")

@@ -1,0 +1,98 @@
+"""kill −9 of a serving process at every step: no release without its debit, none lost, none twice."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle
+from threading import Event, Thread
+
+import pytest
+
+import support_killable_server as child
+from support_backends import installation
+from support_clients import Client, audit, clients
+from support_installation import Installation
+
+__all__ = ["installation"]
+
+
+@dataclass
+class Lives:
+    """The child that serves again and again."""
+
+    process: "subprocess.Popen[str]"
+
+    def heard(self, expected: str) -> int:
+        assert self.process.stdout is not None
+        word, number = self.process.stdout.readline().split() or ("nothing: it has ended", 0)
+        assert word == expected
+        return int(number)
+
+    def begin(self, point: str, nth: int = 1) -> int:
+        """The process id of a new life."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{point} {nth}\n")
+        self.process.stdin.flush()
+        return self.heard("up")
+
+
+@contextmanager
+def lives(installation: Installation) -> Iterator[Lives]:
+    environment = installation.environment | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "RETICENT_LEASE_SECONDS": "1",
+    }
+    with (installation.directory / "lives.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, child.__file__],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    try:
+        yield Lives(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def check(
+    installation: Installation, killed: int, points: list[str], clients: list[Client]
+) -> None:
+    """Kills at each point in turn while clients ask; then everybody asks again in peace."""
+    ended = Event()
+    with lives(installation) as server:
+        url = f"http://127.0.0.1:{server.heard('at')}"
+        threads = [Thread(target=c.run, args=(url, ended)) for c in clients]
+        for thread in threads:
+            thread.start()
+        for number, point in zip(range(killed), cycle(points), strict=False):
+            server.begin(point, 1 + number % 3)
+            assert server.heard("down") == -signal.SIGKILL, point
+        calm = server.begin("calm")
+        ended.set()
+        for thread in threads:
+            thread.join()
+        os.kill(calm, signal.SIGTERM)
+        assert server.heard("down") == 0
+
+
+def test_killed_once_at_every_step(installation: Installation) -> None:
+    points = [*child.BEFORE, *child.AFTER]
+    asking = clients(installation)
+    check(installation, len(points), points, asking)
+    audit(installation, asking)
+
+
+@pytest.mark.audit
+def test_killed_two_hundred_times(installation: Installation) -> None:
+    """On each of the two databases."""
+    asking = clients(installation)
+    check(installation, 200, [*child.BEFORE, *child.AFTER], asking)
+    audit(installation, asking)

@@ -1,0 +1,51 @@
+"""What holds for every test: a run without PostgreSQL or Chromium says so; a small installation.
+
+The installation's module is imported when it is asked for: it needs most of the server.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import support_browser
+import support_postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from reticent_server.pipeline.services import Services
+    from support_installation import Installation
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    support_postgres.pytest_terminal_summary(terminalreporter)
+    support_browser.pytest_terminal_summary(terminalreporter)
+
+
+@pytest.fixture(scope="session")
+def installation_template(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    from support_installation import build
+
+    return build(tmp_path_factory.mktemp("installation"))
+
+
+@pytest.fixture
+def installation(installation_template: Installation, tmp_path: Path) -> Installation:
+    """A fresh copy of the small installation."""
+    directory = tmp_path / "installation"
+    shutil.copytree(installation_template.directory, directory)
+    return replace(installation_template, directory=directory)
+
+
+@pytest.fixture
+def services(installation: Installation) -> Iterator[Services]:
+    """The services of a fresh copy of the small installation."""
+    from support_installation import opened
+
+    with opened(installation.settings) as services:
+        yield services

@@ -1,0 +1,49 @@
+"""The real client waits for, shows and cancels releases of the real server, over a loopback socket."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import uvicorn
+
+import reticent
+from reticent_server.app import create_app
+from reticent_server.pipeline.services import Services
+from support_installation import Installation
+
+
+@pytest.fixture
+def url(services: Services) -> Iterator[str]:
+    """The address of the application on a time grid of 400 ms, so that a second release waits."""
+    gridded = services.settings.model_copy(update={"reply_grid_ms": 400})
+    served = create_app(replace(services, settings=gridded))
+    server = uvicorn.Server(uvicorn.Config(served, log_config=None, access_log=False, ws="none"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def test_progress_and_cancelling(
+    url: str, installation: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with reticent.Client(url, key=installation.keys["ana"], retries=0, progress=True) as client:
+        people = client.dataset("people")
+        first = people.submit("count", epsilon=0.5)
+        spent = client.budget()["people"].spent
+        second = people.submit("count", epsilon=0.5)
+        assert second.release["progress"]["state"] == "queued"
+        assert client.cancel(second.id).status == "cancelled"
+        assert client.budget()["people"].spent == spent
+        assert client.wait(first.id).status == "reply"
+        with pytest.raises(reticent.Conflict):
+            client.cancel(first.id)
+        assert abs(people.count(epsilon=5.0).value - 400) < 100
+        assert {r.status for r in client.releases()} == {"reply", "cancelled"}
+    assert "s left by plan" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""Parametric models through the real client, server, ledger and vault."""
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import uvicorn
+
+import reticent
+from reticent_server.app import create_app
+from reticent_server.pipeline.services import Services
+from support_installation import Installation
+
+
+@pytest.fixture
+def dataset(services: Services, installation: Installation) -> Iterator[reticent.Dataset]:
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(services), log_config=None, access_log=False, ws="none")
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            with reticent.Client(url, key=installation.keys["ana"], retries=0) as client:
+                yield client.dataset("people")
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def test_generalised_linear_models(dataset):
+    plan = dataset.plan("glm", "b ~ x + C(g)", "binomial", epsilon=20.0)
+    fit = dataset.glm("b ~ x + C(g)", "binomial", epsilon=20.0)
+    assert isinstance(fit, reticent.RegressionResults)
+    assert (fit.charged, fit.guarantee) == (plan.cost, plan.guarantee)
+    assert fit.names == ("Intercept", "x", "C(g)[b]", "C(g)[c]")
+    assert np.isnan(fit.tuning)
+    assert "Family: binomial" in str(fit.summary())
+    assert 0 <= fit.wald_test("x = 0").pvalue <= 1
+    counts = dataset.glm("k ~ x", "poisson", where='g == "a"', tuning=1.5, epsilon=10.0)
+    assert counts.tuning == 1.5
+    assert "poisson quasi-likelihood" in counts.result["estimand"]
+    assert dataset.glm("m ~ x", "gamma", epsilon=10.0).names == ("Intercept", "x")
+    assert dataset.glm("y ~ x", "gaussian", epsilon=10.0).names == ("Intercept", "x")
+
+
+@pytest.mark.parametrize(
+    ("formula", "family"), [("y ~ x", "binomial"), ("y ~ x", "poisson"), ("k ~ x", "binomial")]
+)
+def test_responses_that_do_not_suit_are_refused_free_of_charge(dataset, formula, family):
+    with pytest.raises(reticent.InvalidQuery):
+        dataset.glm(formula, family, epsilon=1.0)
+    with pytest.raises(reticent.ReticentError):
+        dataset.glm(formula, "cauchy", epsilon=1.0)
+
+
+def test_location_and_scale(dataset):
+    found = dataset.location_scale("y", epsilon=10.0)
+    assert isinstance(found, reticent.LocationScaleResults)
+    assert abs(found.location - 1) < 1
+    assert found.conf_int().shape == (2, 2)
+    assert found.cov_params().shape == (2, 2)
+    assert "standard error" in str(found.summary())
+    masked = dataset.location_scale("m", 'g == "a"', tuning=1.5, epsilon=10.0)
+    assert masked.tuning == 1.5
+    with pytest.raises(reticent.InvalidQuery):
+        dataset.location_scale("g", epsilon=1.0)
+
+
+def test_hypothesis_tests(dataset):
+    found = dataset.test("y ~ x + C(g)", "x = 2, C(g)[b] = C(g)[c]", epsilon=20.0)
+    assert isinstance(found, reticent.TestResults)
+    assert (found.test, found.df) == ("wald", 2)
+    assert 0 <= found.pvalue <= 1
+    assert found.fit.names == ("Intercept", "x", "C(g)[b]", "C(g)[c]")
+    score = dataset.test("b ~ x", ["x = 0"], test="score", family="binomial", epsilon=20.0)
+    assert score.fit is None
+    table = dataset.test("y ~ x + C(g)", test="lr", epsilon=20.0)
+    assert [row["term"] for row in table.table] == ["x", "C(g)"]
+    assert "C(g)" in str(table.summary())
+    plan = dataset.plan("test", "y ~ x", "x = 0", epsilon=1.0)
+    assert plan.query["kind"] == "hypothesis_test"
+
+
+def test_hypotheses_that_cannot_be_tested_are_refused(dataset):
+    for arguments in (("y ~ x", "z = 0"), ("y ~ x", ["x = 0", "x = 1"]), ("y ~ x", "x")):
+        if arguments[1] == "x":
+            dataset.plan("test", *arguments, epsilon=1.0)
+            continue
+        with pytest.raises(reticent.InvalidQuery):
+            dataset.test(*arguments, epsilon=1.0)
+    with pytest.raises(reticent.InvalidQuery):
+        dataset.test("y ~ x", test="score", epsilon=1.0)

@@ -1,0 +1,85 @@
+"""The published JSON Schema of a release, against what the server replies and stores."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import reticent
+from reticent_server.api.replies import ReleaseReply
+from reticent_server.domain.plan import Release
+from reticent_server.pipeline.services import Services
+from support_client import release
+from support_installation import Api, Installation, request_body
+from support_kinds import FIELDS
+
+SCHEMA = reticent.release_schema()
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+@pytest.fixture
+def api(services: Services, installation: Installation) -> Api:
+    return Api(services, installation.keys["ana"])
+
+
+def described() -> set[str]:
+    """The kinds whose results the schema describes."""
+    queries = (branch["if"]["properties"].get("query") for branch in SCHEMA["allOf"])
+    return {kind for query in queries if query for kind in query["properties"]["kind"]["enum"]}
+
+
+def test_its_members_are_those_of_the_interface() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    reply = ReleaseReply.model_json_schema()
+    assert set(SCHEMA["properties"]) == set(reply["properties"])
+    assert set(SCHEMA["required"]) == set(reply["required"])
+    assert SCHEMA["properties"]["status"]["enum"] == reply["properties"]["status"]["enum"]
+    for ours, theirs in (("amount", "ChargeReply"), ("guarantee", "GuaranteeReply")):
+        assert set(SCHEMA["$defs"][ours]["properties"]) == set(reply["$defs"][theirs]["properties"])
+
+
+def test_releases_of_every_kind_are_valid(api: Api) -> None:
+    assert set(FIELDS) <= described()
+    for kind, fields in FIELDS.items():
+        reply = api.post("/v1/releases", request_body({"kind": kind} | fields, epsilon=5.0))
+        assert reply.status_code == 201, reply.text
+        document = reply.json()
+        VALIDATOR.validate(document)
+        VALIDATOR.validate(document | {"status": "no_reply", "result": None})
+        assert not VALIDATOR.is_valid(document | {"status": "failed", "result": {}})
+
+
+def test_a_failed_release_is_valid(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        type(api.services.engine), "execute", lambda *_: Release(status="failed", result=None)
+    )
+    VALIDATOR.validate(api.post("/v1/releases", request_body()).json())
+
+
+CHANGES: list[Callable[[dict[str, Any]], Any]] = [
+    lambda d: d.pop("guarantee"),
+    lambda d: d.update(surprise=1),
+    lambda d: d.update(status="maybe"),
+    lambda d: d.update(result=None),
+    lambda d: d.update(id="1"),
+    lambda d: d["charged"].update(epsilon=-1.0),
+    lambda d: d["guarantee"].update(tier="certain"),
+    lambda d: d["result"].pop("covariance"),
+    lambda d: d["result"]["estimable"].append("yes"),
+    lambda d: d["result"]["confidence_intervals"][0].append(1.0),
+    lambda d: d["result"].update(p_values=[1.5]),
+]
+
+
+def test_what_is_no_release_is_not_valid() -> None:
+    VALIDATOR.validate(release())
+    for change in CHANGES:
+        document = copy.deepcopy(release())
+        change(document)
+        assert not VALIDATOR.is_valid(document), document
+
+
+def test_a_kind_of_a_later_version_is_valid() -> None:
+    VALIDATOR.validate(release() | {"query": {"kind": "new"}, "result": {"anything": [1]}})

@@ -1,0 +1,145 @@
+"""Generalised linear models: their released sums on adversarial neighbours, along a released path."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.design import Compare
+from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
+from reticent_server.mechanisms import noisy_sum, quantile_tree
+from support_glm import TOP, planned
+from support_losses import step_loss
+from support_newton import WIDE, boolean, drive, numeric, totals, whole
+
+N = 50
+COLUMNS = [numeric("x0"), numeric("x1"), boolean("common"), boolean("rare")]
+RHO = 5 * 10**12  # little noise: the path goes where the data send it
+FAMILIES = ("binomial", "poisson", "gamma")
+MOST = {"binomial": 1.0, "poisson": TOP, "gamma": TOP}
+
+
+def table(seed, kind, family):
+    rng = np.random.default_rng(seed)
+    found = {
+        "x0": rng.normal(size=N),
+        "x1": rng.normal(size=N),
+        "common": (rng.random(N) < 0.5).astype(float),
+        "rare": (rng.random(N) < 0.05).astype(float),
+    }
+    match kind:
+        case "separated":
+            y = (found["x0"] > 0) * MOST[family]
+        case "all zero":
+            y = np.zeros(N)
+        case "collinear":
+            found["x1"] = found["x0"] * (1 + 1e-9)
+            y = rng.integers(0, 2, N) * MOST[family] / 3
+        case _:
+            found["x0"][::7] *= WIDE / 10
+            y = np.minimum(rng.poisson(np.exp(np.clip(found["x1"], -3, 3))), MOST[family])
+    return found | {"y": np.floor(y) if family == "binomial" else y.astype(float)}
+
+
+def extremes(family):
+    names = ("x0", "x1", "common", "rare", "y")
+    values = product((-WIDE, 0.7, WIDE), (-1.0, 2.0), (0.0, 1.0), (0.0, 1.0), (0.0, MOST[family]))
+    return [dict(zip(names, v, strict=True)) for v in values]
+
+
+def neighbours(data, family, rng, rows, pairs=25):
+    """Pairs of tables that differ in `rows` records of extreme or ordinary values."""
+    records = extremes(family)
+    for _ in range(pairs):
+        left, right = ({k: v.copy() for k, v in data.items()} for _ in range(2))
+        for position in rng.choice(N, rows, replace=False):
+            for side in (left, right):
+                if rng.random() < 0.8:
+                    for name, value in records[rng.integers(len(records))].items():
+                        side[name][position] = value
+        yield whole(left), whole(right)
+
+
+def distance(part, a, b):
+    """The released statistic's difference over its sensitivity, in the mechanism's norm."""
+    difference = (a - b).astype(float)
+    if isinstance(part, QuantileTree):
+        return float(np.abs(difference).sum()) / (2 * part.unit_rows)
+    return float(np.sqrt(np.sum(difference**2))) / noisy_sum.sensitivity(part)
+
+
+def worst_ratios(plan, data, family, rng, rows):
+    """By kind of part, the largest ratio over pairs and steps of one released path."""
+    steps = drive(plan.run(), whole(data)).steps
+    worst = {}
+    for left, right in neighbours(data, family, rng, rows):
+        for step in steps:
+            pairs = zip(step.parts, totals(step, left), totals(step, right), strict=True)
+            for part, a, b in pairs:
+                worst[type(part)] = max(worst.get(type(part), 0.0), distance(part, a, b))
+    return worst
+
+
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("kind", ["separated", "all zero", "collinear", "leverage"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(family, kind, m):
+    rng = np.random.default_rng(11)
+    data = table(1, kind, family)
+    worst = worst_ratios(planned(data, COLUMNS, family, RHO, max_rows=m), data, family, rng, m)
+    assert set(worst) == {VectorSum, GramSum}
+    assert max(worst.values()) <= 1
+    if m == 1 and kind == "leverage":
+        assert min(worst.values()) > 0.3
+
+
+OTHERS = {
+    "no intercept": {"intercept": False},
+    "where": {"where": Compare("x0", "<", 500.0)},
+    "no profile": {"profile": False},
+    "tuning": {"tuning": 0.8},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nor_in_other_designs(family, other):
+    rng = np.random.default_rng(12)
+    data = table(2, "leverage", family)
+    plan = planned(data, COLUMNS, family, RHO, **OTHERS[other])
+    worst = worst_ratios(plan, data, family, rng, 1)
+    assert (CountSum in worst) is (other == "where")
+    assert max(worst.values()) <= 1
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family):
+    rng = np.random.default_rng(13)
+    data = table(3, "leverage", family)
+    plan = planned(data, COLUMNS, family, RHO)
+    steps = drive(plan.run(), whole(data)).steps
+    for left, right in neighbours(data, family, rng, 1, pairs=8):
+        for step in steps:
+            assert step_loss(step, left, right) <= sum(part.rho for part in step.parts)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("profile", [True, False])
+def test_the_noise_of_all_parts_together_costs_what_is_charged(family, profile):
+    data = table(3, "leverage", family)
+    plan = planned(
+        data, COLUMNS, family, RHO, max_rows=2, profile=profile, where=Compare("x0", "<", 500.0)
+    )
+    trace = drive(plan.run(), whole(data))
+    spent = 0.0
+    for step, released in zip(trace.steps, trace.released, strict=True):
+        for part, value in zip(step.parts, released, strict=True):
+            if isinstance(part, QuantileTree):
+                spent += quantile_tree.billed_rho(part)
+                continue
+            sigma = noisy_sum.scale(part)
+            assert value.sd == pytest.approx(noisy_sum.noise_sd(part))
+            spent += noisy_sum.sensitivity(part) ** 2 / (2 * sigma**2)
+    assert 0.99 * plan.rho / RHO_UNITS < spent <= plan.rho / RHO_UNITS * (1 + 1e-12)
+    assert len(trace.steps) == plan.passes

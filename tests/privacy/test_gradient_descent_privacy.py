@@ -1,0 +1,106 @@
+"""Noisy gradient descent: adversarial neighbours on the same released path, accuracy and honesty."""
+
+import numpy as np
+import pytest
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.steps import Block
+from reticent_server.estimators.gradient_descent import plan_gradient_descent
+from support_losses import step_loss
+from support_newton import (
+    boolean,
+    drive,
+    facts_of,
+    linear_table,
+    numeric,
+    plain_design,
+    profile_of,
+    query,
+    whole,
+)
+
+RHO = rho_units(1.0, 1e-6)
+
+
+def planned(table, p, rho=RHO, *, max_rows=1, profile=True):
+    columns = [numeric(f"x{j}") for j in range(p)]
+    columns += [boolean("d")] if "d" in table else []
+    y = numeric("y")
+    found = profile_of(table, [*columns, y]) if profile else None
+    public = facts_of(len(table["y"]), [*columns, y], found, max_rows)
+    return plan_gradient_descent(public, plain_design(columns, y), query(), rho)
+
+
+def with_dummy(table, rng):
+    return table | {"d": (rng.random(len(table["y"])) < 0.02).astype(float)}
+
+
+EXTREMES = (1e3, -1e3, 1e9, -1e300, np.inf, np.nan, 0.0)
+
+
+@pytest.mark.parametrize("max_rows", [1, 2])
+def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows):
+    rng = np.random.default_rng(max_rows)
+    table = with_dummy(linear_table(60, 2, rng), rng)
+    plan = planned(table, 2, max_rows=max_rows)
+    for name, value in (("x0", 0.0), ("x1", 0.0), ("y", 900.0), ("d", 1.0)):
+        table[name][:max_rows] = value  # full weight, the rare dummy, a saturated residual
+    trace = drive(plan.run(), whole(table))
+    charged = sum(part.rho for step in trace.steps for part in step.parts)
+    assert charged == plan.rho <= RHO
+    worst = 0.0
+    for trial in range(25):
+        other = {name: values.copy() for name, values in table.items()}
+        for row in range(max_rows):
+            for name in ("x0", "x1", "y"):
+                other[name][row] = rng.choice(EXTREMES)
+            other["d"][row] = rng.integers(2)
+            if trial == 0:  # the residual turned round
+                for name, value in (("x0", 0.0), ("x1", 0.0), ("y", -900.0), ("d", 1.0)):
+                    other[name][row] = value
+        losses = [step_loss(s, whole(table), whole(other)) for s in trace.steps]
+        assert sum(losses) <= plan.rho
+        worst = max(worst, sum(losses) / plan.rho)
+    assert worst > 0.2
+
+
+def test_without_a_profile_the_quartiles_are_paid_for():
+    rng = np.random.default_rng(3)
+    table = linear_table(3000, 2, rng)
+    plan = planned(table, 2, profile=False)
+    trace = drive(plan.run(), whole(table))
+    assert trace.steps[0].label == "quantiles"
+    assert sum(part.rho for step in trace.steps for part in step.parts) == plan.rho <= RHO
+    assert len(trace.steps) == plan.passes
+    assert plan.shares["quantiles"] > 0
+
+
+def test_it_finds_the_coefficients_and_its_intervals_cover():
+    hits, errors = [], []
+    for seed in range(12):
+        table = linear_table(20_000, 4, np.random.default_rng(seed))
+        result = drive(planned(table, 4).run(), whole(table)).result
+        errors.append(np.linalg.norm(np.array(result["coefficients"][1:]) - 1))
+        intervals = result["confidence_intervals"][1:]
+        hits += [low <= 1 <= high for low, high in intervals]
+    assert np.median(errors) < 0.02
+    assert np.mean(hits) > 0.85
+    assert result["steps"] == 40
+    assert "standardised terms" in result["estimand"]
+
+
+def test_a_collinear_pair_is_not_estimable():
+    table = linear_table(20_000, 2, np.random.default_rng(5))
+    table["x1"] = table["x0"].copy()
+    result = drive(planned(table, 2).run(), whole(table)).result
+    assert result["estimable"] == [True, False, False]
+    assert result["p_values"][1] is None
+
+
+def test_hopeless_tables_have_an_answer():
+    for values in (np.zeros(50), np.full(50, np.nan), np.full(50, 1e300)):
+        table = {"x0": values.copy(), "x1": values.copy(), "y": values.copy()}
+        plan = planned(linear_table(50, 2, np.random.default_rng(1)), 2)
+        result = drive(plan.run(), Block(0, 50, table, {})).result
+        assert np.isfinite(result["coefficients"]).all()
+        assert np.isfinite(result["standard_errors"]).all()

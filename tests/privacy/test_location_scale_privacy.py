@@ -1,0 +1,75 @@
+"""Proposal 2's released sums on adversarial neighbours, along released paths."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.design import Compare
+from reticent_server.domain.steps import VectorSum
+from reticent_server.mechanisms import noisy_sum
+from support_location_scale import planned
+from support_losses import step_loss
+from support_newton import WIDE, drive, whole
+
+RHO = 5 * 10**12
+EXTREMES = (-WIDE, -1.0, 0.0, 0.3, 0.9, 1.1, 2.0, WIDE)
+
+
+def tables():
+    rng = np.random.default_rng(0)
+    return {
+        "normal": rng.normal(size=40),
+        "one record": np.array([0.4]),
+        "two records": np.array([-WIDE, WIDE]),
+        "constant": np.full(40, 0.3),
+        "ties": np.round(rng.normal(size=40)),
+    }
+
+
+@pytest.mark.parametrize("c", [0.5, 1.5, 3.0])
+@pytest.mark.parametrize("name", list(tables()))
+def test_no_pair_of_neighbours_loses_more_than_is_charged(name, c):
+    y = tables()[name]
+    plan = planned(y, RHO, tuning=c, where=Compare("y", "<", 999.0))
+    steps = drive(plan.run(), whole({"y": y})).steps
+    for a, b in product(EXTREMES, repeat=2):
+        left, right = y.copy(), y.copy()
+        left[0], right[0] = a, b
+        for step in steps:
+            loss = step_loss(step, whole({"y": left}), whole({"y": right}))
+            assert loss <= sum(part.rho for part in step.parts)
+
+
+def test_the_score_attains_its_bound_so_the_search_can_see_it():
+    """Two records at opposite ends of the arc, at every radius of the score."""
+    worst = 0.0
+    plan = planned(np.zeros(2), RHO, tuning=1.5)
+    step = next(plan.run())
+    part = step.parts[0]
+    assert isinstance(part, VectorSum)
+    for a, b in product(np.linspace(-WIDE, WIDE, 41), repeat=2):
+        sums = [
+            noisy_sum.encode(part, step.map_fn(whole({"y": np.array([v, 0.0])}))[0]) for v in (a, b)
+        ]
+        distance = np.linalg.norm((sums[0] - sums[1]).astype(float))
+        worst = max(worst, distance / noisy_sum.sensitivity(part))
+    assert 0.9 < worst <= 1
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_units_of_several_rows_and_the_total_cost(m):
+    y = tables()["normal"]
+    plan = planned(y, RHO, max_rows=m, profile=m == 1)
+    trace = drive(plan.run(), whole({"y": y}))
+    parts = [part for step in trace.steps for part in step.parts]
+    assert sum(part.rho for part in parts) == plan.rho <= RHO
+    assert all(part.unit_rows == m for part in parts)
+    left, right = y.copy(), y.copy()
+    left[:m], right[:m] = WIDE, -WIDE
+    for step in trace.steps:
+        loss = step_loss(step, whole({"y": left}), whole({"y": right}))
+        assert loss <= sum(part.rho for part in step.parts)
+    billed = noisy_sum.sensitivity(parts[-1]) ** 2 / (2 * noisy_sum.scale(parts[-1]) ** 2)
+    assert billed <= parts[-1].rho / RHO_UNITS

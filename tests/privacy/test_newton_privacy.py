@@ -1,0 +1,160 @@
+"""The regression's released sums on adversarial neighbours, before noise and along one released path."""
+
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.design import Compare
+from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
+from reticent_server.estimators.newton import plan_linear_regression
+from reticent_server.mechanisms import noisy_sum, quantile_tree
+from support_newton import (
+    WIDE,
+    boolean,
+    drive,
+    facts_of,
+    numeric,
+    plain_design,
+    profile_of,
+    query,
+    totals,
+    whole,
+)
+
+N = 60
+COLUMNS = [numeric("x0"), numeric("x1"), boolean("common"), boolean("rare")]
+Y = numeric("y")
+EVERY = [*COLUMNS, Y]
+RHO = 5 * 10**12  # little noise: the path goes where the data send it
+
+
+def table(seed, kind):
+    rng = np.random.default_rng(seed)
+    found = {
+        "x0": rng.normal(size=N),
+        "x1": rng.normal(size=N),
+        "common": (rng.random(N) < 0.5).astype(float),
+        "rare": (rng.random(N) < 0.05).astype(float),
+    }
+    match kind:
+        case "collinear":
+            found["x1"] = found["x0"] * (1 + 1e-9)
+        case "ties":
+            found["x0"] = np.round(found["x0"])
+            found["x1"] = np.zeros(N)
+        case "leverage":
+            found["x0"][::7] *= WIDE / 10
+    noise = 0 if kind == "ties" else rng.standard_t(1.5, N)
+    y = np.clip(found["x0"] - found["x1"] + noise, -WIDE, WIDE)
+    return found | {"y": y}
+
+
+EXTREMES = [
+    dict(zip(("x0", "x1", "common", "rare", "y"), v, strict=True))
+    for v in product((-WIDE, 0.7, WIDE), (-1.0, WIDE), (0.0, 1.0), (0.0, 1.0), (-WIDE, 0.0, WIDE))
+]
+
+
+def neighbours(data, rng, rows, pairs=30):
+    """Pairs of tables that differ in `rows` records of extreme or ordinary values."""
+    for _ in range(pairs):
+        left = {k: v.copy() for k, v in data.items()}
+        right = {k: v.copy() for k, v in data.items()}
+        for position in rng.choice(N, rows, replace=False):
+            for side in (left, right):
+                if rng.random() < 0.8:
+                    record = EXTREMES[rng.integers(len(EXTREMES))]
+                    for name, value in record.items():
+                        side[name][position] = value
+        yield whole(left), whole(right)
+
+
+def distance(part, a, b):
+    """The released statistic's difference over its sensitivity, in the mechanism's norm."""
+    difference = (a - b).astype(float)
+    if isinstance(part, QuantileTree):
+        return float(np.abs(difference).sum()) / (2 * part.unit_rows)
+    return float(np.sqrt(np.sum(difference**2))) / noisy_sum.sensitivity(part)
+
+
+def planned(data, *, m=1, profile=True, **design):
+    released = profile_of(data, EVERY) if profile else None
+    facts = facts_of(N, EVERY, released, m)
+    return plan_linear_regression(facts, plain_design(COLUMNS, Y, **design), query(), RHO)
+
+
+def worst_ratios(plan, data, rng, rows):
+    """By kind of part, the largest ratio over pairs and steps of one released path."""
+    steps = drive(plan.run(), whole(data)).steps
+    worst = {}
+    for left, right in neighbours(data, rng, rows):
+        for step in steps:
+            pairs = zip(step.parts, totals(step, left), totals(step, right), strict=True)
+            for part, a, b in pairs:
+                kind = type(part)
+                worst[kind] = max(worst.get(kind, 0.0), distance(part, a, b))
+    return worst
+
+
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("kind", ["plain", "collinear", "ties", "leverage"])
+def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(kind, m):
+    rng = np.random.default_rng(11)
+    data = table(1, kind)
+    worst = worst_ratios(planned(data, m=m), data, rng, m)
+    assert set(worst) == {VectorSum, GramSum, CountSum}
+    assert max(worst.values()) <= 1
+    if m == 1:
+        assert min(worst.values()) > 0.4
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        {"intercept": False},
+        {"where": Compare("x0", "<", 500.0)},
+        {"profile": False},
+    ],
+    ids=["no intercept", "where", "no profile"],
+)
+def test_nor_in_other_designs(design):
+    rng = np.random.default_rng(12)
+    data = table(2, "plain")
+    worst = worst_ratios(planned(data, **design), data, rng, 1)
+    assert max(worst.values()) <= 1
+
+
+@pytest.mark.parametrize("profile", [True, False])
+def test_the_noise_of_all_parts_together_costs_what_is_charged(profile):
+    data = table(3, "plain")
+    plan = planned(data, m=2, profile=profile, where=Compare("x0", "<", 500.0))
+    trace = drive(plan.run(), whole(data))
+    spent = 0.0
+    for step, released in zip(trace.steps, trace.released, strict=True):
+        for part, value in zip(step.parts, released, strict=True):
+            if isinstance(part, QuantileTree):
+                spent += quantile_tree.billed_rho(part)
+                continue
+            sigma = noisy_sum.scale(part)
+            assert value.sd == pytest.approx(noisy_sum.noise_sd(part))
+            spent += noisy_sum.sensitivity(part) ** 2 / (2 * sigma**2)
+    assert spent <= plan.rho / RHO_UNITS * (1 + 1e-12)
+    assert spent > 0.99 * plan.rho / RHO_UNITS
+
+
+def test_released_noise_has_the_size_that_the_covariance_counts():
+    """Gradient 2Rc/√(2ρ), Jacobian √2R²/√(2ρ), histogram 1/√ρ, up to the granule."""
+    data = table(4, "plain")
+    plan = planned(data)
+    trace = drive(plan.run(), whole(data))
+    R, c = sqrt(plan.coding.radius_squared), plan.settings.c
+    first, histogram = trace.released[0], trace.released[1]
+    gradient, jacobian = (2 * part.rho / RHO_UNITS for part in trace.steps[0].parts)
+    assert first[0].sd == pytest.approx(2 * R * c / sqrt(gradient), rel=1e-3)
+    assert first[1].sd == pytest.approx(sqrt(2) * R**2 / sqrt(jacobian), rel=1e-3)
+    assert histogram[0].sd == pytest.approx(
+        1 / sqrt(trace.steps[1].parts[0].rho / RHO_UNITS), rel=1e-3
+    )

@@ -1,0 +1,134 @@
+"""The privacy suite of noisy sums: what is released, attacked.
+
+The loss of a pair of neighbours is computed from their integer sums and from the scales of the noise
+that `release` draws, so that half the noise, a wrong sensitivity or a missing clip all show.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.private import Private
+from reticent_server.domain.steps import CountSum, GramSum, VectorSum
+from reticent_server.mechanisms import _sampler, noisy_sum
+from support_losses import loss
+
+RHO = RHO_UNITS // 50
+
+
+wild = st.floats(allow_nan=True, allow_infinity=True, width=64)
+tame = st.floats(-3, 3)
+
+
+@pytest.mark.parametrize("kind", [VectorSum, GramSum])
+@pytest.mark.parametrize("elements", [wild, tame])
+def test_no_pair_of_neighbours_loses_more_than_is_charged(kind, elements):
+    part = kind(size=3, clip=1.7, rho=RHO)
+
+    @settings(max_examples=150, deadline=None)
+    @given(arrays(float, (3, 5), elements=elements), arrays(float, (3, 1), elements=elements))
+    def search(table, record):
+        neighbour = np.concatenate([record, table[:, 1:]], axis=1)
+        assert loss(part, table, neighbour) <= part.rho
+
+    search()
+
+
+@pytest.mark.parametrize("kind", [VectorSum, GramSum])
+def test_the_bound_is_attained_so_the_search_can_see_it(kind):
+    part = kind(size=2, clip=1.0, rho=RHO)
+    worst = 0.0
+    for a, b in product(np.linspace(0, np.pi, 13), repeat=2):
+        table = 100 * np.array([[np.cos(a)], [np.sin(a)]])
+        neighbour = -100 * np.array([[np.cos(b)], [np.sin(b)]])
+        worst = max(worst, loss(part, table, neighbour))
+    assert 0.98 * part.rho <= worst <= part.rho
+
+
+@pytest.mark.parametrize("bins", [1, 4])
+def test_counts_attain_their_bound(bins):
+    part = CountSum(bins=bins, rho=RHO)
+    neighbours = [-1.0, *range(bins)]
+    losses = [
+        loss(part, np.array([a, 0.0]), np.array([b, 0.0])) for a, b in product(neighbours, repeat=2)
+    ]
+    assert 0.999 * part.rho <= max(losses) <= part.rho
+
+
+@pytest.mark.parametrize("kind", [VectorSum, GramSum])
+def test_a_unit_with_several_rows_is_covered(kind):
+    part = kind(size=2, clip=1.0, rho=RHO, unit_rows=3)
+    table = np.array([[5.0, 5.0, 5.0, 0.3], [0.0, 0.0, 0.0, 0.4]])
+    neighbour = np.array([[-5.0, -5.0, -5.0, 0.3], [0.0, 0.0, 0.0, 0.4]])
+    if kind is GramSum:
+        neighbour = neighbour[::-1].copy()
+        neighbour[:, 3] = table[:, 3]
+    assert 0.9 * part.rho <= loss(part, table, neighbour) <= part.rho
+    counts = CountSum(bins=2, rho=RHO, unit_rows=3)
+    assert loss(counts, np.zeros(3), np.ones(3)) == pytest.approx(counts.rho, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [VectorSum(4, 2.0, RHO), GramSum(4, 2.0, RHO), CountSum(4, RHO), CountSum(1, RHO)],
+)
+def test_noise_has_the_scale_that_is_reported_and_no_other(part):
+    shape = (part.size, part.size) if isinstance(part, GramSum) else None
+    sums = np.zeros(shape or (getattr(part, "size", None) or part.bins,), dtype=np.int64)
+    draws = [noisy_sum.release(part, Private(sums)) for _ in range(1500)]
+    values = np.array([d.values for d in draws])
+    groups = {1.0: values.reshape(1500, -1)}
+    if isinstance(part, GramSum):
+        diagonal = np.eye(part.size, dtype=bool)
+        upper = np.triu(~diagonal)
+        groups = {1.0: values[:, diagonal], 1 / np.sqrt(2): values[:, upper]}
+    for factor, group in groups.items():
+        sd = draws[0].sd * factor
+        assert _variance_p_value(group, sd) > 1e-6
+        assert _variance_p_value(group, 0.7 * sd) < 1e-6
+        assert _variance_p_value(group, 1.3 * sd) < 1e-6
+
+
+def _variance_p_value(group, sd):
+    statistic = (group**2).sum() / sd**2
+    return 2 * min(stats.chi2.cdf(statistic, group.size), stats.chi2.sf(statistic, group.size))
+
+
+@pytest.mark.parametrize("part", [VectorSum(3, 2.0, RHO), GramSum(3, 2.0, RHO), CountSum(3, RHO)])
+def test_what_is_billed_is_what_the_sampler_says(part):
+    billed = _sampler.Gaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
+    assert billed <= part.rho / RHO_UNITS <= billed * (1 + 1e-6)
+
+
+@pytest.mark.audit
+def test_black_box_audit_of_a_released_vector():
+    """10⁵ draws a neighbour: the event is chosen on one half, Clopper–Pearson on the other."""
+    part = VectorSum(1, 1.0, rho=int(0.02436 * RHO_UNITS))
+    samples = [_draws(part, value, 100_000) for value in (1.0, -1.0)]
+    assert _epsilon_lower_bound(*samples, delta=1e-6) <= 1.0
+    half = VectorSum(1, 1.0, rho=int(4 * 0.02436 * RHO_UNITS))
+    samples = [_draws(half, value, 100_000) for value in (1.0, -1.0)]
+    assert _epsilon_lower_bound(*samples, delta=1e-6) > 0.5
+
+
+def _draws(part, value, number):
+    sums = noisy_sum.encode(part, np.array([[value]]))
+    return np.array([noisy_sum.release(part, Private(sums)).values[0] for _ in range(number)])
+
+
+def _epsilon_lower_bound(first, second, delta, level=1e-4):
+    half = len(first) // 2
+    thresholds = np.quantile(np.concatenate([first[:half], second[:half]]), np.linspace(0, 1, 101))
+    p = np.array([(first[:half] > t).mean() for t in thresholds[5:-5]])
+    q = np.array([(second[:half] > t).mean() for t in thresholds[5:-5]])
+    threshold = thresholds[5:-5][np.argmax(np.log(p / q))]
+    hits, misses = (first[half:] > threshold).sum(), (second[half:] > threshold).sum()
+    p_low = stats.beta.ppf(level, hits, half - hits + 1)
+    q_high = stats.beta.ppf(1 - level, misses + 1, half - misses)
+    return np.log((p_low - delta) / q_high)

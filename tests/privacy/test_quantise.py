@@ -1,0 +1,119 @@
+"""Quantised contributions: no record is ever too long, and none depends on its neighbours in a block."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from reticent_server.domain.scratch import FRESH, ReusedScratch
+from reticent_server.domain.steps import CountSum, GramSum, Scaled, VectorSum, multiplied
+from reticent_server.mechanisms import registry
+from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
+
+RHO = 10**9
+SIZE, ROWS = 3, 6
+
+wild = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True, width=64),
+    st.sampled_from([1e-320, 1e-170, 1e-150, 1e150, 1e170, 2.0**500, 2.0**-500, 5e-324]),
+)
+
+
+@pytest.mark.parametrize("kind", [VectorSum, GramSum])
+def test_no_record_is_longer_than_the_limit(kind):
+    part = kind(size=SIZE, clip=1.7, rho=RHO)
+
+    @settings(max_examples=300, deadline=None)
+    @given(arrays(float, (SIZE, ROWS), elements=wild), arrays(float, ROWS, elements=wild))
+    def search(vectors, weights):
+        for contributions in (vectors, Scaled(vectors, weights)):
+            q = quantise(part, contributions)
+            exact = [[int(v) for v in column] for column in q.T]
+            assert all(sum(v * v for v in c) <= norm_limit(part) ** 2 for c in exact)
+            assert np.array_equal(q, np.rint(q))
+
+    search()
+
+
+@pytest.mark.parametrize("kind", [VectorSum, GramSum])
+@pytest.mark.parametrize(("x", "w"), [(1e-170, 1e172), (1e-170, 1e308), (5e-324, 1e308)])
+def test_squares_that_underflow_hide_no_length(kind, x, w):
+    part = kind(size=SIZE, clip=1e-12, rho=RHO)
+    q = quantise(part, Scaled(np.full((SIZE, 1), x), np.array([w])))
+    assert (q * q).sum() <= norm_limit(part) ** 2
+
+
+@pytest.mark.parametrize("kind", [VectorSum, GramSum])
+def test_rounding_up_makes_no_record_too_long(kind):
+    part = kind(size=30, clip=1.0, rho=RHO)
+    rng = np.random.default_rng(5)
+    v = np.abs(rng.normal(size=(30, 50_000)))
+    v *= (1 + rng.uniform(-5e-4, 5e-4, 50_000)) / np.sqrt((v * v).sum(axis=0))
+    v = (np.floor(v / granule(part)) + 0.51) * granule(part)
+    q = quantise(part, v)
+    assert (q * q).sum(axis=0).max() <= norm_limit(part) ** 2
+
+
+@pytest.mark.parametrize("kind", [VectorSum, GramSum])
+def test_contributions_at_the_clip_are_not_shortened(kind):
+    """They are most of a robust fit's; a limit inside their rounding would send them the slow way."""
+    part = kind(size=SIZE, clip=0.3, rho=RHO)
+    rng = np.random.default_rng(1)
+    v = rng.normal(size=(SIZE, 20_000))
+    v *= part.clip / np.sqrt((v * v).sum(axis=0))
+    assert np.array_equal(quantise(part, v), np.rint(v * (1 / granule(part))))
+    longer = quantise(part, 1.001 * v)
+    assert not np.array_equal(longer, np.rint(1.001 * v * (1 / granule(part))))
+    assert np.abs(longer * granule(part) - v).max() <= granule(part)
+
+
+def test_weights_are_the_lengths_of_the_vectors():
+    rng = np.random.default_rng(2)
+    scaled = Scaled(rng.normal(size=(SIZE, 500)), rng.normal(size=500))
+    part = VectorSum(SIZE, 2.0, RHO)
+    difference = quantise(part, scaled) - quantise(part, multiplied(scaled))
+    assert np.abs(difference).max() <= 1
+
+
+def test_a_record_is_the_same_alone_in_used_memory_and_beside_shared_vectors():
+    rng = np.random.default_rng(3)
+    u, w, a = rng.standard_cauchy((SIZE, 4096)), rng.normal(size=4096), rng.random(4096)
+    u[:, 7] = np.nan
+    parts = (VectorSum(SIZE, 1.0, RHO), GramSum(SIZE, 1.0, RHO), VectorSum(SIZE, 0.1, RHO))
+    scratch = ReusedScratch()
+    whole = registry.encode_all(parts, (Scaled(u, w), Scaled(u, a), u), scratch)
+    single = [0, 0, 0]
+    for i in range(4096):
+        cut = slice(i, i + 1)
+        x = np.ascontiguousarray(u[:, cut])
+        found = registry.encode_all(parts, (Scaled(x, w[cut]), Scaled(x, a[cut]), x), scratch)
+        single = [a + b for a, b in zip(single, found, strict=True)]
+    for one, all_at_once in zip(single, whole, strict=True):
+        assert np.array_equal(one, all_at_once)
+    fresh = registry.encode_all(parts, (Scaled(u, w), Scaled(u, a), u), FRESH)
+    assert all(np.array_equal(x, y) for x, y in zip(fresh, whole, strict=True))
+
+
+def test_gram_sums_of_many_rows_are_the_plain_product():
+    rng = np.random.default_rng(4)
+    for size in (1, 2, 11, 30):
+        part = GramSum(size, 1.0, RHO)
+        v = rng.normal(size=(size, 5000)) / size
+        q = quantise(part, v).astype(object)
+        assert np.array_equal(registry.encode(part, v), q @ q.T)
+
+
+def test_codes_are_not_scaled():
+    with pytest.raises(TypeError):
+        registry.encode(CountSum(2, RHO), Scaled(np.zeros((1, 2)), np.zeros(2)))
+
+
+def test_memory_is_used_again_and_rows_do_not_collide_in_the_cache():
+    scratch = ReusedScratch()
+    first = scratch.array("x", 3, 512)
+    again = scratch.array("x", 2, 100)
+    assert np.shares_memory(first, again)
+    assert first.shape == (3, 512)
+    assert first.strides[0] % 2048 != 0
+    assert not np.shares_memory(first, scratch.array("y", 3, 512))

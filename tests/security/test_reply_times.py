@@ -1,0 +1,64 @@
+"""Reply times of two tables, through the grid, cannot be told apart: an audit on the machine's clock."""
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from support_installation import Installation
+from support_pair import SIDES, Outcome, Pair, load_pair, neighbours, probing
+
+REQUESTS = 2000
+LARGEST_AUC = 0.53
+FIT = {"kind": "linear_regression", "formula": "y ~ x"}
+IQR = {"kind": "iqr", "column": "y"}
+PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def auc(left: np.ndarray, right: np.ndarray) -> float:
+    """Of the better of the two classifiers "larger means right" and "smaller means right"."""
+    ranks = rankdata(np.concatenate([left, right]))[len(left) :]
+    area = (ranks.sum() - len(right) * (len(right) + 1) / 2) / (len(left) * len(right))
+    return float(max(area, 1 - area))
+
+
+def largest_auc(found: dict[str, list[Outcome]]) -> float:
+    """Over classifiers by the time and by its distance from the middle."""
+    left, right = (np.array([o.seconds for o in found[side]]) for side in SIDES)
+    middle = np.median(np.concatenate([left, right]))
+    return max(auc(left, right), auc(np.abs(left - middle), np.abs(right - middle)))
+
+
+def test_the_classifier_sees_a_difference() -> None:
+    rng = np.random.default_rng(4)
+    plain, late, wide = rng.normal(size=(3, REQUESTS))
+    assert auc(plain, late + 0.3) > LARGEST_AUC
+    assert auc(np.abs(plain), np.abs(1.3 * wide)) > LARGEST_AUC
+    assert auc(plain, late) < LARGEST_AUC
+
+
+@pytest.fixture
+def pair(installation: Installation) -> Pair:
+    return load_pair(installation, *neighbours(400, "-10,5,9,c,1,1"))
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("cache_bytes", [0, 1 << 28], ids=["cold", "warm"])
+@pytest.mark.parametrize("query", [{"kind": "count"}, FIT], ids=["count", "fit"])
+def test_neighbours(pair: Pair, query: dict[str, str], cache_bytes: int) -> None:
+    with probing(pair, reply_grid_ms=100, cache_bytes=cache_bytes) as prober:
+        assert largest_auc(prober.outcomes(query, PRIVACY, REQUESTS)) <= LARGEST_AUC
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("cache_bytes", [0, 1 << 28], ids=["cold", "warm"])
+def test_a_reply_and_no_reply(installation: Installation, cache_bytes: int) -> None:
+    """Tables as far apart as can be: one passes propose–test–release, the other's IQR is 0."""
+    spread = [f"{(i % 200) / 20 - 5:.3f},0,0,a,0,0.5" for i in range(4000)]
+    constant = ["1.0,0,0,a,0,0.5"] * 4000
+    tables = ("\n".join(["y,x,k,g,b,m", *rows, ""]) for rows in (spread, constant))
+    pair = load_pair(installation, *tables)
+    with probing(pair, reply_grid_ms=100, cache_bytes=cache_bytes) as prober:
+        found = prober.outcomes(IQR, {"epsilon": 20.0, "delta": 1e-3}, REQUESTS)
+    assert {o.status for o in found["left"]} == {"reply"}
+    assert {o.status for o in found["right"]} == {"no_reply"}
+    assert largest_auc(found) <= LARGEST_AUC

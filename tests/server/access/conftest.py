@@ -1,0 +1,12 @@
+import pytest
+from sqlalchemy import Engine
+
+from reticent_server.access.service import Access
+from support_databases import SetClock, clock, database_url, engine
+
+__all__ = ["clock", "database_url", "engine"]
+
+
+@pytest.fixture
+def access(engine: Engine, clock: SetClock) -> Access:
+    return Access(engine, b"p" * 32, clock)

@@ -1,0 +1,199 @@
+import hmac
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+
+import pytest
+from sqlalchemy import Engine, select
+
+from reticent_server.access import keys as keys_module
+from reticent_server.access import tables
+from reticent_server.access.service import Access
+from reticent_server.database import reading
+from reticent_server.domain.principal import Principal
+from reticent_server.errors import Conflict, InvalidRequest, NotFound
+from support_databases import SetClock
+
+
+def test_a_key_names_its_holder(access: Access) -> None:
+    analyst_id, key = access.add_analyst("alice")
+    curators_key = access.add_curator("carol")
+    assert access.authenticate(key) == Principal(analyst_id, "alice", "analyst", key.split("_")[1])
+    found = access.authenticate(curators_key)
+    assert found is not None
+    assert (found.name, found.role) == ("carol", "curator")
+
+
+def test_keys_are_random_and_stored_as_an_hmac_only(access: Access, engine: Engine) -> None:
+    _, key = access.add_analyst("alice")
+    _, other = access.add_analyst("bob")
+    assert len({key[-43:], other[-43:]}) == 2
+    with reading(engine) as connection:
+        digests = set(connection.execute(select(tables.keys.c.digest)).scalars())
+        everything = str(connection.execute(select(tables.keys)).all())
+    expected = {hmac.digest(b"p" * 32, k.encode(), "sha256").hex() for k in (key, other)}
+    assert digests == expected
+    assert key[-43:] not in everything
+
+
+def test_the_pepper_is_needed(access: Access, engine: Engine, clock: SetClock) -> None:
+    _, key = access.add_analyst("alice")
+    assert Access(engine, b"q" * 32, clock).authenticate(key) is None
+
+
+def test_a_wrong_key_is_nobodys(access: Access) -> None:
+    _, key = access.add_analyst("alice")
+    _, other = access.add_analyst("bob")
+    wrong = key[:-1] + ("A" if key[-1] != "A" else "B")
+    mixed = other[:20] + key[20:]
+    hostile = ["", "rk_", "rk__", "é" * 60, "\x00", "\ud800", key + "\n", " " + key, key + "x"]
+    for token in (wrong, mixed, key.upper(), key[3:], *hostile):
+        assert access.authenticate(token) is None
+
+
+def test_a_miss_is_compared_as_a_hit_is(access: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, key = access.add_analyst("alice")
+    compared: list[tuple[int, int]] = []
+
+    def watch(a: str, b: str) -> bool:
+        compared.append((len(a), len(b)))
+        return a == b
+
+    monkeypatch.setattr(keys_module.hmac, "compare_digest", watch)
+    unknown = "rk_" + "0" * 16 + key[19:]
+    for token in (key, key[:-1] + "!", unknown, "nonsense"):
+        access.authenticate(token)
+    assert compared == [(64, 64)] * 4
+
+
+def test_an_unknown_key_does_not_match_the_digest_it_is_compared_with() -> None:
+    pepper, token = b"p" * 32, "rk_x"
+    assert keys_module.matches(pepper, token, keys_module.digest(pepper, token))
+    assert not keys_module.matches(pepper, token, None)
+
+
+@pytest.mark.parametrize("name", ["", "-a", ".a", "a b", "a/b", "é", "a" * 65, "a\n", "a:b"])
+def test_a_bad_name_is_refused(access: Access, name: str) -> None:
+    with pytest.raises(InvalidRequest):
+        access.add_analyst(name)
+
+
+def test_a_taken_name_is_refused_in_either_role(access: Access) -> None:
+    access.add_analyst("a.Lice-1@x_y")
+    for add in (access.add_analyst, access.add_curator):
+        with pytest.raises(Conflict):
+            add("a.Lice-1@x_y")
+
+
+def test_a_key_expires(access: Access, clock: SetClock) -> None:
+    _, key = access.add_analyst("alice", expires_at=clock.now() + timedelta(hours=1))
+    clock.sleep(3599)
+    assert access.authenticate(key) is not None
+    clock.sleep(1)
+    assert access.authenticate(key) is None
+    assert access.analyst("alice").live_keys == 0
+
+
+def test_rotation_keeps_at_most_two_live_keys(access: Access, clock: SetClock) -> None:
+    made = [access.add_analyst("alice")[1]]
+    for _ in range(3):
+        clock.sleep(1)
+        made.append(access.rotate("alice"))
+    assert [access.authenticate(key) is not None for key in made] == [False, False, True, True]
+    assert access.analyst("alice").live_keys == 2
+
+
+def test_a_leaked_key_can_be_dropped_at_once(access: Access) -> None:
+    _, leaked = access.add_analyst("alice")
+    fresh = access.rotate("alice", drop_old=True)
+    assert access.authenticate(leaked) is None
+    assert access.authenticate(fresh) is not None
+
+
+def test_rotations_at_once_leave_two_live_keys(access: Access) -> None:
+    access.add_analyst("alice")
+    barrier = Barrier(8)
+
+    def rotate(_: int) -> None:
+        access.analysts()  # each thread has its connection open before the start
+        barrier.wait()
+        access.rotate("alice")
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            list(pool.map(rotate, range(8)))
+            assert access.analyst("alice").live_keys == 2
+
+
+def test_revoking_ends_every_key_at_once_and_for_good(access: Access) -> None:
+    analyst_id, first = access.add_analyst("alice")
+    access.grant(analyst_id, "houses")
+    second = access.rotate("alice")
+    access.revoke("alice")
+    assert access.authenticate(first) is None
+    assert access.authenticate(second) is None
+    assert not access.granted(analyst_id, "houses")
+    with pytest.raises(Conflict):
+        access.rotate("alice")
+    with pytest.raises(Conflict):
+        access.add_analyst("alice")
+    access.grant(analyst_id, "houses")
+    assert not access.granted(analyst_id, "houses")
+    assert access.analyst("alice").revoked
+
+
+def test_absent_names_are_not_found(access: Access) -> None:
+    for call in (access.rotate, access.revoke, access.analyst):
+        with pytest.raises(NotFound):
+            call("nobody")
+
+
+def test_curators_are_no_analysts(access: Access) -> None:
+    access.add_curator("carol")
+    access.add_analyst("bob")
+    access.add_analyst("alice")
+    assert [a.name for a in access.analysts()] == ["alice", "bob"]
+    with pytest.raises(NotFound):
+        access.analyst("carol")
+
+
+def test_a_grant_is_for_one_analyst_and_one_data_set(access: Access) -> None:
+    alice, _ = access.add_analyst("alice")
+    bob, _ = access.add_analyst("bob")
+    for _ in range(2):
+        access.grant(alice, "houses")
+    assert access.granted(alice, "houses")
+    assert not access.granted(alice, "flats")
+    assert not access.granted(bob, "houses")
+    assert access.grants(alice) == ("houses",)
+    access.revoke_grant(alice, "houses")
+    assert not access.granted(alice, "houses")
+    assert access.grants(alice) == ()
+
+
+@pytest.mark.parametrize("dataset", ["", "\x00", "\ud800", "a" * 500])
+def test_a_hostile_data_sets_name_is_not_granted(access: Access, dataset: str) -> None:
+    analyst_id, _ = access.add_analyst("alice")
+    assert not access.granted(analyst_id, dataset)
+
+
+def test_only_analysts_get_grants(access: Access) -> None:
+    with pytest.raises(NotFound):
+        access.grant("an_absent", "houses")
+
+
+def test_a_session_goes_on_while_its_key_lives(access: Access, clock: SetClock) -> None:
+    key = access.add_curator("carol", expires_at=clock.now() + timedelta(days=1))
+    holder = access.authenticate(key)
+    assert holder is not None
+    assert access.holder_of_key(holder.key_id) == holder
+    assert access.holder_of_key("0" * 16) is None
+    access.rotate("carol", drop_old=True)
+    assert access.holder_of_key(holder.key_id) is None
+
+
+def test_the_newest_key_is_named(access: Access) -> None:
+    _, key = access.add_analyst("alice")
+    assert access.analyst("alice").newest_key == key.split("_")[1]
+    access.revoke("alice")
+    assert access.analyst("alice").newest_key is None

@@ -1,0 +1,14 @@
+"""A catalogue, fully migrated, on SQLite and on PostgreSQL."""
+
+import pytest
+from sqlalchemy import Engine
+
+from reticent_server.catalog.repository import Catalog
+from support_databases import database_url, engine
+
+__all__ = ["catalog", "database_url", "engine"]
+
+
+@pytest.fixture
+def catalog(engine: Engine) -> Catalog:
+    return Catalog(engine)

@@ -1,0 +1,146 @@
+"""The schema file is checked strictly: every refusal names the column and says what to change."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reticent_server.catalog.json_values import schema_from_json, schema_to_json
+from reticent_server.catalog.schema_file import read_schema
+from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.errors import CuratorError
+
+GOOD = """
+description: King County house sales
+unit: {column: person id, max_rows: 3}
+columns:
+  price:      {kind: numeric, lower: 0, upper: 10000000}
+  grade:      {kind: integer, lower: 1, upper: 13}
+  waterfront: {kind: categorical, levels: ["0", "1"], missing: ["", "NA", "?"]}
+  renovated:  {kind: boolean}
+"""
+
+
+def read(tmp_path: Path, text: str) -> Schema:
+    file = tmp_path / "schema.yaml"
+    file.write_text(text, encoding="utf-8")
+    return read_schema(file)
+
+
+def test_the_documented_file_is_read(tmp_path: Path) -> None:
+    assert read(tmp_path, GOOD) == Schema(
+        columns=(
+            Column("price", ColumnKind.NUMERIC, 0.0, 1e7),
+            Column("grade", ColumnKind.INTEGER, 1.0, 13.0),
+            Column("waterfront", ColumnKind.CATEGORICAL, 0.0, 1.0, ("0", "1"), ("", "NA", "?")),
+            Column("renovated", ColumnKind.BOOLEAN, 0.0, 1.0),
+        ),
+        unit=Unit("person id", 3),
+        description="King County house sales",
+    )
+
+
+BAD_COLUMNS = {
+    "x: {kind: numeric, lower: 1, upper: 1}": "Column x: lower must be less than upper",
+    "x: {kind: numeric, lower: .nan, upper: 1}": "Column x: lower must be finite",
+    "x: {kind: numeric, lower: 0, upper: .inf}": "Column x: upper must be finite",
+    "x: {kind: numeric, lower: 0}": "Column x: upper must be a number",
+    "x: {kind: numeric, lower: false, upper: 1}": "Column x: lower must be a number",
+    'x: {kind: numeric, lower: "0", upper: 1}': "Column x: lower must be a number",
+    "x: {kind: numeric, lower: 0, upper: 1.0e+60}": "Column x: upper must be between",
+    f"x: {{kind: numeric, lower: 0, upper: 1{'0' * 400}}}": "Column x: upper must be between",
+    "x: {kind: integer, lower: 0.5, upper: 2}": "Column x: lower must be an integer",
+    "x: {kind: integer, lower: 0, upper: 9007199254740993}": "Column x: upper must be between",
+    "x: {kind: text}": "Column x: kind must be one of numeric, integer, categorical, boolean",
+    "x: {kind: [numeric]}": "Column x: kind must be one of",
+    "x: {kind: boolean, lower: 0}": "Column x (boolean): the key 'lower' is not known",
+    "x: {kind: numeric, lower: 0, upper: 1, bound: 2}": "Column x (numeric): the key 'bound'",
+    "x: {kind: categorical}": "Column x: levels must be a list",
+    "x: {kind: categorical, levels: []}": "Column x: levels must be a list",
+    'x: {kind: categorical, levels: ["a"]}': "Column x: levels must have at least two",
+    'x: {kind: categorical, levels: ["a", ""]}': "Column x: a level is empty",
+    'x: {kind: categorical, levels: ["a", "a"]}': "Column x: 'a' appears twice in levels",
+    'x: {kind: categorical, levels: ["a", " b"]}': "Column x: an entry of levels has blanks",
+    'x: {kind: categorical, levels: ["a", "b\\0"]}': "Column x: an entry of levels has blanks",
+    "x: {kind: categorical, levels: [0, 1]}": "Column x: put quotes around the entry 0",
+    "x: {kind: categorical, levels: [yes, no]}": "Column x: put quotes around the entry True",
+    'x: {kind: categorical, levels: ["a", "b"], missing: ["b"]}': "Column x: 'b' is both",
+    'x: {kind: boolean, missing: ["No"]}': "Column x: 'No' is both a value and",
+    "x: {kind: boolean, missing: NA}": "Column x: missing must be a list",
+    "x: {kind: boolean, missing: []}": "Column x: missing must be a list",
+    "x: {kind: boolean}\n  x: {kind: boolean}": "line 3: the key x appears twice",
+    "x: {kind: boolean, kind: numeric}": "line 2: the key kind appears twice",
+    "x y: {kind: boolean}": "Column 'x y': a name is",
+    "yes: {kind: boolean}": "Column 'True': a name is",
+    f"{'x' * 65}: {{kind: boolean}}": "a name is a letter or _",
+    "x:": "Column x: write {kind: …} after the name",
+    "x: &a {kind: boolean}\n  y: *a": "aliases (*name) are not allowed",
+    "x: {<<: {kind: boolean}}": "line 2: could not determine a constructor",
+    "? [a]\n  : {kind: boolean}": "line 2: a key must be a plain name",
+}
+
+
+@pytest.mark.parametrize(("column", "message"), BAD_COLUMNS.items(), ids=range(len(BAD_COLUMNS)))
+def test_a_bad_column_is_refused_by_name(tmp_path: Path, column: str, message: str) -> None:
+    with pytest.raises(CuratorError) as refused:
+        read(tmp_path, f"columns:\n  {column}\n")
+    assert message in refused.value.detail
+    assert refused.value.detail.endswith(".")
+    assert len(refused.value.detail) < 500
+
+
+BAD_FILES = {
+    "": "must be a mapping",
+    "- columns": "must be a mapping",
+    "columns: {}": "`columns` is empty",
+    "unit: row": "`columns` must be a mapping",
+    "columns: {x: {kind: boolean}}\nepsilon: 1": "The schema file: the key 'epsilon'",
+    "columns: {x: {kind: boolean}}\nunit: person": "`unit` must be `row`",
+    "columns: {x: {kind: boolean}}\nunit: {column: x}": "`max_rows` must be an integer",
+    "columns: {x: {kind: boolean}}\nunit: {column: x, max_rows: true}": "`max_rows` must be",
+    "columns: {x: {kind: boolean}}\nunit: {column: x, max_rows: 0}": "`max_rows` must be",
+    "columns: {x: {kind: boolean}}\nunit: {column: 3, max_rows: 1}": "`column` must be the name",
+    "columns: {x: {kind: boolean}}\ndescription: [a]": "`description` must be a text",
+    'columns: {x: {kind: boolean, missing: [""]}}\nunit: {column: x, max_rows: 1}': "Column x: it",
+    "columns: !!python/object/apply:os.system [ls]": "could not determine a constructor",
+    "columns: " + "[" * 5000: "",
+    "columns: {x: [": "schema.yaml, line 1",
+    "columns:\n" + "\n".join(f"  x{i}: {{kind: boolean}}" for i in range(501)): "more than 500",
+    "columns: {x: {kind: categorical, levels: ["
+    + ", ".join(f'"{i}"' for i in range(1001))
+    + "]}}": ("Column x: levels may have at most 1000"),
+    "# " + "x" * (1 << 20): "larger than",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_FILES.items(), ids=range(len(BAD_FILES)))
+def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(CuratorError, match=r"\.$") as refused:
+        read(tmp_path, text)
+    assert message in refused.value.detail
+
+
+def test_absent_and_undecodable_files(tmp_path: Path) -> None:
+    with pytest.raises(CuratorError, match="cannot be opened"):
+        read_schema(tmp_path / "absent.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"description: \xe9\n")
+    with pytest.raises(CuratorError, match="not UTF-8"):
+        read_schema(tmp_path / "latin.yaml")
+
+
+@given(
+    st.floats(-1e50, 1e50),
+    st.floats(-1e50, 1e50),
+    st.lists(st.text(min_size=1), min_size=2, unique=True),
+)
+def test_stored_schemas_come_back_exactly(lower: float, upper: float, levels: list[str]) -> None:
+    schema = Schema(
+        columns=(
+            Column("x", ColumnKind.NUMERIC, lower, upper, missing=("",)),
+            Column("g", ColumnKind.CATEGORICAL, 0.0, len(levels) - 1.0, tuple(levels)),
+        ),
+        unit=Unit("person", 2),
+        description="δ",
+    )
+    assert schema_from_json(schema_to_json(schema)) == schema

@@ -1,0 +1,176 @@
+"""How `reticent serve` listens: several workers, TLS, who may reach it, the curator's port."""
+
+import os
+import signal
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from reticent_server.cli.listening import listen, refuse_exposure, tls_of
+from reticent_server.cli.workers import Job, Supervisor
+from reticent_server.errors import CuratorError
+from support_installation import Installation, Server, opened, request_body, serving
+
+PEM = Path(__file__).parents[2] / "fixtures" / "localhost.pem"
+"""A certificate for localhost and its key, for tests only."""
+
+
+def children(pid: int) -> list[int]:
+    """Processes with this parent that answer requests (not multiprocessing's own helper)."""
+    done = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    found = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
+    return [int(number) for number, args in found if "resource_tracker" not in args]
+
+
+def until(true: Callable[[], Any], seconds: float = 30.0) -> None:
+    for _ in range(int(seconds / 0.05)):
+        if true():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")
+
+
+@contextmanager
+def two_workers(installation: Installation) -> Iterator[tuple[Server, str]]:
+    """A server of two workers, and the address of its metrics."""
+    options = ("--workers", "2", "--curator-port", "0")
+    with serving(installation, *options, lease_seconds=1) as server:
+        assert server.process.stdout is not None
+        yield server, server.process.stdout.readline().split()[3]
+
+
+def test_two_workers_answer_are_replaced_and_end_together(installation: Installation) -> None:
+    headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
+    with opened(installation.settings) as services:
+        curators = {"Authorization": f"Bearer {services.access.add_curator('cura')}"}
+    with two_workers(installation) as (server, metrics):
+
+        def ask(key: int) -> int:
+            named = headers | {"Idempotency-Key": str(key)}
+            body = request_body(epsilon=0.01)
+            try:  # a connection of its own, so that either worker may take it
+                reply = httpx.post(
+                    f"{server.url}/v1/releases", json=body, headers=named, timeout=30
+                )
+            except httpx.TransportError:
+                return 0
+            return reply.status_code
+
+        assert {ask(key) for key in range(8)} == {201}
+        first, second = children(server.process.pid)
+        os.kill(first, signal.SIGKILL)
+        until(
+            lambda: (
+                len(children(server.process.pid)) == 2 and first not in children(server.process.pid)
+            )
+        )
+        assert second in children(server.process.pid)
+        for key in range(12):
+            until(lambda key=key: ask(key) == 201)
+        text = httpx.get(metrics, headers=curators).text
+        # Both workers, and the one that was killed, have counted.
+        (line,) = [
+            x for x in text.splitlines() if x.startswith('reticent_releases_total{outcome="reply"}')
+        ]
+        assert float(line.split()[1]) == 12
+        assert httpx.get(metrics, headers=headers).status_code == 403
+        assert httpx.get(metrics).status_code == 401
+        workers = children(server.process.pid)
+        assert server.end(signal.SIGTERM) == 0
+        assert not any(_alive(pid) for pid in workers)
+    with opened(installation.settings) as services:
+        assert services.ledger.verify() == []
+        (ana,) = [b for b in services.ledger.all_balances() if b.account == "population:people"]
+        assert ana.spent.primary == 12 * 10**7
+
+
+def test_workers_end_when_their_parent_was_killed(installation: Installation) -> None:
+    with two_workers(installation) as (server, _):
+        workers = children(server.process.pid)
+        assert len(workers) == 2
+        server.end(signal.SIGKILL)
+        until(lambda: not any(_alive(pid) for pid in workers))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_workers_that_cannot_start_end_the_server(installation: Installation) -> None:
+    """The vault goes away between the parent's check and the workers': here, its secrets do."""
+    settings = installation.settings.model_copy(
+        update={"secrets_file": installation.directory / "absent.json"}
+    )
+    listener = listen("127.0.0.1", 0)
+    announced: list[int] = []
+    kept = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        status = Supervisor(Job(settings, listener, None), 1).run(lambda: announced.append(1))
+    finally:
+        listener.close()
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+    assert (status, announced) == (1, [])
+
+
+def test_https(installation: Installation) -> None:
+    with serving(installation, "--tls-cert", str(PEM), "--tls-key", str(PEM)) as server:
+        assert server.url.startswith("https://127.0.0.1:")
+        trust = ssl.create_default_context(cafile=str(PEM))
+        headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
+        reply = httpx.get(f"{server.url}/v1/budget", headers=headers, verify=trust)
+        assert reply.status_code == 200
+        with pytest.raises(httpx.TransportError):
+            httpx.get(server.url.replace("https", "http") + "/healthz")
+        assert server.end() == 0
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_keys_in_the_clear_are_refused(host: str) -> None:
+    with pytest.raises(CuratorError, match="--behind-proxy"):
+        refuse_exposure(host, None, behind_proxy=False)
+    refuse_exposure(host, None, behind_proxy=True)
+    refuse_exposure(host, tls_of(PEM, PEM), behind_proxy=False)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.9.9.9"])
+def test_loopback_needs_no_tls(host: str) -> None:
+    refuse_exposure(host, None, behind_proxy=False)
+
+
+def test_half_a_certificate_is_refused(tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing.pem"
+    nothing.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    for pair in ((PEM, None), (None, PEM)):
+        with pytest.raises(CuratorError, match="go together"):
+            tls_of(*pair)
+    for pair in ((nothing, PEM), (PEM, nothing), (tmp_path / "absent", PEM)):
+        with pytest.raises(CuratorError, match="PEM"):
+            tls_of(*pair)
+    assert tls_of(None, None) is None
+
+
+def test_forwarded_headers_change_nothing(installation: Installation) -> None:
+    with serving(installation) as server:
+        forged = {
+            "X-Forwarded-Proto": "https",
+            "X-Forwarded-For": "203.0.113.9",
+            "Forwarded": "for=x",
+        }
+        plain = httpx.get(f"{server.url}/healthz")
+        asked = httpx.get(f"{server.url}/healthz", headers=forged)
+        same = [{k: v for k, v in r.headers.items() if k != "date"} for r in (plain, asked)]
+        assert (plain.content, same[0]) == (asked.content, same[1])
+    assert "203.0.113.9" not in (installation.directory / "serve.log").read_text()

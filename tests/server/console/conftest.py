@@ -1,0 +1,3 @@
+from support_console import desk, history
+
+__all__ = ["desk", "history"]

@@ -1,0 +1,283 @@
+"""The console by bare requests: what no browser would send, and what every reply must carry."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from reticent_server.console.sessions import IDLE_SECONDS
+from reticent_server.ledger.model import analyst_account, population_account
+from support_console import Desk
+
+PAGES = [
+    "/console",
+    "/console/",
+    "/console/datasets/people",
+    "/console/analysts",
+    "/console/analysts/ana",
+    "/console/analysts/ana/revoke",
+    "/console/budgets",
+    "/console/budgets?account=population:people",
+    "/console/ledger",
+    "/console/ledger?q=ana&before=12",
+    "/console/ledger/verify",
+]
+FORMS: dict[str, dict[str, str]] = {
+    "/console/analysts": {"name": "dan"},
+    "/console/analysts/ana/rotate": {"newest_key": ""},
+    "/console/analysts/ana/revoke": {"typed": "ana"},
+    "/console/budgets/set": {"dataset": "people", "epsilon": "50", "delta": "0.01"},
+    "/console/budgets/credit": {
+        "account": "population:people",
+        "primary": "1",
+        "reason": "never sent",
+    },
+    "/console/sign-out": {"now": "yes"},
+}
+
+
+@pytest.fixture
+def web(desk: Desk) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=desk.url) as client:
+        yield client
+
+
+def token(reply: httpx.Response) -> str:
+    found = re.search(r'name="form_token" value="([0-9a-f]{64})"', reply.text)
+    assert found
+    return found[1]
+
+
+def sign_in(web: httpx.Client, key: str, **fields: str) -> httpx.Response:
+    given = {"form_token": token(web.get("/console/sign-in")), "key": key}
+    return web.post("/console/sign-in", data=given | fields)
+
+
+@pytest.fixture
+def inside(web: httpx.Client, desk: Desk) -> httpx.Client:
+    assert sign_in(web, desk.key).status_code == 303
+    return web
+
+
+def post(web: httpx.Client, path: str, **fields: str) -> httpx.Response:
+    return web.post(path, data={"form_token": token(web.get("/console/"))} | fields)
+
+
+def test_a_page_is_for_curators_who_have_signed_in(web: httpx.Client) -> None:
+    for path in [*PAGES, "/console/releases/rel_1"]:
+        reply = web.get(path)
+        assert (reply.status_code, reply.text) == (303, "")
+        assert reply.headers["location"].startswith("/console/sign-in?next=/console")
+        part = web.get(path, headers={"HX-Request": "true"})
+        place = part.headers["hx-redirect"]
+        assert (part.status_code, place) == (204, "/console/sign-in?next=/console/")
+
+
+def test_every_page_renders_under_the_strict_policy(inside: httpx.Client) -> None:
+    for path in PAGES:
+        reply = inside.get(path)
+        assert reply.status_code == 200
+        (policy,) = reply.headers.get_list("content-security-policy")
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert reply.headers["cache-control"] == "no-store"
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        text = reply.text.replace("onerror", "")  # of the hostile reason, escaped
+        assert not re.search(r"<script(?! src=)| style=| on[a-z]+=", text)
+
+
+def test_only_a_curator_s_key_opens(desk: Desk, web: httpx.Client) -> None:
+    analyst = desk.services.access.add_analyst("dan")[1]
+    for key in ("", analyst, desk.key[:-1], "rk_" + "0" * 16 + "_" + "A" * 43, "é" * 70):
+        reply = sign_in(web, key)
+        assert reply.status_code == 401
+        assert "not the key of a curator" in reply.text
+        assert key == "" or key not in reply.text
+        assert web.get("/console/").status_code == 303
+    assert sign_in(web, f" {desk.key} ").status_code == 303
+    assert web.get("/console/").status_code == 200
+
+
+def test_the_cookie(desk: Desk, web: httpx.Client) -> None:
+    before = web.get("/console/sign-in").cookies["reticent"]
+    reply = sign_in(web, desk.key)
+    cookie = reply.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
+    assert "Secure" not in cookie
+    assert desk.key not in cookie
+    assert reply.cookies["reticent"].split(".")[0] != before.split(".")[0]
+    # Anywhere but on the server itself a cookie travels over TLS only, and no other host can set it.
+    elsewhere = web.get("/console/sign-in", headers={"Host": "stats.example.org"})
+    named = elsewhere.headers["set-cookie"]
+    assert named.startswith("__Host-reticent=")
+    assert "Secure" in named.split("; ")
+    assert "Do not type a key here" in elsewhere.text
+    # Browsers send this header over TLS only: a proxy in front has ended it.
+    behind = {"Host": "stats.example.org", "Sec-Fetch-Site": "none"}
+    assert "Do not type a key here" not in web.get("/console/sign-in", headers=behind).text
+
+
+def test_signing_in_leads_nowhere_else(desk: Desk, web: httpx.Client) -> None:
+    outside = ("//evil.test/console/", "https://evil.test/", "/v1/datasets", "/console/\r\nX: y")
+    for wanted, place in [("/console/ledger",) * 2, *((path, "/console/") for path in outside)]:
+        web.cookies.clear()
+        reply = sign_in(web, desk.key, next=wanted)
+        assert (reply.status_code, reply.headers["location"]) == (303, place)
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_a_form_needs_the_token_of_its_session(desk: Desk, path: str) -> None:
+    with httpx.Client(base_url=desk.url) as other, httpx.Client(base_url=desk.url) as web:
+        sign_in(other, desk.key)
+        sign_in(web, desk.key)
+        theirs = token(other.get("/console/"))
+        head = desk.services.ledger.head()
+        names = [(a.name, a.newest_key, a.revoked) for a in desk.services.access.analysts()]
+        ours = {"form_token": token(web.get("/console/"))}
+        refused: list[dict[str, Any]] = [
+            {"data": FORMS[path]},
+            {"data": FORMS[path] | {"form_token": theirs}},
+            {"data": FORMS[path] | ours, "headers": {"Origin": "https://evil.test"}},
+            {"data": FORMS[path] | ours, "headers": {"Origin": "null"}},
+            {"data": FORMS[path] | ours, "headers": {"Sec-Fetch-Site": "cross-site"}},
+            {"data": FORMS[path] | ours, "headers": {"Sec-Fetch-Site": "same-site"}},
+        ]
+        for request in refused:
+            assert web.post(path, **request).status_code == 403
+        assert web.post(path, json=FORMS[path] | ours).status_code == 422
+        assert desk.services.ledger.head() == head
+        assert names == [(a.name, a.newest_key, a.revoked) for a in desk.services.access.analysts()]
+        assert web.get("/console/").status_code == 200
+
+
+def test_signing_in_needs_a_token_too(desk: Desk, web: httpx.Client) -> None:
+    reply = web.post("/console/sign-in", data={"key": desk.key})
+    assert (reply.status_code, "open for too long" in reply.text) == (403, True)
+    reply = web.post("/console/sign-in", data={"key": desk.key, "form_token": "0" * 64})
+    assert reply.status_code == 403
+    assert web.get("/console/").status_code == 303
+
+
+def test_the_forms_do_what_they_say(desk: Desk, inside: httpx.Client) -> None:
+    """The same requests, with the token: so the refusals above are for nothing else."""
+    services = desk.services
+    ana = services.access.analyst("ana")
+    for path, fields in FORMS.items():
+        given = fields | ({"newest_key": ana.newest_key or ""} if "rotate" in path else {})
+        assert post(inside, path, **given).status_code in {201, 303}, path
+    assert services.access.analyst("dan").live_keys == 1
+    assert services.access.analyst("ana").revoked
+    credit, cap = services.ledger.entries(population_account("people"), 2)
+    assert (cap.draft.action, cap.draft.actor) == ("cap", "console:carol")
+    assert (credit.draft.action, credit.draft.detail) == ("credit", {"reason": "never sent"})
+    assert inside.get("/console/").status_code == 303  # signed out
+
+
+def test_a_session_ends_by_itself_and_with_its_key(desk: Desk, inside: httpx.Client) -> None:
+    desk.clock.sleep(IDLE_SECONDS)
+    assert inside.get("/console/").status_code == 200  # and is seen now
+    desk.clock.sleep(IDLE_SECONDS)
+    assert inside.get("/console/").status_code == 200
+    desk.services.access.rotate("carol", drop_old=True)
+    assert "ended=1" in inside.get("/console/").headers["location"]
+
+
+def test_a_curator_who_is_revoked_is_out_at_once(desk: Desk, inside: httpx.Client) -> None:
+    form = {"form_token": token(inside.get("/console/")), "name": "dan"}
+    desk.services.access.revoke("carol")
+    assert inside.post("/console/analysts", data=form).status_code == 303
+    assert [a.name for a in desk.services.access.analysts()] == ["ana", "bob", "eve"]
+
+
+def test_a_rotation_that_is_sent_twice_ends_no_key_that_is_in_use(
+    desk: Desk, inside: httpx.Client
+) -> None:
+    form = {"newest_key": desk.services.access.analyst("ana").newest_key or ""}
+    first = post(inside, "/console/analysts/ana/rotate", **form)
+    again = post(inside, "/console/analysts/ana/rotate", **form)
+    assert (first.status_code, again.status_code) == (201, 409)
+    assert desk.services.access.analyst("ana").live_keys == 2
+
+
+def test_a_credit_that_is_sent_twice_is_written_once(desk: Desk, inside: httpx.Client) -> None:
+    account = analyst_account(desk.services.access.analyst("ana").id, "people")
+    form = {"account": account, "primary": "0.001", "reason": "lost"}
+    replies = [post(inside, "/console/budgets/credit", **form).status_code for _ in range(2)]
+    assert replies == [303, 409]
+    assert post(inside, "/console/budgets/credit", **(form | {"reason": "2nd"})).status_code == 303
+
+
+REFUSED: list[tuple[str, dict[str, str], int]] = [
+    ("set", {"epsilon": "1"}, 409),  # below what is spent
+    ("set", {"epsilon": "nan"}, 422),
+    ("set", {"epsilon": "-1"}, 422),
+    ("set", {"epsilon": "٣"}, 422),
+    ("set", {"epsilon": ""}, 422),
+    ("set", {"rule": "free"}, 422),
+    ("set", {"rule": "zcdp"}, 409),
+    ("set", {"dataset": "nothing"}, 404),
+    ("set", {"analyst": "nobody"}, 404),
+    ("credit", {"reason": "  "}, 422),
+    ("credit", {"primary": "1e6"}, 409),
+    ("credit", {"primary": "0"}, 422),
+    ("credit", {"account": "analyst:x"}, 404),
+]
+
+
+def test_what_cannot_be_done_is_said_and_the_form_keeps_its_words(
+    desk: Desk, inside: httpx.Client
+) -> None:
+    head = desk.services.ledger.head()
+    for form, change, status in REFUSED:
+        path = f"/console/budgets/{form}"
+        reply = post(inside, path, **(FORMS[path] | change))
+        assert (reply.status_code, "Not done" in reply.text) == (status, True), change
+    assert desk.services.ledger.head() == head
+
+
+def test_a_malformed_form_is_refused(inside: httpx.Client) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    for body in (b"name=a&name=b", b"\xff", b"name=%ff", b"&&&&", b"a=1&" * 40, b"novalue"):
+        assert inside.post("/console/analysts", content=body, headers=headers).status_code == 422
+
+
+def test_what_there_is_not_is_a_page(inside: httpx.Client) -> None:
+    for name in (
+        "nothing",
+        "datasets/nothing",
+        "datasets/%00",
+        "analysts/nobody",
+        "releases/rel_nobody",
+        "releases/%00",
+        "static/../application.py",
+        "static/console.html",
+    ):
+        reply = inside.get(f"/console/{name}")
+        assert reply.status_code == 404
+        assert reply.headers["content-type"] == "text/html; charset=utf-8"
+        assert "<h1>Not found</h1>" in reply.text
+
+
+def test_an_unexpected_error_says_nothing(
+    desk: Desk, inside: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("the cell is 4711")
+
+    monkeypatch.setattr(desk.services.ledger, "verify", broken)
+    reply = inside.get("/console/ledger/verify")
+    assert (reply.status_code, "unexpected condition" in reply.text) == (500, True)
+    assert "4711" not in reply.text
+
+
+def test_the_files_are_served_as_they_are(web: httpx.Client) -> None:
+    for name, kind in (
+        ("console.css", "text/css"),
+        ("htmx.min.js", "text/javascript"),
+        ("icon.svg", "image/svg+xml"),
+    ):
+        reply = web.get(f"/console/static/{name}")
+        assert reply.headers["content-type"].startswith(kind)
+        assert reply.headers["cache-control"] == "max-age=600"

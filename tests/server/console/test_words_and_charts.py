@@ -1,0 +1,70 @@
+"""What ε means in plain words, and the geometry of the burn-down chart."""
+
+from datetime import UTC, datetime, timedelta
+from math import exp
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reticent_server.console.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
+from reticent_server.console.filters import percent
+from reticent_server.console.words import bound, plain_words
+from reticent_server.pipeline.oversight import Point
+
+GUARANTEE = {"tier": "unconditional", "unit": "row", "epsilon": 1.0, "delta": 1e-6}
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@given(st.floats(0, 50), st.floats(1e-6, 1 - 1e-6))
+def test_posterior_odds_grow_by_the_factor_exactly(epsilon: float, prior: float) -> None:
+    after = bound(epsilon, prior)
+    assert prior * (1 - 1e-12) <= after <= 1
+    if epsilon < 5:
+        odds = after / (1 - after) if after < 1 else float("inf")
+        assert odds == pytest.approx(exp(epsilon) * prior / (1 - prior), rel=1e-6)
+
+
+def test_a_huge_epsilon_promises_nothing_and_says_so() -> None:
+    assert bound(1e9, 0.5) == 1.0
+    assert percent(bound(1e9, 0.5)) == "100 %"
+    assert percent(bound(10.0, 0.5)) == "> 99.9 %"
+
+
+def test_the_words_of_a_guarantee() -> None:
+    words = plain_words(GUARANTEE)
+    assert words.who == "one row"
+    assert [f"{b.after:.3f}" for b in words.beliefs] == ["0.027", "0.232", "0.731"]
+    assert "1 in 1,000,000" in words.failure
+    assert "whatever is in the table" in words.reach
+    pure = plain_words(GUARANTEE | {"delta": 0.0, "unit": "person"})
+    assert "no exception" in pure.failure
+    assert pure.who == "all rows that share one value of person"
+    lax = plain_words(GUARANTEE | {"tier": "conditional", "assumptions": ["a density exists"]})
+    assert ("only" in lax.reach, lax.assumptions) == (True, ("a density exists",))
+    assert "nothing is promised" in plain_words(GUARANTEE | {"delta": 1.0}).failure
+
+
+def point(hours: float, cap: float, spent: float) -> Point:
+    return Point((START + timedelta(hours=hours)).isoformat(), cap, spent)
+
+
+def test_a_burn_down_falls_in_steps_from_the_cap_to_what_is_left() -> None:
+    points = [point(0, 4, 0), point(5, 4, 1), point(10, 4, 3)]
+    chart = burn_down(points, START + timedelta(hours=20))
+    assert chart is not None
+    middle = LEFT + (WIDTH - LEFT - RIGHT) / 4
+    heights = [TOP + (HEIGHT - TOP - BOTTOM) * (1 - left / 4) for left in (4, 3, 1)]
+    assert chart.line.startswith(
+        f"M{LEFT:.1f},{heights[0]:.1f}H{middle:.1f}V{heights[1]:.1f}H{2 * middle - LEFT:.1f}"
+    )
+    assert chart.line.endswith(f"H{WIDTH - RIGHT:.1f}V{heights[2]:.1f}")
+    assert [tick.label for tick in chart.y_ticks] == ["0", "1", "2", "3", "4"]
+    assert chart.x_ticks[-1].at == WIDTH - RIGHT
+
+
+def test_a_chart_of_one_moment_and_of_none() -> None:
+    assert burn_down([], START) is None
+    chart = burn_down([point(0, 0, 0)], START - timedelta(days=1))
+    assert chart is not None
+    assert "nan" not in chart.line + chart.cap + chart.area

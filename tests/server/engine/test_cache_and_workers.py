@@ -1,0 +1,189 @@
+"""The cache's limit and its waiting, reading ahead, and threads shared between passes."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.steps import Block, CountSum, SumStep
+from reticent_server.engine.cache import ColumnCache
+from reticent_server.engine.prefetch import prefetched
+from reticent_server.engine.workers import TURN_BLOCKS, Workers
+
+PATIENCE = 20
+
+
+class Columns:
+    """Loads arrays of 8 numbers, and says which were loaded."""
+
+    def __init__(self):
+        self.loaded = []
+
+    def __call__(self, names):
+        self.loaded.append(sorted(names))
+        return {name: np.full(8, float(ord(name))) for name in names}
+
+
+def held(cache, names, load, version="v"):
+    with cache.hold(version, dict.fromkeys(names, 64), load) as arrays:
+        return None if arrays is None else {k: v[0] for k, v in arrays.items()}
+
+
+def test_least_recently_used_columns_go_first():
+    cache, load = ColumnCache(3 * 64), Columns()
+    for names in ("ab", "c", "a", "d", "ac", "b"):
+        assert held(cache, names, load) == {name: float(ord(name)) for name in names}
+    assert load.loaded == [["a", "b"], ["c"], ["d"], ["b"]]
+
+
+def test_columns_of_a_pass_are_not_dropped_and_others_stream_meanwhile():
+    cache, load = ColumnCache(2 * 64), Columns()
+    with cache.hold("v", {"a": 64, "b": 64}, load) as arrays:
+        assert held(cache, "c", load) is None
+        assert held(cache, "a", load) == {"a": 97.0}
+        assert arrays["b"][0] == 98.0
+    assert held(cache, "c", load) == {"c": 99.0}
+    assert held(cache, "abc", load) is None
+
+
+def test_versions_have_columns_of_their_own():
+    cache, load = ColumnCache(1 << 10), Columns()
+    held(cache, "a", load, "v1")
+    held(cache, "a", load, "v2")
+    assert load.loaded == [["a"], ["a"]]
+
+
+def test_a_column_is_read_once_for_all_who_want_it_and_others_need_not_wait():
+    cache, load = ColumnCache(1 << 10), Columns()
+    started, go_on = threading.Event(), threading.Event()
+
+    def slow(names):
+        started.set()
+        assert go_on.wait(PATIENCE)
+        return load(names)
+
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(held, cache, "ab", slow)
+        assert started.wait(PATIENCE)
+        second = pool.submit(held, cache, "bc", load)
+        assert pool.submit(held, cache, "d", load).result(PATIENCE) == {"d": 100.0}
+        go_on.set()
+        assert first.result(PATIENCE) == {"a": 97.0, "b": 98.0}
+        assert second.result(PATIENCE) == {"b": 98.0, "c": 99.0}
+    assert sorted(load.loaded) == [["a", "b"], ["c"], ["d"]]
+
+
+def test_a_failed_reading_frees_its_room_and_is_tried_again():
+    cache, load = ColumnCache(2 * 64), Columns()
+
+    def fails(_names):
+        raise OSError("unreadable")
+
+    with pytest.raises(OSError, match="unreadable"), cache.hold("v", {"a": 64, "b": 64}, fails):
+        pass
+    assert held(cache, "cd", load) == {"c": 99.0, "d": 100.0}
+    assert held(cache, "ab", load) == {"a": 97.0, "b": 98.0}
+
+
+def test_reading_ahead_is_bounded_and_keeps_order_and_error():
+    taken, read = 0, 0
+
+    def items():
+        nonlocal read
+        for k in range(50):
+            read += 1
+            assert read - taken <= 4
+            yield k
+        raise KeyError("at the end")
+
+    ahead = prefetched(items(), 2)
+    for k in range(50):
+        assert next(ahead) == k
+        taken += 1
+    with pytest.raises(KeyError):
+        next(ahead)
+
+
+def test_reading_ends_with_an_iteration_that_is_given_up():
+    before = threading.active_count()
+    closed = threading.Event()
+
+    def endless():
+        try:
+            while True:
+                yield 0
+        finally:
+            closed.set()
+
+    items = prefetched(endless(), 2)
+    assert next(items) == 0
+    items.close()
+    assert closed.wait(PATIENCE)
+    assert threading.active_count() == before
+
+
+def blocks(number, seen=lambda _: None):
+    for k in range(number):
+        seen(k)
+        yield Block(k, 1, {"x": np.zeros(1)}, {})
+
+
+@dataclass(frozen=True)
+class Counting:
+    waits: threading.Event | None = None
+    starts: threading.Event | None = None
+
+    def __call__(self, block):
+        if self.starts is not None:
+            self.starts.set()
+        if self.waits is not None:
+            assert self.waits.wait(PATIENCE)
+        return (block.columns["x"],)
+
+
+def counting(**more):
+    return SumStep("count", (CountSum(1, 10**9),), Counting(**more))
+
+
+def test_a_short_pass_goes_through_beside_a_long_one():
+    workers = Workers(1)
+    short_done, started = threading.Event(), threading.Event()
+    long = TURN_BLOCKS + 1
+
+    def waits(k):
+        if k == long - 1:  # in the long pass's second turn, which the short pass precedes
+            assert short_done.wait(PATIENCE)
+
+    with ThreadPoolExecutor(1) as caller:
+        go_on = threading.Event()
+        step = counting(waits=go_on, starts=started)
+        first = caller.submit(workers.totals, step, blocks(long, waits))
+        assert started.wait(PATIENCE)
+        threading.Timer(0.05, go_on.set).start()
+        assert workers.totals(counting(), blocks(3))[0].tolist() == [3]
+        short_done.set()
+        assert first.result(PATIENCE)[0].tolist() == [long]
+    workers.close()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_failing_pass_ends_with_its_error_and_gives_its_blocks_back(threads):
+    workers = Workers(threads)
+    closed = threading.Event()
+
+    def failing():
+        try:
+            yield from blocks(40)
+            raise OSError("unreadable")
+        finally:
+            closed.set()
+
+    with pytest.raises(OSError, match="unreadable") as caught:
+        workers.totals(counting(), failing())
+    assert closed.is_set()
+    frames = [f.name for f in caught.traceback]
+    assert "failing" not in frames
+    assert workers.totals(counting(), blocks(5))[0].tolist() == [5]
+    workers.close()

@@ -1,0 +1,193 @@
+"""The Dask cluster: the local engine's sums bit for bit, whatever happens to a worker; TLS; no text."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from distributed import Security
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Guarantee, Plan, Reservation
+from reticent_server.domain.query import Count, LinearRegression, Privacy
+from reticent_server.domain.steps import CountSum, GramSum, SumStep, VectorSum
+from reticent_server.engine import dask_cluster
+from reticent_server.engine.blocks import Table
+from reticent_server.engine.clusters import cluster_for
+from reticent_server.engine.local import LocalEngine
+from reticent_server.errors import CuratorError, Unavailable
+from reticent_server.mechanisms import registry
+from reticent_server.pipeline import planning
+from reticent_server.settings import Settings
+from reticent_server.vault import parquet_source
+from support_dask import Fails, KillsItsWorker, Moments
+from support_sources import SCHEMA, N, reader, registered, rows, write_parquet
+
+STEP = SumStep(
+    "moments",
+    (VectorSum(2, 4.0, 10**9), GramSum(2, 4.0, 10**9), CountSum(1, 10**9)),
+    Moments(),
+)
+COST = PrivacyCost(10**9, 10**12, 3 * 10**9)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    started = cluster_for(Settings(engine="dask", cache_bytes=1 << 24))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Three files in nine partitions."""
+    monkeypatch.setattr(parquet_source, "PARTITION_ROWS", 400)
+    place = write_parquet(tmp_path / "files", rows())
+    return place, reader(place, registered(place).source)
+
+
+@dataclass
+class Ledger:
+    def confirm(self, _reservation):
+        return True
+
+
+def engine(found, cluster=None):
+    options = {"cache_bytes": 1 << 24, "threads": 1, "block_rows": 256}
+    return LocalEngine(lambda _: found, Ledger(), **options, cluster=cluster)
+
+
+def sums(found, step, cluster=None, columns=("y", "x", "g")):
+    totals = engine(found, cluster).totals(Table(found, "v", SCHEMA, columns), step)
+    return [total.unwrap() for total in totals]
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) and x.dtype == y.dtype for x, y in zip(a, b, strict=True))
+
+
+def test_parts_are_the_table(files):
+    _, found = files
+    parts = Table(found, "v", SCHEMA, ("y",)).parts()
+    assert [part.n for part in parts] == 3 * [400, 400, 200]
+    assert sum(part.n for part in parts) == N
+
+
+def test_sums_are_those_of_one_process(files, cluster):
+    _, found = files
+    assert same(sums(found, STEP, cluster), sums(found, STEP))
+    facts = DatasetFacts("t", "t", 1, "v", N, SCHEMA)
+    query = LinearRegression("y ~ x + C(g)", where="k >= 2")
+    plan = planning.plan(facts, query, Privacy(1.0, 1e-6))
+    step = next(plan.estimator.run())
+    columns = plan.estimator.columns
+    assert same(sums(found, step, cluster, columns), sums(found, step, columns=columns))
+
+
+def test_a_worker_that_is_killed_changes_nothing_but_time(files, cluster, tmp_path, monkeypatch):
+    _, found = files
+    step = replace(STEP, map_fn=KillsItsWorker(Moments(), 1234, tmp_path / "killed"))
+    drawn = []
+    real = registry.release
+
+    def release(part, total):
+        drawn.append(total.unwrap())
+        return real(part, total)
+
+    monkeypatch.setattr(registry, "release", release)
+    released = engine(found, cluster).execute(*paid(step))
+    assert (tmp_path / "killed").exists()
+    assert released.status == "reply"
+    assert same(drawn, sums(found, STEP)), "one draw for each part of the step, of the exact sums"
+
+
+@dataclass(frozen=True)
+class OneStep:
+    step: SumStep
+    columns: tuple[str, ...] = ("y", "x", "g")
+    passes: int = 1
+    mechanism: str = "test"
+    reference: str = "test"
+    rho: int = 3 * 10**9
+
+    @property
+    def forecast(self) -> dict[str, Any]:
+        return {}
+
+    def run(self):
+        released = yield self.step
+        return {"sum": [float(v) for v in released[0].values]}
+
+
+def paid(step):
+    facts = DatasetFacts("d", "d", 1, "v", N, SCHEMA)
+    guarantee = Guarantee("unconditional", "row", 1.0, 1e-6, "test", "test", "test")
+    plan = Plan(facts, Count(), 1.0, 1e-6, COST, guarantee, OneStep(step), 100)
+    return plan, Reservation("rel_1", "v", COST, "2026-01-01T00:00:00Z")
+
+
+def test_a_failing_part_is_a_failed_release_without_a_word(files, cluster, capfd):
+    _, found = files
+    released = engine(found, cluster).execute(*paid(replace(STEP, map_fn=Fails(Moments(), 1234))))
+    assert (released.status, released.result) == ("failed", None)
+    assert "secret" not in "".join(capfd.readouterr())
+    assert engine(found, cluster).execute(*paid(STEP)).status == "reply"
+
+
+def test_a_file_that_is_gone_is_unavailable(files, cluster):
+    place, found = files
+    parts = Table(found, "gone", SCHEMA, ("y", "x", "g")).parts()
+    (place / "part-1.parquet").unlink()
+    with pytest.raises(Unavailable) as failed:
+        cluster.totals(parts, STEP, 256)
+    assert failed.value.__cause__ is failed.value.__context__ is None
+    with pytest.raises(Unavailable):
+        sums(found, STEP, cluster)
+
+
+def test_connections_are_encrypted_and_authenticated_and_there_is_no_dashboard(
+    files, cluster, tmp_path
+):
+    own = cluster._client.cluster
+    assert own.scheduler_address.startswith("tls://127.0.0.1")
+    ports = [own.scheduler.http_server.port]
+    ports += [w["services"]["dashboard"] for w in own.scheduler_info["workers"].values()]
+    for path in ("status", "health", "metrics", "info/main/workers.html", "json/counts.json"):
+        for port in ports:
+            assert httpx.get(f"http://127.0.0.1:{port}/{path}").status_code == 404
+    stranger = certificates(Security.temporary(), tmp_path / "stranger")
+    with pytest.raises(CuratorError, match="does not answer"):
+        dask_cluster.remote_cluster(own.scheduler_address, stranger, cache_bytes=1 << 20)
+    member = certificates(own.security, tmp_path / "member")
+    joined = dask_cluster.remote_cluster(own.scheduler_address, member, cache_bytes=1 << 20)
+    _, found = files
+    assert same(sums(found, STEP, joined), sums(found, STEP))
+    joined.close()
+    assert same(sums(found, STEP, cluster), sums(found, STEP)), "the cluster goes on without it"
+
+
+def certificates(security, folder):
+    folder.mkdir()
+    texts = (security.tls_ca_file, security.tls_client_cert, security.tls_client_key)
+    paths = [folder / name for name in ("ca.pem", "cert.pem", "key.pem")]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    return dask_cluster.Certificates(*paths)
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("tcp://10.0.0.1:8786", "must be tls://"),
+        ("tcp://cluster.example:8786", "must be tls://"),
+        ("10.0.0.1:8786", "must be tls://"),
+        ("ws://127.0.0.1:8786", "must be tls://"),
+        ("tls://10.0.0.1:8786", "RETICENT_DASK_CA"),
+    ],
+)
+def test_a_scheduler_that_others_could_listen_to_is_refused(address, words):
+    with pytest.raises(CuratorError, match=words):
+        cluster_for(Settings(engine="dask", dask_scheduler=address))
+    assert cluster_for(Settings()) is None

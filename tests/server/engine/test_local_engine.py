@@ -1,0 +1,198 @@
+"""The engine: exact sums whatever the blocks, and no release without a valid reservation."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Guarantee, Plan, Reservation
+from reticent_server.domain.private import Private
+from reticent_server.domain.query import Count
+from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.steps import CountSum, GramSum, SumStep, VectorSum
+from reticent_server.engine.blocks import Table
+from reticent_server.engine.local import LocalEngine
+from reticent_server.errors import Unavailable
+
+N = 6_011
+SCHEMA = Schema((
+    Column("x", ColumnKind.NUMERIC, -10, 10),
+    Column("g", ColumnKind.CATEGORICAL, 0, 2, ("a", "b", "c"), ("NA",)),
+))  # fmt: skip
+
+
+class MemoryReader:
+    """Rows in memory, in batches of an odd size."""
+
+    def __init__(self, n=N, batch=4999):
+        rng = np.random.default_rng(11)
+        self.n, self.batch, self.opened = n, batch, 0
+        self.arrays = {"x": rng.standard_cauchy(n), "g": rng.integers(0, 3, n).astype(float)}
+        self.arrays["g:missing"] = rng.random(n) < 0.1
+
+    def batches(self, columns):
+        self.opened += 1
+        names = [k for c in columns for k in (c, c + ":missing") if k in self.arrays]
+        for low in range(0, self.n, self.batch):
+            cut = {k: pa.array(self.arrays[k][low : low + self.batch]) for k in names}
+            yield Private(pa.RecordBatch.from_pydict(cut))
+
+
+@dataclass(frozen=True)
+class TestMap:
+    __test__ = False
+
+    def __call__(self, block):
+        x = block.columns["x"]
+        vector = np.stack([x, np.sin(x), np.ones_like(x)])
+        return vector, vector / 3, np.where(block.missing["g"], -1.0, block.columns["g"])
+
+
+STEP = SumStep(
+    "all kinds", (VectorSum(3, 2.0, 10**9), GramSum(3, 2.0, 10**9), CountSum(3, 10**9)), TestMap()
+)
+
+
+class Ledger:
+    def __init__(self, valid=True):
+        self.valid = valid
+
+    def confirm(self, reservation):
+        return self.valid
+
+
+def engine(reader, **changes):
+    options = {"cache_bytes": 1 << 24, "threads": 1, "block_rows": 8192} | changes
+    ledger = options.pop("ledger", Ledger())
+    return LocalEngine(lambda _: reader, ledger, **options)
+
+
+def totals(**changes):
+    reader = MemoryReader(batch=changes.pop("batch", 4999))
+    local = engine(reader, **changes)
+    table = Table(reader, "v1", SCHEMA, ("x", "g"))
+    found = [total.unwrap() for total in local.totals(table, STEP)]
+    local.close()
+    return found
+
+
+@pytest.mark.parametrize("block_rows", [1, 64, 8192, N])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_integer_sums_do_not_depend_on_blocks_or_threads(block_rows, threads):
+    reference = totals(block_rows=997, threads=1)
+    found = totals(block_rows=block_rows, threads=threads)
+    for a, b in zip(reference, found, strict=True):
+        assert a.dtype == b.dtype == np.int64
+        assert np.array_equal(a, b)
+
+
+def test_streaming_gives_the_sums_of_the_cache():
+    for a, b in zip(totals(), totals(cache_bytes=0, batch=777, threads=2), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_cached_columns_are_read_once_and_cannot_be_written():
+    reader = MemoryReader()
+    local = engine(reader)
+    table = Table(reader, "v1", SCHEMA, ("x", "g"))
+    local.totals(table, STEP)
+    local.totals(table, STEP)
+    assert reader.opened == 1
+    block = next(table.blocks(local._cache, 100))
+    with pytest.raises(ValueError, match="read-only"):
+        block.columns["x"][0] = 1.0
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """An estimator that yields `steps` times the same step."""
+
+    step: SumStep = STEP
+    steps: int = 1
+    columns: tuple[str, ...] = ("x", "g")
+    passes: int = 1
+    mechanism: str = "test"
+    reference: str = "test"
+    rho: int = 3 * 10**9
+
+    @property
+    def forecast(self) -> dict[str, Any]:
+        return {}
+
+    def run(self):
+        for _ in range(self.steps):
+            released = yield self.step
+        return {"sum": [float(v) for v in released[0].values]}
+
+
+def prepared(estimator=None):
+    cost = PrivacyCost(10**9, 10**12, 3 * 10**9)
+    facts = DatasetFacts("d", "d", 1, "v1", N, SCHEMA)
+    guarantee = Guarantee("unconditional", "row", 1.0, 1e-6, "test", "test", "test")
+    plan = Plan(facts, Count(), 1.0, 1e-6, cost, guarantee, estimator or OneStep(), 100)
+    return plan, Reservation("rel_1", "v1", cost, "2026-01-01T00:00:00Z")
+
+
+def test_executes_a_paid_plan():
+    plan, reservation = prepared()
+    release = engine(MemoryReader()).execute(plan, reservation)
+    assert release.status == "reply"
+    assert len(release.result["sum"]) == 3
+
+
+def test_nothing_is_read_without_a_valid_reservation():
+    plan, reservation = prepared()
+    reader = MemoryReader()
+    with pytest.raises(Unavailable):
+        engine(reader, ledger=Ledger(valid=False)).execute(plan, reservation)
+    with pytest.raises(Unavailable):
+        engine(reader).execute(plan, replace(reservation, version_id="v2"))
+    cheaper = replace(reservation, cost=PrivacyCost(1, 1, 1))
+    with pytest.raises(Unavailable):
+        engine(reader).execute(plan, cheaper)
+    assert reader.opened == 0
+
+
+def test_an_estimator_cannot_take_more_than_was_paid(capfd):
+    plan, reservation = prepared(OneStep(steps=2))
+    release = engine(MemoryReader()).execute(plan, reservation)
+    assert (release.status, release.result) == ("failed", None)
+
+
+@dataclass(frozen=True)
+class NotFinite(OneStep):
+    def run(self):
+        yield self.step
+        return {"value": float("nan")}
+
+
+def test_a_result_that_is_not_finite_is_a_failed_release():
+    plan, reservation = prepared(NotFinite())
+    assert engine(MemoryReader()).execute(plan, reservation).status == "failed"
+
+
+def test_noise_for_another_unit_is_refused():
+    plan, reservation = prepared()
+    unit = replace(plan.facts.schema.unit, max_rows=2)
+    facts = replace(plan.facts, schema=replace(plan.facts.schema, unit=unit))
+    release = engine(MemoryReader()).execute(replace(plan, facts=facts), reservation)
+    assert release.status == "failed"
+
+
+@dataclass(frozen=True)
+class Failing:
+    def __call__(self, block):
+        raise ValueError(f"secret {block.columns['x'][0]}")
+
+
+def test_a_failure_tells_nothing_of_its_cause(capfd):
+    plan, reservation = prepared(OneStep(step=replace(STEP, map_fn=Failing())))
+    release = engine(MemoryReader()).execute(plan, reservation)
+    assert (release.status, release.result) == ("failed", None)
+    text = "".join(capfd.readouterr())
+    assert "secret" not in text
+    assert "Failing" not in text

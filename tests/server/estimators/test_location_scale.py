@@ -1,0 +1,129 @@
+"""Location and scale, whole: Proposal 2's solution, its error, and data on which others fail."""
+
+import json
+
+import numpy as np
+import pytest
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.design import Compare
+from reticent_server.estimators.location_scale.maps import LocationScaleMap, score_radius
+from reticent_server.numerics.proposal2 import fit_proposal2
+from support_location_scale import planned, released
+from support_newton import HUGE_RHO, blocks_of, drive, whole
+
+
+def samples(n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    return {
+        "normal": rng.normal(3, 2, n),
+        "skewed": rng.gamma(1.0, 1.0, n),
+        "contaminated": np.where(rng.random(n) < 0.05, 12.0, rng.normal(0, 1, n)),
+        "heavy": rng.standard_t(2, n).clip(-900, 900),
+    }
+
+
+@pytest.mark.parametrize("c", [1.0, 1.5, 2.5])
+@pytest.mark.parametrize("name", list(samples()))
+def test_without_noise_it_solves_proposal_2(name, c):
+    y = samples()[name]
+    result, target = released(y, HUGE_RHO, tuning=c), fit_proposal2(y, c)
+    se = np.sqrt(np.diag(target.covariance))
+    found = np.array([result["location"], result["scale"]])
+    assert np.all(np.abs(found - [target.location, target.scale]) < 0.25 * se)
+    np.testing.assert_allclose(result["standard_errors"], se, rtol=0.12)
+    assert result["estimable"] == [True, True]
+
+
+def test_masked_records_are_left_out():
+    y = samples()["normal"]
+    missing = np.arange(4000) % 4 == 0
+    stored = np.where(missing, 0.0, y)
+    result = released(stored, HUGE_RHO, missing=("y",), masks={"y": missing}, tuning=1.5)
+    target = fit_proposal2(y[~missing], 1.5)
+    assert result["location"] == pytest.approx(target.location, abs=0.01)
+    assert result["scale"] == pytest.approx(target.scale, abs=0.02)
+    assert result["records_in_use"] == pytest.approx(3000, abs=1)
+    result = released(y, HUGE_RHO, where=Compare("y", ">", 1.0), tuning=1.5)
+    target = fit_proposal2(y[y > 1.0], 1.5)
+    assert result["location"] == pytest.approx(target.location, abs=0.02)
+
+
+@pytest.mark.parametrize("rows", [1, 64, 8192])
+def test_contributions_do_not_depend_on_the_block_and_stay_in_their_ball(rows):
+    y = samples(10_000 if rows > 1 else 300)["heavy"]
+    design = planned(y, HUGE_RHO).design
+    score_map = LocationScaleMap(design, "y", 0.2, 0.7, 1.3, meat=True)
+    everything = score_map(whole({"y": y}))
+    pieces = [score_map(piece) for piece in blocks_of(whole({"y": y}), rows)]
+    for k, values in enumerate(everything):
+        joined = np.concatenate([piece[k] for piece in pieces], axis=-1)
+        np.testing.assert_array_equal(joined, values)
+    norms = np.sqrt(np.sum(everything[0] ** 2, axis=0))
+    assert 0.999 * score_radius(1.3) < norms.max() <= score_radius(1.3) * (1 + 1e-12)
+    assert np.sqrt(np.sum(everything[1] ** 2, axis=0)).max() <= np.sqrt(3)
+
+
+def test_the_error_is_what_is_said_and_near_that_without_noise():
+    """n = 10,000, ε = .5: within 1.1 of the non-private error, with intervals that cover."""
+    errors, inside = [], []
+    for seed in range(60):
+        y = samples(10_000, seed)["normal"]
+        result = released(y, rho_units(0.5, 1e-6))
+        target = fit_proposal2(y, result["tuning"])
+        se = np.sqrt(np.diag(target.covariance))
+        found = np.array([result["location"], result["scale"]])
+        errors.append((found - [target.location, target.scale]) / se)
+        low, high = np.array(result["confidence_intervals"]).T
+        inside.append((low < [3, 2]) & (high > [3, 2]))
+    assert np.all(np.sqrt(1 + np.mean(np.square(errors), axis=0)) < 1.13)
+    assert np.all(np.mean(inside, axis=0) > 0.85)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 50.0])
+@pytest.mark.parametrize("profile", [True, False])
+@pytest.mark.parametrize("kind", ["constant", "one", "two", "nobody", "not finite", "ends"])
+def test_no_column_raises(kind, epsilon, profile):
+    y = {
+        "constant": np.full(500, 2.0),
+        "one": np.array([3.0]),
+        "two": np.array([-1000.0, 1000.0]),
+        "nobody": samples(500)["normal"],
+        "not finite": np.full(500, np.nan),
+        "ends": 1000.0 * (-1.0) ** np.arange(500),
+    }[kind]
+    if kind == "not finite" and profile:
+        return
+    where = Compare("y", ">", 999.5) if kind == "nobody" else None
+    plan = planned(y, rho_units(epsilon, 1e-6), profile=profile, where=where)
+    result = drive(plan.run(), whole({"y": y})).result
+    json.dumps(result, allow_nan=False)
+    json.dumps(dict(plan.forecast), allow_nan=False)
+    assert np.isfinite(result["location"])
+    assert result["scale"] > 0
+    if kind == "constant" and epsilon > 1:
+        assert result["estimable"][1] is False
+        assert result["confidence_intervals"][1] == [None, None]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", ["normal", "skewed", "contaminated"])
+@pytest.mark.parametrize(("n", "epsilon"), [(1_000, 1.0), (10_000, 0.5), (5_000, 4.0)])
+def test_intervals_cover(name, n, epsilon):
+    """Against the population's solution, taken from a million records."""
+    inside = []
+    for seed in range(400):
+        result = released(samples(n, 100 + seed)[name], rho_units(epsilon, 1e-6), tuning=1.5)
+        low, high = np.array(result["confidence_intervals"], dtype=float).T
+        inside.append((low < population(name)) & (population(name) < high))
+    assert np.all(np.abs(np.mean(inside, axis=0) - 0.95) < 0.035), np.mean(inside, axis=0)
+
+
+POPULATION = {}
+
+
+def population(name):
+    if name not in POPULATION:
+        fit = fit_proposal2(samples(1_000_000, 7)[name], 1.5)
+        POPULATION[name] = np.array([fit.location, fit.scale])
+    return POPULATION[name]

@@ -1,0 +1,297 @@
+"""The whole recipe: its target, its equivariance, its honesty about what cannot be estimated."""
+
+import json
+
+import numpy as np
+import pytest
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.design import Apply, ColumnValue, Compare, Term
+from reticent_server.domain.query import LinearRegression
+from reticent_server.errors import InvalidQuery
+from reticent_server.estimators.newton import plan_linear_regression
+from reticent_server.estimators.newton.target import noise_free_fit
+from support_newton import (
+    HUGE_RHO,
+    boolean,
+    drive,
+    facts_of,
+    linear_table,
+    numeric,
+    plain_design,
+    profile_of,
+    query,
+    whole,
+)
+
+Y = numeric("y")
+KEYS = {
+    "terms",
+    "coefficients",
+    "standard_errors",
+    "covariance",
+    "confidence_level",
+    "confidence_intervals",
+    "p_values",
+    "privacy_standard_errors",
+    "estimable",
+    "scale",
+    "tuning",
+    "estimand",
+    "n",
+}
+
+
+def planned(table, columns, rho, *, profile=True, max_rows=1, asked=None, **design):
+    n = len(table["y"])
+    released = profile_of(table, [*columns, Y]) if profile else None
+    facts = facts_of(n, [*columns, Y], released, max_rows)
+    return plan_linear_regression(facts, plain_design(columns, Y, **design), asked or query(), rho)
+
+
+def fitted(table, columns, epsilon=1.0, *, missing=None, **more):
+    plan = planned(table, columns, rho_units(epsilon, 1e-6), **more)
+    return plan, drive(plan.run(), whole(table, missing)).result
+
+
+def numerics(p):
+    return [numeric(f"x{j}") for j in range(p)]
+
+
+def table_of(n=5000, p=3, seed=0, **more):
+    return linear_table(n, p, np.random.default_rng(seed), **more)
+
+
+def skewed_table(n=4000):
+    rng = np.random.default_rng(3)
+    x0, x1 = rng.lognormal(0, 0.7, n), rng.gamma(2, 1, n)
+    d = (rng.random(n) < 0.05).astype(float)
+    y = 2 * x0 - x1 + 3 * d + (0.3 + 0.5 * x0) * rng.standard_t(4, n)
+    return {"x0": x0, "x1": x1, "d": d, "y": y}
+
+
+def sparse_table():
+    rng = np.random.default_rng(8)
+    table = linear_table(20_000, 2, rng)
+    table["x2"] = (rng.random(20_000) < 0.06) * (1 + rng.exponential(size=20_000))
+    return table | {"y": table["y"] + 0.5 * table["x2"]}
+
+
+CASES = {
+    "clean": (table_of, numerics(3), {}),
+    "no intercept": (table_of, numerics(3), {"intercept": False}),
+    "skewed, a rare dummy": (skewed_table, [*numerics(2), boolean("d")], {}),
+    "a column that is mostly zero": (sparse_table, numerics(3), {}),
+    "a common dummy": (
+        lambda: table_of() | {"d": (np.arange(5000) % 5 < 2).astype(float)},
+        [*numerics(3), boolean("d")],
+        {},
+    ),
+    "where": (table_of, numerics(3), {"where": Compare("x0", ">", -0.3)}),
+    "intercept only": (table_of, [], {}),
+    "tuning": (table_of, numerics(3), {"asked": LinearRegression("y ~ x", tuning=0.7)}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_noise_it_solves_the_estimating_equation(case):
+    make, columns, more = CASES[case]
+    table = make()
+    plan = planned(table, columns, HUGE_RHO, **more)
+    result = drive(plan.run(), whole(table)).result
+    target = noise_free_fit(plan.coding, plan.settings, whole(table))
+    gap = (np.array(result["coefficients"]) - target.coefficients) / target.standard_errors
+    assert np.max(np.abs(gap)) < 0.06
+    ratio = np.array(result["standard_errors"]) / target.standard_errors
+    np.testing.assert_allclose(ratio, 1, atol=0.1)
+    assert result["scale"] == pytest.approx(
+        target.fit.scale * plan.coding.response_location.scale, rel=0.03
+    )
+    assert all(result["estimable"])
+    assert np.max(result["privacy_standard_errors"] / target.standard_errors) < 1e-3
+
+
+def test_missing_records_are_left_out():
+    table, columns = table_of(), numerics(3)
+    missing = np.arange(5000) % 4 == 0
+    table["x1"] = np.where(missing, 0.0, table["x1"])
+    plan = planned(table, columns, HUGE_RHO, missing_columns=("x1",))
+    result = drive(plan.run(), whole(table, {"x1": missing})).result
+    kept = {k: np.ascontiguousarray(v[~missing]) for k, v in table.items()}
+    target = noise_free_fit(plan.coding, plan.settings, whole(kept, {"x1": missing[~missing]}))
+    gap = (np.array(result["coefficients"]) - target.coefficients) / target.standard_errors
+    assert np.max(np.abs(gap)) < 0.05
+    assert result["records_in_use"] == pytest.approx(3750, abs=1)
+    assert result["n"] == 5000
+
+
+def test_the_fit_follows_the_units_of_the_data():
+    table, columns = table_of(), numerics(3)
+    moved = {
+        "x0": 10 + 3 * table["x0"],
+        "x1": -0.1 * table["x1"],
+        "x2": table["x2"],
+        "y": 5 - 2 * table["y"],
+    }
+    first, second = (
+        drive(planned(t, columns, HUGE_RHO).run(), whole(t)).result for t in (table, moved)
+    )
+    b = np.array(first["coefficients"])
+    slopes = -2 * b[1:] / np.array([3, -0.1, 1])
+    expected = np.array([5 - 2 * b[0] - 10 * slopes[0], *slopes])
+    np.testing.assert_allclose(second["coefficients"], expected, atol=2e-4)
+    assert second["scale"] == pytest.approx(2 * first["scale"], rel=1e-3)
+    se = np.array(first["standard_errors"])[1:] * 2 / np.array([3, 0.1, 1])
+    np.testing.assert_allclose(np.array(second["standard_errors"])[1:], se, rtol=0.02)
+
+
+def test_derived_terms_are_fitted_in_their_own_units():
+    rng = np.random.default_rng(2)
+    x = rng.lognormal(0, 1, 5000)
+    table = {"x": x, "y": 1 + 2 * np.log(x) + rng.normal(0, 0.3, 5000)}
+    columns = [numeric("x", 1e-3, 1e3)]
+    design = plain_design(columns, Y)
+    log = Term("log(x)", (Apply("log", ColumnValue("x")),), -7, 7)
+    design = type(design)(design.response, (log,), True, None, ("x", "y"))
+    facts = facts_of(5000, [*columns, Y], profile_of(table, [*columns, Y]))
+    plan = plan_linear_regression(facts, design, query(), rho_units(2, 1e-6))
+    result = drive(plan.run(), whole(table)).result
+    assert result["terms"] == ["Intercept", "log(x)"]
+    assert result["coefficients"] == pytest.approx([1, 2], abs=0.05)
+
+
+@pytest.mark.parametrize("profile", [True, False])
+def test_the_result_has_its_keys_and_is_consistent(profile):
+    plan, result = fitted(table_of(), numerics(3), profile=profile)
+    assert set(result) >= KEYS
+    json.dumps(result, allow_nan=False)
+    se = np.array(result["standard_errors"])
+    np.testing.assert_allclose(np.sqrt(np.diag(result["covariance"])), se)
+    assert np.all(np.array(result["privacy_standard_errors"]) < se)
+    half = np.diff(result["confidence_intervals"], axis=1)[:, 0] / 2
+    np.testing.assert_allclose(half, 1.959964 * se, rtol=1e-5)
+    assert result["coefficients"] == pytest.approx([0, 1, 1, 1], abs=0.15)
+    assert plan.passes == 2 * result["steps"] - 1 + (not profile)
+    assert sum(result["shares"].values()) == pytest.approx(1)
+    assert any("profile" in w for w in result["warnings"]) is (not profile)
+
+
+def collinear():
+    table = table_of()
+    return table | {"x1": 2 * table["x0"]}
+
+
+def constant():
+    return table_of() | {"x1": np.full(5000, 3.0)}
+
+
+def never():
+    return table_of() | {"d": np.zeros(5000)}
+
+
+EMPTY_DIRECTIONS = [
+    (collinear, numerics(3), ["x0", "x1"]),
+    (constant, numerics(3), ["x1"]),
+    (never, [*numerics(3), boolean("d")], ["d"]),
+]
+
+
+@pytest.mark.parametrize(("make", "columns", "unknown"), EMPTY_DIRECTIONS)
+def test_a_direction_without_information_is_said_to_be_so(make, columns, unknown):
+    """But by chance: noise passes for information some times in a hundred."""
+    right = 0
+    for _ in range(12):
+        _, result = fitted(make(), columns)
+        flagged = [t for t, ok in zip(result["terms"], result["estimable"], strict=True) if not ok]
+        right += flagged == unknown
+        for k, term in enumerate(result["terms"]):
+            assert (result["p_values"][k] is None) is (term in flagged)
+            assert (result["confidence_intervals"][k] == [None, None]) is (term in flagged)
+        assert any("Not estimable" in w for w in result["warnings"]) is bool(flagged)
+    assert right >= 9
+
+
+NOBODY = Compare("x0", ">", 999.0)
+DEGENERATE = {
+    "one record": {k: v[:1] for k, v in table_of().items()},
+    "fewer records than coefficients": {k: v[:3] for k, v in table_of().items()},
+    "equal responses": table_of() | {"y": np.full(5000, 2.0)},
+    "everything equal": {k: np.full(50, 1.0) for k in ("x0", "x1", "x2", "y")},
+    "at the bounds": {k: np.full(50, 1e3) * (-1) ** np.arange(50) for k in ("x0", "x1", "x2", "y")},
+    "not finite": table_of() | {"y": np.full(5000, np.nan)},
+}
+
+
+@pytest.mark.parametrize("profile", [True, False])
+@pytest.mark.parametrize("case", DEGENERATE)
+@pytest.mark.parametrize("epsilon", [0.05, 20.0])
+def test_no_table_raises(case, epsilon, profile):
+    table = DEGENERATE[case]
+    if case == "not finite":
+        prior = profile_of(table_of(), [*numerics(3), Y]) if profile else None
+        facts = facts_of(5000, [*numerics(3), Y], prior)
+        rho = rho_units(epsilon, 1e-6)
+        plan = plan_linear_regression(facts, plain_design(numerics(3), Y), query(), rho)
+        result = drive(plan.run(), whole(table)).result
+    else:
+        _, result = fitted(table, numerics(3), epsilon, profile=profile)
+    json.dumps(result, allow_nan=False)
+
+
+def test_without_records_nothing_is_estimable():
+    """But by chance: noise passes for information some times in a hundred."""
+    results = [fitted(table_of(), numerics(3), where=NOBODY)[1] for _ in range(20)]
+    assert sum(any(r["estimable"]) for r in results) <= 6
+    assert all(r["n"] == 5000 for r in results)
+
+
+def test_noise_dominated_intervals_are_widened_and_said_to_be_wide():
+    plan, result = fitted(table_of(2000), numerics(3), 0.1)
+    assert plan.settings.eta > 0.05
+    assert result["interval_factor"] > 1
+    assert any("dominates" in w for w in result["warnings"])
+    again = drive(plan.run(), whole(table_of(2000))).result
+    assert again["coefficients"] != result["coefficients"]
+
+
+def test_planning_reads_no_table_and_spends_exactly_rho():
+    for epsilon in (0.01, 1.0, 30.0):
+        for profile in (True, False):
+            rho = rho_units(epsilon, 1e-6)
+            plan = planned(table_of(), numerics(3), rho, profile=profile, max_rows=2)
+            trace = drive(plan.run(), whole(table_of()))
+            parts = [part for step in trace.steps for part in step.parts]
+            assert plan.rho == sum(part.rho for part in parts) <= rho
+            assert len(trace.steps) == plan.passes
+            assert all(part.unit_rows == 2 for part in parts)
+            assert plan.columns == ("x0", "x1", "x2", "y")
+
+
+def test_a_design_of_rare_dummies_alone():
+    """Without intercept and white terms there is nothing to weigh or to whiten."""
+    rng = np.random.default_rng(6)
+    d = (rng.random(4000) < 0.1).astype(float)
+    table = {"d": d, "y": 3 * d + rng.normal(size=4000)}
+    for epsilon in (0.05, 2.0):
+        _, result = fitted(table, [boolean("d")], epsilon, intercept=False)
+    assert result["coefficients"] == pytest.approx([3], abs=0.5)
+
+
+def test_the_forecast_is_of_the_size_of_what_comes():
+    plan, result = fitted(table_of(20_000), numerics(3))
+    forecast = plan.forecast
+    json.dumps(dict(forecast), allow_nan=False)
+    s, scale = result["scale"], np.array([x.scale for x in plan.coding.white_locations])
+    sampling = np.array(result["standard_errors"])[1:] ** 2
+    privacy = np.array(result["privacy_standard_errors"])[1:]
+    sampling = np.sqrt(sampling - privacy**2)
+    for name, found in (("sampling", sampling), ("privacy", privacy)):
+        ratio = found * scale / s / forecast[f"{name}_standard_error"]
+        assert np.all((ratio > 0.6) & (ratio < 2)), name
+
+
+def test_a_regression_without_response_or_terms_is_refused():
+    design = plain_design([], Y, intercept=False)
+    facts = facts_of(10, [Y], None)
+    with pytest.raises(InvalidQuery):
+        plan_linear_regression(facts, design, query(), 10**10)

@@ -1,0 +1,116 @@
+"""Centres and scales from released quantiles, for columns, derived terms and products."""
+
+import numpy as np
+import pytest
+from scipy.stats import lognorm, norm
+
+from reticent_server.domain.design import Apply, ColumnValue, Indicator, Term
+from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, Profile
+from reticent_server.estimators.standardise import (
+    Location,
+    dummy_frequency,
+    location,
+    term_location,
+)
+from reticent_server.estimators.standardise_private import plan_mini_profile
+from support_newton import (
+    drive_step,
+    linear_table,
+    numeric,
+    plain_design,
+    plain_term,
+    schema_of,
+    whole,
+)
+
+X = ColumnValue("x")
+P = np.array(PROFILE_PROBABILITIES)
+
+
+def profile(**quantiles):
+    return Profile(
+        {
+            name: ColumnProfile(quantiles=tuple(np.asarray(q, dtype=float)))
+            for name, q in quantiles.items()
+        }
+        | {"g": ColumnProfile(counts=(700.0, 200.0, 100.0)), "d": ColumnProfile(counts=(90, 10))}
+    )
+
+
+def term(*factors, lower=-100.0, upper=100.0):
+    return Term("t", factors, lower, upper)
+
+
+def test_a_column_has_its_released_median_and_quartiles():
+    found = term_location(term(X), profile(x=norm.ppf(P, 5, 2)))
+    assert found.centre == pytest.approx(5)
+    assert found.scale == pytest.approx(2, rel=0.02)
+
+
+def test_a_function_is_pushed_through_the_quantiles():
+    prior = profile(x=lognorm.ppf(P, 0.5))
+    found = term_location(term(Apply("log", X)), prior)
+    assert found.centre == pytest.approx(0, abs=1e-2)
+    assert found.scale == pytest.approx(0.5, rel=0.03)
+    square = term_location(term(Apply("square", X)), profile(x=norm.ppf(P)))
+    assert square.centre == pytest.approx(norm.ppf(0.75) ** 2, rel=0.1)
+
+
+def test_a_product_combines_independent_factors():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(3, 1, 10**5), rng.normal(-1, 2, 10**5)
+    found = term_location(
+        term(X, ColumnValue("z")), profile(x=norm.ppf(P, 3, 1), z=norm.ppf(P, -1, 2))
+    )
+    first, middle, third = np.quantile(a * b, [0.25, 0.5, 0.75])
+    assert found.centre == pytest.approx(middle, abs=0.3)
+    assert found.scale == pytest.approx((third - first) / 1.349, rel=0.1)
+
+
+def test_fall_backs_of_a_column_that_is_mostly_one_value():
+    assert location([0, 0, 0, 0, 3.29], 0, 12).scale == pytest.approx(1, rel=1e-3)
+    assert location([-50, -0.1, 0, 0.1, 50], -99, 99).scale == pytest.approx(100 / 3.29, rel=1e-3)
+    assert location([7, 7, 7, 7, 7], 0, 12**0.5).scale == pytest.approx(1)
+    assert location([7, 7, 7, 7, 7], 7, 7) == Location(7, 1.0)
+
+
+def test_a_column_that_is_not_in_the_profile_has_no_location():
+    assert term_location(term(ColumnValue("new")), profile(x=P)) is None
+    assert term_location(term(X, ColumnValue("new")), profile(x=P)) is None
+    assert term_location(term(Apply("log", X)), profile(x=-P)) is None
+
+
+def test_frequencies_of_dummies():
+    released = profile(x=P)
+    assert dummy_frequency(term(Indicator("g", 1.0)), released) == pytest.approx(0.2)
+    assert dummy_frequency(term(ColumnValue("d")), released) == pytest.approx(0.1)
+    both = dummy_frequency(term(ColumnValue("d"), Indicator("g", 0.0)), released)
+    assert both == pytest.approx(0.07)
+    assert dummy_frequency(term(ColumnValue("d")), None) is None
+
+
+def test_the_mini_profile_spends_its_share_and_finds_the_quartiles():
+    n, columns, y = 20_000, [numeric("x0"), numeric("x1")], numeric("y")
+    table = linear_table(n, 2, np.random.default_rng(1))
+    table["x1"] = np.round(table["x1"] > 0.5) * table["x1"]  # two thirds zeros
+    design = plain_design(columns, y)
+    terms = tuple(plain_term(c) for c in (*columns, y))
+    start = plan_mini_profile(design, terms, schema_of([*columns, y]), n, 10**12)
+    assert start.rho == pytest.approx(0.05 * 10**12, abs=3)
+    released = drive_step(start.step, whole(table))
+    x0, x1, response = start.locations(released)
+    assert x0.centre == pytest.approx(0, abs=0.1)
+    assert x0.scale == pytest.approx(1, rel=0.1)
+    assert x1.centre == 0
+    assert 0.2 < x1.scale < 1.5
+    assert response.scale == pytest.approx(np.std(table["y"]), rel=0.1)
+
+
+def test_the_mini_profile_takes_more_where_its_ranks_would_be_noise():
+    columns, y = [numeric("x0")], numeric("y")
+    design, schema = plain_design(columns, y), schema_of([*columns, y])
+    shares = [
+        plan_mini_profile(design, (plain_term(y),), schema, n, 10**10).rho / 10**10
+        for n in (1000, 30_000)
+    ]
+    assert shares == pytest.approx([0.2, 0.05], abs=1e-6)

@@ -1,0 +1,112 @@
+import pytest
+
+from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.errors import (
+    BudgetExhausted,
+    Conflict,
+    InvalidPrivacy,
+    InvalidRequest,
+    NotFound,
+)
+from reticent_server.ledger.model import analyst_account, population_account
+from reticent_server.ledger.rules import Amounts
+from reticent_server.ledger.service import Ledger
+from support_ledger import TENTH, ask, open_accounts, whole_caps
+
+ALICE = analyst_account("alice", "houses")
+PEOPLE = population_account("people")
+
+
+def test_a_new_account_is_zcdp_with_the_converted_caps(ledger: Ledger) -> None:
+    made = ledger.set_population_cap("people", epsilon=1, delta=1e-6, by="carol")
+    assert made == ledger.population_balance("people")
+    assert (made.rule, made.cap) == ("zcdp", Amounts(*zcdp_caps(10**9, 10**12)))
+    assert made.remaining == made.cap
+    assert made.public()["total"]["epsilon"] == 1.0
+
+
+def test_an_analyst_sees_only_the_accounts_that_are_theirs(ledger: Ledger) -> None:
+    open_accounts(ledger)
+    ledger.set_analyst_budget("bob", "houses", "people", epsilon=1, delta=0, rule="basic", by="c")
+    assert [b.account for b in ledger.balances("alice")] == [ALICE]
+    assert len(ledger.all_balances()) == 3
+
+
+def test_a_cap_can_be_raised_and_lowered_but_not_below_what_is_spent(ledger: Ledger) -> None:
+    open_accounts(ledger)
+    for _ in range(3):
+        ask(ledger)
+    for epsilon in (2.0, 0.3):
+        ledger.set_population_cap("people", epsilon=epsilon, delta=1e-6, by="carol")
+    before = ledger.entries()
+    for epsilon, delta in ((0.299_999_999, 1e-6), (1.0, 2.999e-7)):
+        with pytest.raises(Conflict, match="spent"):
+            ledger.set_population_cap("people", epsilon=epsilon, delta=delta, by="carol")
+    assert ledger.entries() == before
+    balance = ledger.population_balance("people")
+    assert balance is not None
+    assert (balance.remaining.primary, balance.spent.primary) == (0, 300_000_000)
+    with pytest.raises(BudgetExhausted):
+        ask(ledger)
+    assert ledger.verify() == []
+
+
+def test_the_rule_is_kept(ledger: Ledger) -> None:
+    open_accounts(ledger, rule="basic")
+    with pytest.raises(Conflict, match="rule"):
+        ledger.set_population_cap("people", epsilon=2, delta=1e-6, rule="zcdp", by="carol")
+    assert ledger.set_population_cap("people", epsilon=2, delta=0, by="carol").rule == "basic"
+
+
+def test_an_account_keeps_its_population(ledger: Ledger) -> None:
+    open_accounts(ledger)
+    with pytest.raises(Conflict):
+        ledger.set_analyst_budget("alice", "houses", "others", epsilon=1, delta=0, by="carol")
+
+
+def test_what_is_no_budget_opens_no_account(ledger: Ledger) -> None:
+    with pytest.raises(InvalidPrivacy):
+        ledger.set_population_cap("people", epsilon=float("nan"), delta=0, by="carol")
+    assert ledger.all_balances() == ()
+    assert ledger.entries() == ()
+
+
+def test_a_credit_is_an_entry_with_a_reason(ledger: Ledger) -> None:
+    open_accounts(ledger)
+    ask(ledger)
+    credited = ledger.credit(ALICE, Amounts(10**8, 0), reason=" power cut ", by="carol")
+    entry = ledger.entries(ALICE)[0].draft
+    assert (entry.action, entry.actor, entry.change) == ("credit", "carol", Amounts(-(10**8), 0))
+    assert entry.detail == {"reason": "power cut"}
+    assert [credited] == list(ledger.balances("alice"))
+    assert credited.spent == Amounts(0, TENTH.delta)
+    people = ledger.population_balance("people")
+    assert people is not None
+    assert people.spent.primary == 10**8
+    assert ledger.verify() == []
+
+
+def test_a_credit_above_what_is_spent_or_without_sense_is_refused(ledger: Ledger) -> None:
+    open_accounts(ledger)
+    ask(ledger)
+    before = ledger.entries()
+    with pytest.raises(Conflict):
+        ledger.credit(ALICE, Amounts(10**8 + 1, 0), reason="r", by="carol")
+    with pytest.raises(Conflict):
+        ledger.credit(ALICE, Amounts(0, TENTH.delta + 1), reason="r", by="carol")
+    for amount, reason in ((Amounts(1, 0), " "), (Amounts(0, 0), "r"), (Amounts(-1, 0), "r")):
+        with pytest.raises(InvalidRequest):
+            ledger.credit(ALICE, amount, reason=reason, by="carol")
+    with pytest.raises(NotFound):
+        ledger.credit("population:nobody", Amounts(1, 0), reason="r", by="carol")
+    assert ledger.entries() == before
+
+
+def test_under_zcdp_rho_is_what_is_capped(ledger: Ledger) -> None:
+    ledger._zcdp_caps = whole_caps
+    open_accounts(ledger, rule="zcdp")
+    for _ in range(10):
+        ask(ledger)
+    with pytest.raises(BudgetExhausted) as refused:
+        ask(ledger)
+    assert refused.value.remaining == {"rho": 0.0, "rho_delta": 0.0}

@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import CheckConstraint, Engine, delete, inspect, update
+from sqlalchemy.exc import DatabaseError
+
+from reticent_server import database
+from reticent_server.ledger import tables
+from reticent_server.ledger.service import Ledger
+from support_databases import SetClock
+from support_ledger import ask, open_accounts
+
+OURS = {
+    *(name for name in database.metadata.tables if name.startswith("access_")),
+    *(t.name for t in (tables.accounts, tables.releases, tables.entries, tables.head)),
+}
+
+
+def test_the_migrated_tables_are_those_of_the_metadata(engine: Engine) -> None:
+    def only_ours(_object: object, name: str, kind: str, *_: object) -> bool:
+        return kind != "table" or name in OURS
+
+    with database.reading(engine) as connection:
+        options = {"compare_type": True, "include_object": only_ours}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, database.metadata) == []
+
+
+def test_the_migrated_checks_are_those_of_the_metadata(engine: Engine) -> None:
+    """(Alembic does not compare CHECK constraints.)"""
+    for name in OURS:
+        table = database.metadata.tables[name]
+        wanted = {str(c.name) for c in table.constraints if isinstance(c, CheckConstraint)}
+        with database.reading(engine) as connection:
+            found = {c["name"] for c in inspect(connection).get_check_constraints(name)}
+        assert found == wanted
+
+
+def test_upgrading_twice_keeps_everything(database_url: str, ledger: Ledger) -> None:
+    open_accounts(ledger)
+    head = ledger.head()
+    database.upgrade(database_url)
+    assert ledger.head() == head
+
+
+def test_a_path_with_a_percent_sign_is_upgraded(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / '100%.db'}"
+    database.upgrade(url)
+    engine = database.connect(url)
+    assert Ledger(engine, SetClock(), 600).verify() == []
+    engine.dispose()
+
+
+def test_the_database_itself_refuses_to_change_an_entry(ledger: Ledger, engine: Engine) -> None:
+    open_accounts(ledger)
+    ask(ledger)
+    for change in (update(tables.entries).values(primary_change=0), delete(tables.entries)):
+        with pytest.raises(DatabaseError, match="immutable"), database.writing(engine) as c:
+            c.execute(change)
+
+
+def test_the_database_itself_refuses_to_overspend(ledger: Ledger, engine: Engine) -> None:
+    open_accounts(ledger)
+    for column in (tables.accounts.c.primary_spent, tables.accounts.c.secondary_spent):
+        for value in (-1, 10**15):
+            with pytest.raises(DatabaseError), database.writing(engine) as connection:
+                connection.execute(update(tables.accounts).values({column: value}))

@@ -1,0 +1,136 @@
+"""Locations and scales of projections: right, bounded on every neighbour, and with the shift property."""
+
+import numpy as np
+import pytest
+
+from reticent_server.numerics.depth import depth, outlyingness
+from reticent_server.numerics.depth_iqr import IqrProjections
+from reticent_server.numerics.depth_mad import MadProjections
+from reticent_server.numerics.depth_trimmed import TrimmedProjections, trimmed_ranks
+from reticent_server.numerics.order_statistics import quartile_ranks
+from support_reference import projection_depths
+
+FAMILIES = {"iqr": IqrProjections, "mad": MadProjections, "trimmed": TrimmedProjections}
+DIRECTIONS = np.rint(64 * np.array([[1, 0], [0, 1], [0.6, 0.8], [0.8, -0.6], [0.3, -0.95]]))
+REACH = 4
+
+
+def location_and_scale(name, p):
+    """(m, s) of one projection (n,), by definition."""
+    ordered = np.sort(p)
+    q1, h, q3 = (r - 1 for r in quartile_ranks(len(p)))
+    if name == "iqr":
+        return ordered[h], ordered[q3] - ordered[q1]
+    if name == "mad":
+        return ordered[h], np.sort(np.abs(p - ordered[h]))[h]
+    a, b = trimmed_ranks(len(p))
+    middle = ordered[a - 1 : b]
+    return middle.mean(), np.abs(middle - middle.mean()).mean()
+
+
+def sample(rng, n):
+    """(2, n) whole numbers: spread, tied, clustered, heavy-tailed, or with far records."""
+    kind = rng.integers(5)
+    if kind == 0:
+        return np.rint(1000 * rng.normal(size=(2, n)))
+    if kind == 1:
+        return rng.integers(-2, 3, (2, n)).astype(float)
+    if kind == 2:
+        return np.rint(100 * rng.normal(size=(2, n)) + 5000 * (rng.random(n) < 0.25))
+    if kind == 3:
+        return np.rint(300 * rng.standard_cauchy((2, n)))
+    return np.rint(np.where(rng.random(n) < 0.1, 1e9, 50 * rng.normal(size=(2, n))))
+
+
+def replaced(rng, data):
+    """A neighbour: a far record, a copy of another, a median, or a small move."""
+    other, row = data.copy(), rng.integers(data.shape[1])
+    new = (
+        np.array([1e9, -1e9]) * rng.choice([-1, 1], 2),
+        data[:, rng.integers(data.shape[1])],
+        np.sort(data, axis=1)[:, data.shape[1] // 2],
+        data[:, row] + rng.integers(-3, 4, 2),
+    )
+    other[:, row] = new[rng.integers(4)]
+    return other
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_locations_and_scales_are_those_of_the_definition(name):
+    rng = np.random.default_rng(0)
+    for n in (4, 5, 17, 250):
+        data = sample(rng, n)
+        found = FAMILIES[name].measure(data, DIRECTIONS, min(REACH, n))
+        expected = np.array([location_and_scale(name, u @ data) for u in DIRECTIONS])
+        assert found.location == pytest.approx(expected[:, 0], rel=1e-12)
+        assert found.scale == pytest.approx(expected[:, 1], rel=1e-12)
+
+
+def no_more(first, second):
+    """first ≤ second, up to the rounding of trimmed means of whole numbers of up to 10¹¹."""
+    with np.errstate(invalid="ignore"):
+        return np.all((first <= second + 1e-3 + 1e-9 * np.abs(second)) | np.isinf(second))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("least", [1000, pytest.param(10_000, marks=pytest.mark.audit)])
+def test_bounds_and_their_shift_on_many_pairs(name, least):
+    """Walks of up to REACH replacements: what is reached is within the bounds at the start."""
+    family, rng, pairs = FAMILIES[name], np.random.default_rng(least), 0
+    while pairs < least:
+        n = int(rng.integers(5, 40))
+        data = sample(rng, n)
+        start = here = family.measure(data, DIRECTIONS, REACH)
+        for k in range(REACH - 1):
+            data = replaced(rng, data)
+            there = family.measure(data, DIRECTIONS, REACH)
+            assert no_more(np.abs(here.location - there.location), start.location_change(k))
+            assert no_more(np.abs(here.scale - there.scale), start.scale_change(k))
+            assert no_more(start.least_scale(k + 1), there.scale)
+            low, high = start.location_range(k + 1)
+            assert no_more(low, there.location)
+            assert no_more(there.location, high)
+            assert_shifted(here, there)
+            here, pairs = there, pairs + 1
+
+
+def assert_shifted(here, there):
+    for k in range(1, REACH):
+        assert no_more(there.location_change(k - 1), here.location_change(k))
+        assert no_more(there.scale_change(k - 1), here.scale_change(k))
+        assert no_more(here.least_scale(k), there.least_scale(k - 1))
+        (low, high), (low_, high_) = here.location_range(k), there.location_range(k - 1)
+        assert no_more(low, low_)
+        assert no_more(high_, high)
+
+
+def test_the_interquartile_bounds_are_nearly_attained():
+    """The search could see a bound that is too small: single changes come close to it."""
+    rng, attained = np.random.default_rng(2), dict.fromkeys(FAMILIES, 0.0)
+    for name, family in FAMILIES.items():
+        for _ in range(150):
+            data = sample(rng, 11)
+            start = family.measure(data, DIRECTIONS, REACH)
+            there = family.measure(replaced(rng, data), DIRECTIONS, REACH)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                share = np.abs(start.location - there.location) / start.location_change(0)
+            attained[name] = max(attained[name], np.nanmax(share))
+    assert min(attained.values()) > 0.5
+
+
+def test_depths_agree_with_ddalpha_in_two_dimensions():
+    """The maximum deviation scale, 1,000 directions against a grid of 50,000 angles."""
+    points, data, expected = projection_depths()
+    angles = np.pi * np.arange(1000) / 1000
+    directions = np.column_stack([np.cos(angles), np.sin(angles)])
+    scaled, fine = np.rint(data * 2.0**20), np.rint(directions * 2.0**20)
+    found = MadProjections.measure(scaled, fine, 1)
+    at = depth(points * 2.0**20, fine, found.location, found.scale)
+    assert at == pytest.approx(expected, rel=6e-3)
+
+
+def test_outlyingness_is_the_largest_over_directions():
+    found = outlyingness(
+        np.array([[3.0, 0.0], [0.0, -8.0]]), np.eye(2), np.array([1.0, 2.0]), np.array([2.0, 5.0])
+    )
+    assert found.tolist() == [1.0, 2.0]

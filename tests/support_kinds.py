@@ -1,0 +1,21 @@
+"""One good query of every kind, about the small installation's `people`; a new kind is added here."""
+
+from typing import Any
+
+COLUMN = {"column": "y"}
+FIELDS: dict[str, dict[str, Any]] = {
+    "count": {},
+    "mean": COLUMN,
+    "sum": COLUMN,
+    "histogram": COLUMN | {"bins": [-10, 0, 10]},
+    "crosstab": {"columns": ["g", "b"]},
+    "quantiles": COLUMN | {"probabilities": [0.9, 0.1]},
+    "iqr": COLUMN,
+    "median": COLUMN | {"mechanism": "ptr"},
+    "m_estimate": COLUMN | {"tuning": 1.5, "base": "cauchy"},
+    "depth_median": {"columns": ["x", "y"], "scale": "trimmed", "eta": "private"},
+    "location_scale": COLUMN,
+    "linear_regression": {"formula": "y ~ x"},
+    "glm": {"formula": "b ~ x", "family": "binomial"},
+    "hypothesis_test": {"formula": "y ~ x", "hypothesis": ["x = 0"]},
+}

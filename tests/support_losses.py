@@ -1,0 +1,64 @@
+"""The privacy loss of a pair of neighbouring tables, from their integer sums and the noise drawn.
+
+Used against everything that is released by noisy sums: half the noise, a wrong sensitivity, a missing
+clip or a contribution that depends on other records all raise it above what is charged.
+"""
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.private import Private
+from reticent_server.domain.steps import GramSum, QuantileTree
+from reticent_server.mechanisms import _sampler, noisy_sum, quantile_tree
+
+
+class _Recorder:
+    """Takes the place of the sampler's Gaussian: keeps the scales in the order of the draws."""
+
+    def __init__(self, monkeypatch):
+        self.scales = []
+        real = _sampler.Gaussian.add
+
+        def add(noise, values):
+            self.scales.append(noise.scale)
+            return real(noise, values)
+
+        monkeypatch.setattr(_sampler.Gaussian, "add", add)
+
+
+def drawn_scales(part, sums):
+    """The σ of every noisy entry, in the shape of `sums`, read off the draws of a release."""
+    with pytest.MonkeyPatch.context() as patch:
+        recorder = _Recorder(patch)
+        noisy_sum.release(part, Private(sums))
+    if not isinstance(part, GramSum):
+        return np.full(sums.shape, recorder.scales[0])
+    scales = np.full(sums.shape, np.inf)
+    scales[np.triu_indices(part.size, 1)] = recorder.scales[0]
+    np.fill_diagonal(scales, recorder.scales[1])
+    return scales
+
+
+def loss(part, table, neighbour):
+    """ρ of this pair of tables, in units: Σ Δ²/(2σ²) over the entries that are released."""
+    return loss_of_sums(part, noisy_sum.encode(part, table), noisy_sum.encode(part, neighbour))
+
+
+def loss_of_sums(part, sums, others):
+    """ρ of two tables, in units, from the integer sums of the one and of the other."""
+    difference = (sums - others).astype(float)
+    return float((difference**2 / (2 * drawn_scales(part, sums) ** 2)).sum()) * RHO_UNITS
+
+
+def step_loss(step, block, neighbour):
+    """ρ in units that one step loses on two neighbouring blocks (a QuantileTree at what it bills)."""
+    losses = 0.0
+    for part, table, other in zip(
+        step.parts, step.map_fn(block), step.map_fn(neighbour), strict=True
+    ):
+        if isinstance(part, QuantileTree):
+            losses += quantile_tree.billed_rho(part) * RHO_UNITS
+        else:
+            losses += loss(part, table, other)
+    return losses
