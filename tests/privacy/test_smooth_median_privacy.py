@@ -97,7 +97,7 @@ def test_the_noise_has_that_scale_and_no_other():
     part = part_of(1.0)
     table = np.linspace(SIZE / 2 - 2e5, SIZE / 2 + 2e5, 501)
     median, scale = law(part, np.rint(table))
-    draws = [smooth_median.release(part, Private(table[None, :])).values[0] for _ in range(2500)]
+    draws = [smooth_median.release(part, Private(table[None, :])).values[0] for _ in range(6000)]
     z = (np.array(draws) - median) / scale
     assert stats.kstest(z, stats.laplace.cdf).pvalue > 1e-6
     for factor in (0.7, 1.3):

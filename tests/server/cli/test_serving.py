@@ -24,9 +24,9 @@ PEM = Path(__file__).parents[2] / "fixtures" / "localhost.pem"
 
 def children(pid: int) -> list[int]:
     """Processes with this parent that answer requests (not multiprocessing's own helper)."""
-    done = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(pid)], capture_output=True, text=True, check=False
-    )
+    # -ww: a COLUMNS of the environment must not cut the helper's name off.
+    command = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(pid)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     found = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
     return [int(number) for number, args in found if "resource_tracker" not in args]
 

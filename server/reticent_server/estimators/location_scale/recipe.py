@@ -41,6 +41,8 @@ NOISY_RATIO = 0.4
 _JACOBIAN, _MEAT, _COUNT = 0.05, 0.03, 0.05
 _GRADIENTS = 0.85
 _LONGEST, _LARGEST_RATIO = 1.0, 8.0
+_SETTLED = log(2)
+_CLEAR = 3.0
 _LEAST_SHARE, _LEAST_INSIDE = 0.02, 0.1
 
 
@@ -116,14 +118,16 @@ def forecast(n: int, unit_rows: int, rho: int, c: float) -> tuple[float, float]:
 class Point:
     """After a step: θ = (μ, ln σ); sampling and privacy covariance (2, 2) of (μ/σ, ln σ).
 
-    identified: (2,) whether the Jacobian tells location and scale from noise, and the step ended
-    within its bounds.
+    identified: (2,) whether the Jacobian tells location and scale from noise, and the scale has settled:
+    a step by a factor of two or more is far from a root, where its standard error means nothing.
+    location_sd: of the noise in μ, in the column's units.
     """
 
     theta: FloatArray
     sampling: FloatArray
     privacy: FloatArray
     identified: tuple[bool, bool]
+    location_sd: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,11 +184,13 @@ def _step(
     units = np.diag([1.0, unit])
     Q = units @ psd_part(meat - np.outer(score, score)) @ units
     spread = units @ units * noise**2 + _jacobian_error(delta, jacobian_noise, c)
+    privacy = np.asarray(gain @ spread @ gain.T)
     return Point(
         theta=np.array([mu + s * bounded[0], log(s) + bounded[1]]),
         sampling=np.asarray(gain @ (Q / n) @ gain.T),
-        privacy=np.asarray(gain @ spread @ gain.T),
-        identified=(inside[0], inside[1] and bool(bounded[1] == delta[1])),
+        privacy=privacy,
+        identified=(inside[0], inside[1] and bool(abs(delta[1]) < _SETTLED)),
+        location_sd=s * sqrt(float(privacy[0, 0])),
     )
 
 
@@ -212,8 +218,13 @@ def _jacobian_error(delta: FloatArray, sd: float, c: float) -> FloatArray:
 
 
 def _averaged(points: Sequence[Point], n: float) -> LocationScaleFitted:
-    """Averages the last two points by the inverse of the location's privacy variance, f ≤ ½."""
+    """Averages the last two points by the inverse of the location's privacy variance, f ≤ ½.
+
+    A scale that does not stand out of the noise of the location around which it was measured is not
+    estimable: on a constant column it is that noise.
+    """
     before, last = points[-2], points[-1]
+    clear = exp(float(last.theta[1])) > _CLEAR * before.location_sd
     v = [float(p.privacy[0, 0]) for p in (before, last)]
     f = min(0.5, v[1] / (v[0] + v[1])) if before.identified == last.identified else 0.0
     theta = (1 - f) * last.theta + f * before.theta
@@ -224,6 +235,6 @@ def _averaged(points: Sequence[Point], n: float) -> LocationScaleFitted:
         scale=scale,
         sampling=scale**2 * last.sampling,
         privacy=scale**2 * privacy,
-        identified=last.identified,
+        identified=(last.identified[0], last.identified[1] and clear),
         count=n,
     )
