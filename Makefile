@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 BIN = .venv/bin
 
-.PHONY: install demo test check bench audit mutants clean
+.PHONY: install demo test check docs bench audit mutants clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -37,6 +37,9 @@ check: .venv/.test              ## format, lint, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/.test               ## the documentation as a site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: .venv/.bench             ## speed and accuracy, against peers
 	$(BIN)/python -m benchmarks

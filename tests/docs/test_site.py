@@ -6,10 +6,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from mkdocs.commands import build as mkdocs_build
 
 from support_docs import ROOT
-
-mkdocs_build = pytest.importorskip("mkdocs.commands.build", reason="no mkdocs")
 
 
 class Page(HTMLParser):
