@@ -11,6 +11,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import GramSum, QuantileTree
 from reticent_server.mechanisms import _sampler, noisy_sum, quantile_tree
+from support_newton import totals, whole
 
 
 class _Recorder:
@@ -62,3 +63,18 @@ def step_loss(step, block, neighbour):
         else:
             losses += loss(part, table, other)
     return losses
+
+
+def farthest_records(step, records):
+    """(kind of part, largest distance of two of the records over the sensitivity) for each noisy sum.
+
+    Sums of tables that differ in one record differ by the difference of two contributions.
+    """
+    count = len(next(iter(records.values())))
+    rows = [whole({k: v[i : i + 1] for k, v in records.items()}) for i in range(count)]
+    sums = [totals(step, row) for row in rows]
+    for position, part in enumerate(step.parts):
+        points = np.array([s[position].ravel() for s in sums], dtype=float)
+        squares = np.sum(points**2, axis=1)
+        gaps = squares[:, None] + squares - 2 * points @ points.T
+        yield type(part), float(np.sqrt(gaps.max())) * part.unit_rows / noisy_sum.sensitivity(part)

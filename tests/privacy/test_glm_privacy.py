@@ -10,7 +10,7 @@ from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
 from reticent_server.mechanisms import noisy_sum, quantile_tree
 from support_glm import TOP, planned
-from support_losses import step_loss
+from support_losses import farthest_records, step_loss
 from support_newton import WIDE, boolean, drive, numeric, totals, whole
 
 N = 50
@@ -90,8 +90,28 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(famil
     worst = worst_ratios(planned(data, COLUMNS, family, RHO, max_rows=m), data, family, rng, m)
     assert set(worst) == {VectorSum, GramSum}
     assert max(worst.values()) <= 1
-    if m == 1 and kind == "leverage":
-        assert min(worst.values()) > 0.3
+
+
+def grid(family):
+    """A table of records on a grid from ordinary to extreme."""
+    responses = (0.0, 1.0) if family == "binomial" else (0.0, 1.0, 30.0, TOP)
+    values = product(
+        (-WIDE, -3.0, 0.7, WIDE), (-WIDE, -2.0, 2.0), (0.0, 1.0), (0.0, 1.0), responses
+    )
+    columns = np.array(list(values)).T
+    return dict(zip(("x0", "x1", "common", "rare", "y"), columns, strict=True))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_two_records_that_are_farthest_apart(family):
+    """Of a whole grid, at every step; the first step's point is public, and there they come close."""
+    data = table(1, "leverage", family)
+    steps = drive(planned(data, COLUMNS, family, RHO).run(), whole(data)).steps
+    ratios = [list(farthest_records(step, grid(family))) for step in steps]
+    assert max(ratio for found in ratios for _, ratio in found) <= 1
+    first = dict(ratios[0])
+    assert first[VectorSum] > 0.6
+    assert first[GramSum] > 0.3
 
 
 OTHERS = {
