@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.scratch import FRESH, Scratch
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class Block:
     missing: masks (True where missing; the value is then 0) of the columns that may be missing.
     start: the stored position of the first record. scratch: memory for a map's arrays, which a pass
     uses again for its next block. unusable: records with a cell that cannot be read (a value within
-    the bounds stands in its place); the engine makes their contributions none.
+    the bounds stands in its place); the engine makes their contributions none. records: the indices of
+    the records that a step is about, None for all; the engine takes them out before it maps.
     """
 
     start: int
@@ -36,6 +38,7 @@ class Block:
     missing: Mapping[str, NDArray[np.bool_]]
     scratch: Scratch = FRESH
     unusable: NDArray[np.bool_] | None = None
+    records: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,11 +115,20 @@ class SumStep:
     `map_fn` is a frozen dataclass with __call__ (it must pickle), a function of one record and of
     public values only, computed column by column, so that the integer sums do not depend on the
     block size. Rows that are not finite are made zero by the primitive.
+
+    subset: the rows that are added, all without one. It is a function of stored positions and public
+    numbers, and neighbours (one unit's records replaced, each in its place) have the same positions.
+    So a sum over the subset I has the sensitivity of the sum over all rows: with the replaced
+    positions K, |K| ≤ m, the two sums differ by Σ_{i ∈ I ∩ K} (q_i − q′_i), which has at most the m
+    terms that mechanisms.noisy_sum and mechanisms.quantile_tree are proved for. Nothing is gained for
+    privacy either, because the subset is public: parts cost what they cost on all rows. The proof
+    needs positions that do not depend on the records, so rows are stored as they came.
     """
 
     label: str
     parts: tuple[Part, ...]
     map_fn: Callable[[Block], tuple[Contribution, ...]]
+    subset: RowSubset | None = None
 
 
 @dataclass(frozen=True, slots=True)

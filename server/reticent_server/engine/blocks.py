@@ -1,11 +1,13 @@
 """The blocks of a table: cached columns cut into views, or batches streamed from the reader."""
 
 from collections.abc import Generator, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.steps import Block, GramSum, SumStep, VectorSum
 from reticent_server.engine.cache import ColumnCache, Columns
@@ -52,40 +54,65 @@ class Table:
         self._width = max(self._width, *sizes, 1)
         return min(limit, max(LEAST_ROWS, CELLS_PER_BLOCK // (self._width + 1) // 64 * 64))
 
-    def parts(self) -> "list[Table] | None":
-        """The table in parts that other processes can read; None where they cannot."""
+    def parts(self, subset: RowSubset | None = None) -> "list[Table] | None":
+        """The table in parts that other processes can read, those without a row of the subset left
+        out; None where they cannot."""
         if not isinstance(self._reader, PartitionedReader):
             return None
         return [
             Table(reader, f"{self._version_id}@{first}", self._schema, self._names, first)
             for first, reader in self._reader.partitions()
+            if subset is None or subset.count(first + reader.n, first)
         ]
 
-    def blocks(self, cache: ColumnCache, block_rows: int) -> Generator[Block, None, None]:
-        """Every record once, in stored order."""
-        sizes = {key: self.n * np.dtype(_kind(key)).itemsize for key in self._keys()}
-        with cache.hold(self._version_id, sizes, self._load) as arrays:
-            if arrays is None:
-                yield from self._streamed(block_rows)
-            else:
-                yield from self._cut(arrays, self._first, self.n, block_rows)
+    def blocks(
+        self, cache: ColumnCache, block_rows: int, subset: RowSubset | None = None
+    ) -> Generator[Block, None, None]:
+        """Every record of the subset (None: of the table) once, in stored order.
 
-    def _load(self, keys: list[str]) -> Columns:
+        Where there is no room for the columns, there may be for the subset's part of them.
+        """
+        with cache.hold(self._version_id, self._sizes(self.n), self._load) as arrays:
+            if arrays is not None:
+                yield from self._cut(arrays, self._first, self.n, block_rows, subset)
+                return
+            if subset is None:
+                yield from self._streamed(block_rows, None)
+                return
+        rows = subset.count(self._first + self.n, self._first)
+        key = f"{self._version_id}/{subset.stride}"
+        load = partial(self._load, subset=subset)
+        with cache.hold(key, self._sizes(rows), load) as arrays:
+            if arrays is not None:
+                yield from self._cut(arrays, self._first, rows, block_rows)
+            else:
+                yield from self._streamed(block_rows, subset)
+
+    def _sizes(self, rows: int) -> dict[str, int]:
+        return {key: rows * np.dtype(_kind(key)).itemsize for key in self._keys()}
+
+    def _load(self, keys: list[str], subset: RowSubset | None = None) -> Columns:
         names = list(dict.fromkeys(key.partition(":")[0] for key in keys))
-        arrays = {key: np.empty(self.n, dtype=_kind(key)) for key in keys}
+        chosen = subset or RowSubset(1)
+        position = self._first
+        rows = chosen.count(position + self.n, position)
+        arrays = {key: np.empty(rows, dtype=_kind(key)) for key in keys}
         start = 0
         for batch in self._reader.batches(names):
             record_batch = batch.unwrap()
-            stop = start + record_batch.num_rows
+            end = position + record_batch.num_rows
+            stop = start + chosen.count(end, position)
+            index = _indices(subset, position, end)
             for key, array in arrays.items():
-                array[start:stop] = _numpy(record_batch, key)
-            start = stop
+                values = _numpy(record_batch, key)
+                array[start:stop] = values if index is None else values[index]
+            start, position = stop, end
         return arrays
 
-    def _streamed(self, block_rows: int) -> Iterator[Block]:
+    def _streamed(self, block_rows: int, subset: RowSubset | None) -> Iterator[Block]:
         start = self._first
         for arrays, rows in prefetched(self._batches(), BATCHES_AHEAD):
-            yield from self._cut(arrays, start, rows, block_rows)
+            yield from self._cut(arrays, start, rows, block_rows, subset)
             start += rows
 
     def _batches(self) -> Iterator[tuple[Columns, int]]:
@@ -98,16 +125,31 @@ class Table:
         """What is kept of a record: values, masks, and marks of bad cells."""
         return [*self._names, *(name + MISSING for name in self._masks), *self._bad]
 
-    def _cut(self, arrays: Columns, start: int, rows: int, block_rows: int) -> Iterator[Block]:
-        """Views of `rows` records, of which the first is at the stored position `start`."""
-        for low in range(0, rows, block_rows):
-            high = min(low + block_rows, rows)
+    def _cut(
+        self,
+        arrays: Columns,
+        start: int,
+        rows: int,
+        block_rows: int,
+        subset: RowSubset | None = None,
+    ) -> Iterator[Block]:
+        """Views of `rows` records, of which the first is at the stored position `start`.
+
+        With a subset, of about block_rows records of it each; views without any are left out.
+        """
+        step = block_rows * (subset.stride if subset else 1)
+        for low in range(0, rows, step):
+            high = min(low + step, rows)
+            records = _indices(subset, start + low, start + high)
+            if records is not None and not len(records):
+                continue
             yield Block(
                 start=start + low,
                 rows=high - low,
                 columns={name: arrays[name][low:high] for name in self._names},
                 missing={name: arrays[name + MISSING][low:high] for name in self._masks},
                 unusable=self._unusable(arrays, low, high),
+                records=records,
             )
 
     def _unusable(self, arrays: Columns, low: int, high: int) -> NDArray[np.bool_] | None:
@@ -115,6 +157,11 @@ class Table:
             return None
         marks = [arrays[key][low:high] for key in self._bad]
         return np.asarray(np.logical_or.reduce(marks), dtype=np.bool_)
+
+
+def _indices(subset: RowSubset | None, start: int, stop: int) -> NDArray[np.int64] | None:
+    """Which of the records at [start, stop) are the subset's; None where all are."""
+    return None if subset is None else subset.positions(start, stop) - start
 
 
 def _kind(key: str) -> type[np.generic]:

@@ -120,10 +120,10 @@ class LocalEngine:
     def totals(self, table: Table, step: SumStep) -> Totals:
         """The exact integer statistics of one pass: the same for any block size and any threads."""
         rows = table.rows_per_block(self._block_rows, step)
-        parts = table.parts() if self._cluster else None
+        parts = table.parts(step.subset) if self._cluster else None
         if self._cluster and parts:
             return tuple(map(Private, self._cluster.totals(parts, step, rows)))
-        blocks = table.blocks(self._cache, rows)
+        blocks = table.blocks(self._cache, rows, step.subset)
         return tuple(map(Private, self._workers.totals(step, blocks)))
 
     def close(self) -> None:

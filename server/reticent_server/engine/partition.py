@@ -36,7 +36,7 @@ def part_sums(part: Table, step: SumStep, block_rows: int, cache_bytes: int) -> 
 def _sums(part: Table, step: SumStep, block_rows: int, cache: ColumnCache) -> list[Any]:
     totals: list[Any] | None = None
     scratch = ReusedScratch()
-    for block in part.blocks(cache, block_rows):
+    for block in part.blocks(cache, block_rows, step.subset):
         totals = added(totals, block_sums(step, block, scratch))
     return totals or []
 

@@ -121,9 +121,29 @@ class _Pass:
 
 def block_sums(step: SumStep, block: Block, scratch: ReusedScratch) -> list[Any]:
     """The step's exact integer statistics of one block."""
-    contributions = step.map_fn(replace(block, scratch=scratch))
+    block = _taken_out(replace(block, scratch=scratch))
+    contributions = step.map_fn(block)
     usable = without(contributions, block.unusable)
     return registry.encode_all(step.parts, usable, scratch)
+
+
+def _taken_out(block: Block) -> Block:
+    """The records that the step is about, as a block of their own."""
+    index = block.records
+    if index is None:
+        return block
+    columns = {
+        name: values.take(index, out=block.scratch.array(f"column {name}", len(index)), mode="clip")
+        for name, values in block.columns.items()
+    }
+    return replace(
+        block,
+        rows=len(index),
+        columns=columns,
+        missing={name: mask[index] for name, mask in block.missing.items()},
+        unusable=None if block.unusable is None else block.unusable[index],
+        records=None,
+    )
 
 
 def added(totals: list[Any] | None, sums: list[Any]) -> list[Any]:

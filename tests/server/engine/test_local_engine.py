@@ -12,11 +12,13 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Guarantee, Plan, Reservation
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Count
+from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Column, ColumnKind, Schema
-from reticent_server.domain.steps import CountSum, GramSum, SumStep, VectorSum
+from reticent_server.domain.steps import Block, CountSum, GramSum, SumStep, VectorSum
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import Unavailable
+from reticent_server.mechanisms import registry
 
 N = 6_011
 SCHEMA = Schema((
@@ -71,11 +73,11 @@ def engine(reader, **changes):
     return LocalEngine(lambda _: reader, ledger, **options)
 
 
-def totals(**changes):
+def totals(step=STEP, **changes):
     reader = MemoryReader(batch=changes.pop("batch", 4999))
     local = engine(reader, **changes)
     table = Table(reader, "v1", SCHEMA, ("x", "g"))
-    found = [total.unwrap() for total in local.totals(table, STEP)]
+    found = [total.unwrap() for total in local.totals(table, step)]
     local.close()
     return found
 
@@ -93,6 +95,49 @@ def test_integer_sums_do_not_depend_on_blocks_or_threads(block_rows, threads):
 def test_streaming_gives_the_sums_of_the_cache():
     for a, b in zip(totals(), totals(cache_bytes=0, batch=777, threads=2), strict=True):
         assert np.array_equal(a, b)
+
+
+SUBSET = RowSubset(4)
+SUBSET_BYTES = SUBSET.count(N) * (8 + 8 + 1)
+
+
+def sums_by_hand(subset):
+    """The step's statistics of a subset's rows, taken out of the arrays by their positions."""
+    arrays, at = MemoryReader().arrays, subset.positions(0, N)
+    columns = {name: arrays[name][at] for name in ("x", "g")}
+    block = Block(0, len(at), columns, {"g": arrays["g:missing"][at]})
+    return registry.encode_all(STEP.parts, STEP.map_fn(block))
+
+
+@pytest.mark.parametrize("block_rows", [1, 64, 8192])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("cache_bytes", "batch"),
+    [(1 << 24, 4999), (SUBSET_BYTES, 777), (SUBSET_BYTES - 1, 777), (0, 3)],
+    ids=["cached", "subset cached", "streamed", "streamed in small batches"],
+)
+def test_a_subset_is_the_same_rows_whatever_the_blocks(block_rows, threads, cache_bytes, batch):
+    how = {"block_rows": block_rows, "threads": threads}
+    how |= {"cache_bytes": cache_bytes, "batch": batch}
+    found = totals(replace(STEP, subset=SUBSET), **how)
+    for a, b in zip(found, sums_by_hand(SUBSET), strict=True):
+        assert a.dtype == b.dtype == np.int64
+        assert np.array_equal(a, b)
+
+
+def test_a_subset_and_the_table_are_cached_side_by_side():
+    """The subset's columns are kept where the table's do not fit, and are not taken for these."""
+    reader = MemoryReader()
+    local = engine(reader, cache_bytes=SUBSET_BYTES)
+    table = Table(reader, "v1", SCHEMA, ("x", "g"))
+    for _ in range(2):
+        part = [t.unwrap() for t in local.totals(table, replace(STEP, subset=SUBSET))]
+    assert reader.opened == 1
+    whole = [t.unwrap() for t in local.totals(table, STEP)]
+    assert reader.opened == 2
+    local.close()
+    assert all(map(np.array_equal, part, sums_by_hand(SUBSET)))
+    assert all(map(np.array_equal, whole, totals()))
 
 
 def test_cached_columns_are_read_once_and_cannot_be_written():

@@ -9,6 +9,7 @@ import pytest
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import LinearRegression, Privacy
+from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, Released, VectorSum
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
@@ -46,7 +47,7 @@ def placed(kind, folder, table):
     return write_sql(new_url(kind, folder), table)
 
 
-def sums(opened_reader, threads=2, **engine):
+def sums(opened_reader, threads=2, subset=None, **engine):
     """The exact integer sums of a regression's first steps."""
     facts = DatasetFacts("t", "t", 1, "v", opened_reader.n, SCHEMA)
     plan = planning.plan(facts, QUERY, Privacy(1.0, 1e-6))
@@ -56,7 +57,7 @@ def sums(opened_reader, threads=2, **engine):
     steps, found = plan.estimator.run(), []
     step = next(steps)
     for _ in range(2):
-        totals = local.totals(table, step)
+        totals = local.totals(table, replace(step, subset=subset))
         found.append((step.parts, [t.unwrap() for t in totals]))
         step = steps.send(tuple(fixed(p) for p in step.parts))
     local.close()
@@ -90,12 +91,13 @@ def loaded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("loaded")
     vault = Vault(f"sqlite:///{folder}/vault.db")
     stored = vault.load(write_csv(folder / "rows.csv", rows()), SCHEMA)
-    return vault.read(stored.source, ALL), sums(open_reader(vault.url, stored.source)), stored
+    opened = open_reader(vault.url, stored.source)
+    return vault.read(stored.source, ALL), sums(opened), stored, opened
 
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_source_gives_the_sums_of_a_load(kind, tmp_path, loaded):
-    table, expected, stored = loaded
+    table, expected, stored, _ = loaded
     place = placed(kind, tmp_path, rows())
     key = (
         {"order": ("id",)} if kind == "postgresql" else {}
@@ -109,6 +111,20 @@ def test_every_source_gives_the_sums_of_a_load(kind, tmp_path, loaded):
     assert not any(np.any(found.column(f"{name}:bad")) for name in ALL)
     for engine in ({}, {"cache_bytes": 0, "threads": 1, "block_rows": 4096}):
         again = sums(reader(place, registration.source), **engine)
+        for (_, a), (_, b) in zip(again, expected, strict=True):
+            assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_a_subset_is_of_the_same_rows_in_every_source(kind, tmp_path, loaded):
+    opened_load = loaded[-1]
+    place = placed(kind, tmp_path, rows())
+    source = registered(place, **({"order": ("id",)} if kind == "postgresql" else {})).source
+    subset = RowSubset(8)
+    expected = sums(opened_load, subset=subset)
+    assert not np.array_equal(expected[1][1][0], loaded[1][1][1][0])
+    for engine in ({}, {"cache_bytes": 0, "threads": 1}, {"cache_bytes": 1 << 15}):
+        again = sums(reader(place, source), subset=subset, **engine)
         for (_, a), (_, b) in zip(again, expected, strict=True):
             assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
