@@ -1,9 +1,9 @@
 """Reticent's client: robust, differentially private statistics over HTTP.
 
 >>> import reticent
->>> ds = reticent.Client("http://127.0.0.1:8000", key=key).dataset("randhie")   # doctest: +SKIP
->>> fit = ds.linear_regression("mdvis ~ lncoins + physlm", epsilon=1.0)         # doctest: +SKIP
->>> fit.summary()                                                               # doctest: +SKIP
+>>> ds = reticent.Client("http://127.0.0.1:8000", key=key).dataset("houses")
+>>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
+>>> fit.summary()
 """
 
 from reticent._budget import Account, Budget

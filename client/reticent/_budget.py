@@ -34,8 +34,8 @@ class Account:
 class Budget:
     """The caller's accounts: `budget["name"]`, or iterate.
 
-    >>> budget = client.budget()                                            # doctest: +SKIP
-    >>> budget["houses"].remaining.epsilon, budget.plot()                   # doctest: +SKIP
+    >>> budget = client.budget()
+    >>> budget["houses"].remaining.epsilon, budget.plot()
     """
 
     accounts: tuple[Account, ...]

@@ -28,9 +28,8 @@ class Client:
     progress: show a bar while releases are computed; None means on a terminal. Ctrl-C then cancels a
     release whose computation has not begun, which gives its cost back.
 
-    >>> client = Client("http://127.0.0.1:8000", key=key)                   # doctest: +SKIP
-    >>> fit = client.dataset("randhie").linear_regression("mdvis ~ lncoins", epsilon=1.0)
-    ...                                                                     # doctest: +SKIP
+    >>> client = reticent.Client("http://127.0.0.1:8000", key=key)
+    >>> fit = client.dataset("houses").mean("price", epsilon=0.5)
     """
 
     def __init__(
@@ -56,35 +55,61 @@ class Client:
         )
 
     def datasets(self) -> list[Dataset]:
-        """Every data set that is granted to the key."""
+        """Every data set that is granted to the key.
+
+        >>> [ds.name for ds in client.datasets()]
+        """
         return parsed(self._datasets, self._http.get("/v1/datasets"))
 
     def dataset(self, name: str) -> Dataset:
-        """One data set. Raises NotFound: absent and not granted look alike."""
+        """One data set. Raises NotFound: absent and not granted look alike.
+
+        >>> client.dataset("houses").n
+        """
         content = self._http.get(f"/v1/datasets/{quote(name, safe='')}")
         return parsed(lambda found: Dataset.from_json(found, self._http), content)
 
     def budget(self) -> Budget:
-        """The caller's accounts: total, spent and remaining."""
+        """The caller's accounts: total, spent and remaining.
+
+        >>> client.budget()["houses"].remaining.epsilon
+        """
         content = self._http.get("/v1/budget")
         return parsed(lambda found: Budget.from_json(found, self.releases), content)
 
     def release(self, release_id: str) -> Release:
-        """One of the caller's own releases, again and for free."""
+        """One of the caller's own releases, again and for free.
+
+        >>> count = ds.count(epsilon=0.1)
+        >>> client.release(count.id).value
+        """
         return read(self._http.get(f"/v1/releases/{quote(release_id, safe='')}"))
 
     def wait(self, release_id: str) -> Release:
-        """One of the caller's own releases, when it is there."""
+        """One of the caller's own releases, when it is there.
+
+        >>> client.wait(ds.submit("count", epsilon=0.1).id)
+        """
         path = f"/v1/releases/{quote(release_id, safe='')}"
         return read(self._http.wait(self._http.get(path)))
 
     def cancel(self, release_id: str) -> Release:
         """Cancels a release whose computation has not begun, and gives back its cost. Raises Conflict
-        where it has begun."""
+        where it has begun.
+
+        >>> pending = ds.submit("count", epsilon=0.1)
+        >>> try:
+        ...     client.cancel(pending.id)
+        ... except reticent.Conflict:
+        ...     client.wait(pending.id)
+        """
         return read(self._http.delete(f"/v1/releases/{quote(release_id, safe='')}"))
 
     def releases(self) -> list[Release]:
-        """All of the caller's own releases, newest first."""
+        """All of the caller's own releases, newest first.
+
+        >>> [(release.id, release.status) for release in client.releases()]
+        """
         found: list[Release] = []
         offset: int | None = 0
         while offset is not None:

@@ -29,6 +29,9 @@ class Dataset(Statistics):
     Every method that takes epsilon is charged when it is called, each time. What it raises, and
     what is then not charged: see reticent's errors. delta None: the policy's default.
     idempotency_key: of an earlier call whose reply was lost; the same release is given again.
+
+    >>> ds = client.dataset("houses")
+    >>> ds.n, ds.schema["price"].upper, ds.policy["default_delta"]
     """
 
     name: str
@@ -52,7 +55,10 @@ class Dataset(Statistics):
         )
 
     def profile(self) -> Profile:
-        """The codebook and the private quantiles and counts; free."""
+        """The codebook and the private quantiles and counts; free.
+
+        >>> ds.profile().quantiles("price")["50%"]
+        """
         return parsed(
             lambda found: Profile.from_json(self.name, self.n, self.schema, found), self._profile
         )
@@ -67,8 +73,8 @@ class Dataset(Statistics):
     ) -> Plan:
         """What a query would cost and bring; free. The arguments are those of the query's method.
 
-        >>> ds.plan("linear_regression", "y ~ x1 + x2", epsilon=1.0)        # doctest: +SKIP
-        >>> ds.plan(ds.mean, "income", where="age >= 65", epsilon=0.1)      # doctest: +SKIP
+        >>> ds.plan("linear_regression", "price ~ sqft_living", epsilon=1.0)
+        >>> ds.plan(ds.mean, "price", where="grade >= 8", epsilon=0.1).cost
         """
         query = _queries.build(kind, *arguments, **fields)
         content = self._http.post("/v1/plans", _queries.body(self.name, query, epsilon, delta))
@@ -84,7 +90,7 @@ class Dataset(Statistics):
     ) -> Estimate | NoReply:
         """Number of records, or of those for which `where` holds.
 
-        >>> ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)       # doctest: +SKIP
+        >>> ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)
         """
         query = _queries.count(where)
         return self._release(Estimate, query, epsilon, delta, idempotency_key)
@@ -98,7 +104,10 @@ class Dataset(Statistics):
         delta: float | None = None,
         idempotency_key: str | None = None,
     ) -> Estimate | NoReply:
-        """Mean of a column, in its units, over the records that have it and for which `where` holds."""
+        """Mean of a column, in its units, over the records that have it and for which `where` holds.
+
+        >>> ds.mean("price", where="grade >= 8", epsilon=0.5)
+        """
         query = _queries.mean(column, where)
         return self._release(Estimate, query, epsilon, delta, idempotency_key)
 
@@ -117,7 +126,7 @@ class Dataset(Statistics):
 
         mechanism: "newton" where it is None; "gradient_descent" is the yardstick, and noisier.
 
-        >>> fit = ds.linear_regression("y ~ x1 + C(g) + log(x2)", epsilon=1.0)  # doctest: +SKIP
+        >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(grade)", epsilon=2.0)
         """
         query = _queries.linear_regression(formula, where, tuning, mechanism)
         return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
@@ -137,7 +146,7 @@ class Dataset(Statistics):
 
         tuning: where Pearson residuals are cut; None means as far out as the noise allows.
 
-        >>> fit = ds.glm("married ~ age + C(region)", "binomial", epsilon=1.0)  # doctest: +SKIP
+        >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
         query = _queries.glm(formula, family, where, tuning)
         return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
@@ -152,7 +161,10 @@ class Dataset(Statistics):
         tuning: float | None = None,
         idempotency_key: str | None = None,
     ) -> LocationScaleResults | NoReply:
-        """Location and scale of a column, jointly and robustly (Huber's Proposal 2)."""
+        """Location and scale of a column, jointly and robustly (Huber's Proposal 2).
+
+        >>> ds.location_scale("price", where="grade >= 7", epsilon=1.0)
+        """
         query = _queries.location_scale(column, where, tuning)
         return self._release(LocationScaleResults, query, epsilon, delta, idempotency_key)
 
@@ -175,7 +187,7 @@ class Dataset(Statistics):
         table of the model's terms. A Wald test of a fit that was released already is free: see
         `wald_test` of the fit.
 
-        >>> ds.test("y ~ x1 + C(g)", "x1 = 0", test="score", epsilon=0.5)   # doctest: +SKIP
+        >>> ds.test("price ~ grade + condition", "condition = 0", test="score", epsilon=1.0)
         """
         query = _queries.hypothesis_test(
             formula, hypothesis, test=test, family=family, where=where, tuning=tuning
@@ -209,6 +221,9 @@ class Dataset(Statistics):
         """Asks for a query that is answered later: charged now, a pending release for
         `client.wait(release.id)`, or `client.cancel(release.id)` before it begins. Arguments as in
         `plan`.
+
+        >>> pending = ds.submit("mean", "price", epsilon=0.2)
+        >>> client.wait(pending.id)
         """
         query = _queries.build(kind, *arguments, **fields)
         key = uuid4().hex if idempotency_key is None else idempotency_key

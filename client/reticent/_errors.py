@@ -76,14 +76,32 @@ class NotFound(ReticentError):
 
 
 class BudgetExhausted(ReticentError):
-    """The request costs more than is left; nothing was charged. remaining: what is left, by name."""
+    """The request costs more than is left; nothing was charged.
+
+    remaining: what is left, by name: epsilon and delta under the rule basic, rho and rho_delta under
+    zcdp (`client.budget()` tells the same of one's own account in epsilon).
+
+    >>> try:
+    ...     ds.count(epsilon=90.0)
+    ... except reticent.BudgetExhausted as refusal:
+    ...     refusal.remaining
+    """
 
     remaining: Mapping[str, float]
 
     def __init__(self, detail: str, **facts: Any) -> None:
-        self.remaining = facts.pop("remaining", None) or {}
-        left = ", ".join(f"{name} = {amount}" for name, amount in self.remaining.items())
+        found = facts.pop("remaining", None)
+        self.remaining = dict(found) if isinstance(found, Mapping) else {}
+        left = ", ".join(_amount(name, amount) for name, amount in self.remaining.items())
         super().__init__(f"{detail} Left: {left}." if left else detail, **facts)
+
+
+_SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "rho_delta": "δ″"}
+
+
+def _amount(name: str, amount: Any) -> str:
+    shown = f"{amount:.6g}" if isinstance(amount, float) else str(amount)
+    return f"{_SYMBOLS.get(name, name)} = {shown}"
 
 
 class PolicyRefused(ReticentError):

@@ -1,4 +1,4 @@
-"""A single number with its standard error: counts and means."""
+"""A single number with its standard error: counts, sums and means."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -13,7 +13,11 @@ from reticent._text import Text, number
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Estimate(Release):
-    """A released count or mean, in the units of the data."""
+    """A released count, sum or mean, in the units of the data.
+
+    >>> mean = ds.mean("price", epsilon=0.5)
+    >>> float(mean), mean.bse, mean.conf_int(alpha=0.1)
+    """
 
     @property
     def value(self) -> float:
@@ -49,6 +53,13 @@ class Estimate(Release):
         row = {"value": self.value, "bse": self.bse, "privacy_bse": self.privacy_bse}
         kind = str(self.query["kind"])
         return _optional.pandas().DataFrame([row | {"lower": lower, "upper": upper}], index=[kind])
+
+    def plot(self, ax: Any = None) -> Any:
+        """The value with its 95 % interval; needs matplotlib, gives the Axes."""
+        # Imported late: matplotlib is optional.
+        from reticent import _plots_releases  # noqa: PLC0415
+
+        return _plots_releases.estimate(self, ax)
 
     def __float__(self) -> float:
         return self.value

@@ -1,11 +1,13 @@
 """Location and scale of a column, by Huber's Proposal 2."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from reticent import _optional
 from reticent._release import Release
 from reticent._text import Text, number, paragraph
 from reticent._vector import Vector
@@ -19,6 +21,9 @@ class LocationScaleResults(Release):
 
     Standard errors and intervals count sampling and privacy noise; `estimable` says which of the two
     the release can tell from noise.
+
+    >>> found = ds.location_scale("price", epsilon=1.0)
+    >>> found.location, found.scale, found.bse["location"]
     """
 
     @property
@@ -69,6 +74,26 @@ class LocationScaleResults(Release):
         intervals = np.column_stack([centre - half, centre + half])
         intervals[~np.array(self.estimable)] = np.nan
         return intervals
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with a row for location and one for scale; needs pandas."""
+        lower, upper = self.conf_int().T
+        columns = {
+            "value": np.asarray(self.params),
+            "bse": np.asarray(self.bse),
+            "privacy_bse": np.asarray(self.privacy_bse),
+            "lower": lower,
+            "upper": upper,
+            "estimable": np.array(self.estimable),
+        }
+        return _optional.pandas().DataFrame(columns, index=list(_NAMES))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Location and scale with their 95 % intervals; needs matplotlib, gives the Axes."""
+        # Imported late: matplotlib is optional.
+        from reticent import _plots_releases  # noqa: PLC0415
+
+        return _plots_releases.location_scale(self, ax)
 
     def summary(self) -> Text:
         rows = zip(_NAMES, self.params.tolist(), self.bse.tolist(), self.conf_int(), strict=True)

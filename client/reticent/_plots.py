@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reticent._regression import RegressionResults
     from reticent._release import Release
 
-_TOTAL, _SAMPLING = "#9db4c0", "#1f4e79"
+TOTAL, SAMPLING = "#9db4c0", "#1f4e79"
 INTERCEPT = "Intercept"
 _ACROSS = 3
 _PANEL = (3.6, 2.3)
@@ -41,10 +41,10 @@ def coefficients(fit: "RegressionResults", ax: Any = None) -> Any:
         if not fit.estimable[i]:
             continue
         value, half = float(fit.params[i]), z * sampling[i]
-        axes.plot(intervals[i], [row, row], color=_TOTAL, linewidth=3, zorder=1, **bar)
+        axes.plot(intervals[i], [row, row], color=TOTAL, linewidth=3, zorder=1, **bar)
         ends = [value - half, value + half]
-        axes.plot(ends, [row, row], color=_SAMPLING, linewidth=7, zorder=2, **bar)
-        axes.plot([value], [row], "o", color="white", markeredgecolor=_SAMPLING, zorder=3)
+        axes.plot(ends, [row, row], color=SAMPLING, linewidth=7, zorder=2, **bar)
+        axes.plot([value], [row], "o", color="white", markeredgecolor=SAMPLING, zorder=3)
     axes.axvline(0.0, color="black", linewidth=0.8, linestyle=":")
     labels = [
         fit.names[i] + ("" if fit.estimable[i] else " (not estimable)") for i in reversed(shown)
@@ -123,13 +123,13 @@ def _panel(shown: "Profile", name: str, axes: Any) -> None:
     )
     axes.set_title(name + share, fontsize="medium")
     if shown.columns[name].get("quantiles"):
-        axes.plot(np.asarray(shown.quantiles(name)), shown.probabilities, ".-", color=_SAMPLING)
+        axes.plot(np.asarray(shown.quantiles(name)), shown.probabilities, ".-", color=SAMPLING)
         axes.set_ylim(0, 1)
         axes.set_ylabel("share below")
         return
     counts = shown.counts(name)
     labels = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in counts.names]
-    axes.barh(range(len(labels)), np.maximum(np.asarray(counts), 0.0), color=_SAMPLING)
+    axes.barh(range(len(labels)), np.maximum(np.asarray(counts), 0.0), color=SAMPLING)
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.set_xlabel("noisy count")

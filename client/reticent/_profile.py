@@ -18,8 +18,8 @@ _LONGEST = 28
 class Profile:
     """What is known about the columns without asking: free to browse.
 
-    >>> profile = ds.profile()                                              # doctest: +SKIP
-    >>> profile.quantiles("price")["50%"], profile.plot()                   # doctest: +SKIP
+    >>> profile = ds.profile()
+    >>> profile.quantiles("price")["50%"], profile.plot()
 
     n: the public number of records. schema: the codebook. columns: the released figures by column,
     as JSON, with quantiles at `probabilities`; empty where the curator has released no profile.

@@ -43,6 +43,9 @@ def load(path: str | PathLike[str]) -> Release:
     """The release that `save` (or anything else that keeps the server's JSON) wrote to a file.
 
     Raises OSError where the file cannot be read, UnexpectedReply where it holds something else.
+
+    >>> ds.count(epsilon=0.1).save("release.json")
+    >>> reticent.load("release.json").guarantee
     """
     text = Path(path).read_text("utf-8")
     return read(parsed(json.loads, text))
@@ -50,7 +53,10 @@ def load(path: str | PathLike[str]) -> Release:
 
 def release_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a release's document, for whoever reads releases without this
-    package."""
+    package.
+
+    >>> sorted(reticent.release_schema()["required"])
+    """
     text = files("reticent").joinpath("release.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema

@@ -25,6 +25,10 @@ class RegressionResults(Release):
 
     Standard errors, tests and intervals count sampling and privacy noise. Entries that the noise
     has drowned are marked in `estimable`, and may be NaN.
+
+    >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
+    >>> fit.params["grade"], fit.bse["grade"], fit.pvalues["grade"]
+    >>> fit.wald_test("grade = 0").pvalue, fit.conf_int(alpha=0.1)
     """
 
     @property

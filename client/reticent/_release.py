@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
 
+from reticent import _optional
 from reticent._guarantee import Amount, Guarantee
 from reticent._text import Text, paragraph
 
@@ -81,6 +82,11 @@ class Release:
         """The answer, its guarantee and its charge in words."""
         lines = self._headline() + [f"{name}: {value}" for name, value in self.result.items()]
         return Text("\n".join([*lines, "", *self._footer()]))
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame; of a kind that has none of its own, one row of its single values."""
+        single = {k: v for k, v in self.result.items() if not isinstance(v, list | dict)}
+        return _optional.pandas().DataFrame([single], index=[str(self.query["kind"])])
 
     def __repr__(self) -> str:
         return str(self.summary())

@@ -1,15 +1,24 @@
 """Quantiles, and single robust numbers and points."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from reticent import _optional
 from reticent._release import Release
 from reticent._text import Text, number, text_table
 from reticent._vector import Vector
 
+if TYPE_CHECKING:
+    from reticent._profile import Profile
+
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Quantiles(Release):
-    """Released quantiles of a column, in its units."""
+    """Released quantiles of a column, in its units.
+
+    >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
+    >>> found.values["50%"], found.to_frame()
+    """
 
     @property
     def probabilities(self) -> tuple[float, ...]:
@@ -25,6 +34,18 @@ class Quantiles(Release):
         """The data set's public number of records (not of those that were in use)."""
         return int(self.result["n"])
 
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each probability; needs pandas."""
+        columns = {"probability": list(self.probabilities), "value": self.values.tolist()}
+        return _optional.pandas().DataFrame(columns, index=list(self.values.names))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Probabilities against quantiles; needs matplotlib, gives the Axes."""
+        # Imported late: matplotlib is optional.
+        from reticent import _plots_releases  # noqa: PLC0415
+
+        return _plots_releases.quantiles(self, ax)
+
     def summary(self) -> Text:
         table = text_table(("", "value"), [(k, number(v)) for k, v in self.values.items()])
         return Text("\n".join([*self._headline(), "", *table, "", *self._footer()]))
@@ -39,6 +60,9 @@ class Statistic(Release):
     """A released median, interquartile range or M-estimate, in the units of the data.
 
     Its noise depends on the data, so it comes without a standard error.
+
+    >>> found = ds.median("price", epsilon=0.5)
+    >>> float(found), found.bin
     """
 
     @property
@@ -59,6 +83,19 @@ class Statistic(Release):
     def __float__(self) -> float:
         return self.value
 
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame of one row; needs pandas."""
+        lower, upper = self.bin or (None, None)
+        row = {"value": self.value, "bin_lower": lower, "bin_upper": upper}
+        return _optional.pandas().DataFrame([row], index=[str(self.query["kind"])])
+
+    def plot(self, ax: Any = None) -> Any:
+        """The value, and the bin that holds this table's statistic; needs matplotlib, gives the Axes."""
+        # Imported late: matplotlib is optional.
+        from reticent import _plots_releases  # noqa: PLC0415
+
+        return _plots_releases.statistic(self, ax)
+
     def summary(self) -> Text:
         line = number(self.value)
         if self.bin is not None:
@@ -72,7 +109,11 @@ class Statistic(Release):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class DepthMedian(Release):
-    """A released projection-depth median."""
+    """A released projection-depth median.
+
+    >>> found = ds.depth_median(["price", "sqft_living"], "trimmed", epsilon=2.0)
+    >>> found.point["price"], found.plot(ds.profile())
+    """
 
     @property
     def point(self) -> Vector:
@@ -88,6 +129,21 @@ class DepthMedian(Release):
     def nobs(self) -> int:
         """The data set's public number of records."""
         return int(self.result["n"])
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each column; needs pandas."""
+        values = {"median": self.point.tolist()}
+        return _optional.pandas().DataFrame(values, index=list(self.point.names))
+
+    def plot(self, profile: "Profile | None" = None) -> Any:
+        """The point, a panel for each column; needs matplotlib, gives the Figure.
+
+        profile: of the data set; its released quantiles are then drawn below the point.
+        """
+        # Imported late: matplotlib is optional.
+        from reticent import _plots_releases  # noqa: PLC0415
+
+        return _plots_releases.depth_median(self, profile)
 
     def summary(self) -> Text:
         facts = (

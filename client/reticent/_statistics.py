@@ -36,7 +36,10 @@ class Statistics:
         delta: float | None = None,
         idempotency_key: str | None = None,
     ) -> Estimate | NoReply:
-        """Sum of a column in this table; its interval counts the privacy noise alone."""
+        """Sum of a column in this table; its interval counts the privacy noise alone.
+
+        >>> ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
+        """
         query = queries.sum(column, where)
         return self._release(Estimate, query, epsilon, delta, idempotency_key)
 
@@ -52,7 +55,7 @@ class Statistics:
     ) -> Histogram | NoReply:
         """Counts by bin of public edges; without bins by level, or by whole number.
 
-        >>> ds.histogram("price", [0, 2e5, 5e5, 1e6, 1e7], epsilon=0.1)     # doctest: +SKIP
+        >>> ds.histogram("price", [0, 2e5, 5e5, 1e6, 1e7], epsilon=0.1)
         """
         query = queries.histogram(column, bins, where)
         return self._release(Histogram, query, epsilon, delta, idempotency_key)
@@ -68,7 +71,7 @@ class Statistics:
     ) -> Crosstab | NoReply:
         """Counts by the values of two or more columns; of two also a test of independence.
 
-        >>> ds.crosstab(["grade", "waterfront"], epsilon=0.2).independence  # doctest: +SKIP
+        >>> ds.crosstab(["grade", "waterfront"], epsilon=0.2).independence
         """
         query = queries.crosstab(columns, where)
         return self._release(Crosstab, query, epsilon, delta, idempotency_key)
@@ -83,7 +86,10 @@ class Statistics:
         delta: float | None = None,
         idempotency_key: str | None = None,
     ) -> Quantiles | NoReply:
-        """Quantiles at any probabilities; larger probabilities never have smaller values."""
+        """Quantiles at any probabilities; larger probabilities never have smaller values.
+
+        >>> ds.quantiles("price", [0.1, 0.5, 0.9], where="grade >= 8", epsilon=1.0)
+        """
         query = queries.quantiles(column, probabilities, where)
         return self._release(Quantiles, query, epsilon, delta, idempotency_key)
 
@@ -97,7 +103,11 @@ class Statistics:
         delta: float | None = None,
         idempotency_key: str | None = None,
     ) -> Statistic | NoReply:
-        """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr"."""
+        """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr".
+
+        >>> ds.median("price", where="grade >= 8", epsilon=0.5)
+        >>> ds.median("price", "smooth_sensitivity", epsilon=0.5)
+        """
         query = queries.median(column, mechanism, where)
         return self._release(Statistic, query, epsilon, delta, idempotency_key)
 
@@ -109,7 +119,10 @@ class Statistics:
         delta: float | None = None,
         idempotency_key: str | None = None,
     ) -> Statistic | NoReply:
-        """Interquartile range by propose–test–release, to within a bin; No Reply is possible."""
+        """Interquartile range by propose–test–release, to within a bin; No Reply is possible.
+
+        >>> ds.iqr("price", epsilon=2.0)
+        """
         query = queries.iqr(column)
         return self._release(Statistic, query, epsilon, delta, idempotency_key)
 
@@ -125,7 +138,13 @@ class Statistics:
         delta: float | None = None,
         idempotency_key: str | None = None,
     ) -> Statistic | NoReply:
-        """Huber's location by the exponential mechanism. tuning: c, in the units of the column."""
+        """Huber's location by the exponential mechanism. tuning: c, in the units of the column.
+
+        base: "uniform" on [lower, upper], or "cauchy" with these quartiles; from the declared bounds or
+        the profile where they are left out.
+
+        >>> ds.m_estimate("price", tuning=1e5, lower=0, upper=2e6, epsilon=1.0)
+        """
         query = queries.m_estimate(column, tuning, base, lower, upper)
         return self._release(Statistic, query, epsilon, delta, idempotency_key)
 
@@ -145,7 +164,7 @@ class Statistics:
         scale: "iqr", "mad" (withstands up to half of bad records) or "trimmed" (the least noise).
         eta: planned where it is None, chosen privately where it is "private".
 
-        >>> ds.depth_median(["price", "sqft_living"], "trimmed", epsilon=1.0)   # doctest: +SKIP
+        >>> ds.depth_median(["price", "sqft_living"], "trimmed", epsilon=1.0)
         """
         query = queries.depth_median(columns, scale, eta, directions)
         return self._release(DepthMedian, query, epsilon, delta, idempotency_key)

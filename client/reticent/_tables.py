@@ -58,7 +58,11 @@ class _Counts(Release):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Histogram(_Counts):
-    """Released counts by bin or level."""
+    """Released counts by bin or level.
+
+    >>> found = ds.histogram("waterfront", epsilon=0.2)
+    >>> found.counts["1"], found.conf_int(), found.to_frame()
+    """
 
     @property
     def edges(self) -> FloatArray | None:
@@ -97,6 +101,13 @@ class Histogram(_Counts):
         columns = {"count": self.values, "lower": lower, "upper": upper}
         return _optional.pandas().DataFrame(columns, index=list(self.labels))
 
+    def plot(self, ax: Any = None) -> Any:
+        """Counts with 95 % intervals; needs matplotlib, gives the Axes."""
+        # Imported late: matplotlib is optional.
+        from reticent import _plots_releases  # noqa: PLC0415
+
+        return _plots_releases.histogram(self, ax)
+
     def check(self) -> None:
         _Counts.check(self)
         _ = self.counts
@@ -104,7 +115,11 @@ class Histogram(_Counts):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Crosstab(_Counts):
-    """A released contingency table over two or more columns."""
+    """A released contingency table over two or more columns.
+
+    >>> table = ds.crosstab(["grade", "waterfront"], epsilon=0.2)
+    >>> table.independence.pvalue, table.to_frame()
+    """
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -133,6 +148,13 @@ class Crosstab(_Counts):
             return pandas.DataFrame(self.values, index=index, columns=columns)
         cells = pandas.MultiIndex.from_product(self.levels, names=self.columns)
         return pandas.DataFrame({"count": self.values.ravel()}, index=cells)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The counts as a map; more than two ways are summed over the others; needs matplotlib, gives the Axes."""
+        # Imported late: matplotlib is optional.
+        from reticent import _plots_releases  # noqa: PLC0415
+
+        return _plots_releases.crosstab(self, ax)
 
     def summary(self) -> Text:
         lines = [*self._headline(), f"Columns: {', '.join(self.columns)}"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reticent import _optional
 from reticent._regression import RegressionResults
 from reticent._release import Release
 from reticent._text import Text, number, paragraph, probability, text_table
@@ -17,6 +18,9 @@ class TestResults(Release):
 
     statistic and pvalue are NaN where a coefficient of the hypothesis is not estimable; of a table of
     terms, `table` has a row for each term, and statistic, df and pvalue are those of its first row.
+
+    >>> test = ds.test("price ~ sqft_living + grade", "grade = 0", epsilon=1.0)
+    >>> test.statistic, test.df, test.pvalue
     """
 
     __test__ = False  # not for pytest
@@ -62,6 +66,19 @@ class TestResults(Release):
         if "fit" not in self.result:
             return None
         return RegressionResults({**self.release, "result": self.result["fit"]})
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each term (or the one test); needs pandas."""
+        names = ("statistic", "df", "p_value", "estimable")
+        rows = [{name: row[name] for name in names} for row in self.table]
+        return _optional.pandas().DataFrame(rows, index=[str(row["term"]) for row in self.table])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Evidence against each hypothesis; needs matplotlib, gives the Axes."""
+        # Imported late: matplotlib is optional.
+        from reticent import _plots_releases  # noqa: PLC0415
+
+        return _plots_releases.evidence(self, ax)
 
     def summary(self) -> Text:
         rows = [

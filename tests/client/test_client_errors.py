@@ -99,7 +99,7 @@ def test_what_is_left_comes_with_an_exhausted_budget(server: Server) -> None:
     with pytest.raises(reticent.BudgetExhausted) as caught:
         server.client().budget()
     assert caught.value.remaining == left
-    assert str(caught.value).endswith("Left: epsilon = 0.25, delta = 1e-07.")
+    assert str(caught.value).endswith("Left: ε = 0.25, δ = 1e-07.")
 
 
 @pytest.mark.parametrize(

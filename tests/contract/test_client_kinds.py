@@ -1,0 +1,76 @@
+"""The client is complete: every kind that the server answers can be asked, shown, kept and drawn."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+import uvicorn
+
+import reticent
+from reticent import _queries, _reading
+from reticent_server.app import create_app
+from reticent_server.pipeline.services import Services
+from support_installation import Installation
+from support_kinds import FIELDS
+
+mpl.use("Agg")
+METHODS = {"hypothesis_test": "test"}
+"""Methods of another name than their kind's."""
+
+
+@pytest.fixture
+def dataset(services: Services, installation: Installation) -> Iterator[reticent.Dataset]:
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(services), log_config=None, access_log=False, ws="none")
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            with reticent.Client(url, key=installation.keys["ana"], retries=0) as client:
+                yield client.dataset("people")
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def test_every_kind_has_a_method_a_query_and_a_class() -> None:
+    for kind in FIELDS:
+        assert callable(getattr(reticent.Dataset, METHODS.get(kind, kind)))
+        assert kind in _queries.KINDS
+        assert _reading._CLASSES[kind] in {getattr(reticent, name) for name in reticent.__all__}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_an_answer_can_be_shown_kept_and_drawn(
+    dataset: reticent.Dataset, kind: str, tmp_path: Path
+) -> None:
+    from matplotlib import pyplot as plt
+
+    fields: dict[str, Any] = FIELDS[kind]
+    plan = dataset.plan(kind, epsilon=10.0, **fields)
+    assert plan.cost.epsilon == 10.0
+    assert "Cost: ε = 10" in repr(plan)
+    answer = getattr(dataset, METHODS.get(kind, kind))(epsilon=10.0, **fields)
+    assert isinstance(answer, reticent.NoReply | _reading._CLASSES[kind])
+    assert answer.charged == plan.cost
+    for shown in (str(answer.summary()), repr(answer), answer._repr_html_()):
+        assert "differentially private" in " ".join(shown.split())
+    answer.save(tmp_path / "release.json")
+    again = reticent.load(tmp_path / "release.json")
+    assert type(again) is type(answer)
+    assert str(again.summary()) == str(answer.summary())
+    if isinstance(answer, reticent.NoReply):
+        assert answer.status == "no_reply"
+        return
+    assert type(answer).to_frame is not reticent.Release.to_frame
+    assert len(answer.to_frame()) >= 1
+    drawn = answer.plot()
+    getattr(drawn, "figure", drawn).savefig(tmp_path / "plot.png")
+    plt.close("all")
+    assert (tmp_path / "plot.png").stat().st_size > 1_000

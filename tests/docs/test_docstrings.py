@@ -1,0 +1,70 @@
+"""Every public name of the client shows how it is used, and every example runs."""
+
+import doctest
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+
+import reticent
+from support_docs import prepare
+from support_session import session
+
+mpl.use("Agg")
+ADDRESS = "http://127.0.0.1:8000"
+EVERY_CALL = (reticent.Dataset, reticent.Client)
+"""Classes of which each method has an example of its own."""
+CLOSED = {"close"}
+
+
+def examples() -> dict[str, list[doctest.Example]]:
+    """Examples by the name of what they belong to."""
+    found: dict[str, list[doctest.Example]] = {"reticent": _examples(reticent)}
+    for name in reticent.__all__:
+        thing = getattr(reticent, name)
+        found[name] = _examples(thing)
+        if inspect.isclass(thing):
+            for member, value in _methods(thing):
+                found[f"{name}.{member}"] = _examples(value)
+    return found
+
+
+def _methods(owner: type) -> Iterator[tuple[str, Any]]:
+    for member, value in inspect.getmembers(owner, inspect.isfunction):
+        if not member.startswith("_") and member not in {"check", "from_json"}:
+            yield member, value
+
+
+def _examples(thing: Any) -> list[doctest.Example]:
+    return doctest.DocTestParser().get_examples(inspect.getdoc(thing) or "")
+
+
+FOUND = examples()
+
+
+def test_every_call_of_an_analyst_has_an_example() -> None:
+    for owner in EVERY_CALL:
+        for member, _ in _methods(owner):
+            assert FOUND[f"{owner.__name__}.{member}"] or member in CLOSED, member
+    for name in reticent.__all__:
+        thing = getattr(reticent, name)
+        if inspect.isclass(thing) and issubclass(thing, reticent.Release):
+            assert FOUND[name] or thing in {reticent.Release, reticent.NoReply}, name
+
+
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with session(tmp_path, {"RETICENT_REPLY_GRID_MS": "0"}) as terminal:
+        prepare(terminal, "served")
+        terminal.names["key"] = terminal.key
+        terminal.names["fit"] = terminal.names["ds"].linear_regression("price ~ grade", epsilon=1)
+        for name, group in FOUND.items():
+            for example in group:
+                assert not example.options, f"{name} skips an example"
+                try:
+                    terminal.python(example.source)
+                except Exception as error:
+                    error.add_note(f"in the docstring of {name}: {example.source}")
+                    raise
