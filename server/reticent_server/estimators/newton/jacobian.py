@@ -84,7 +84,7 @@ def later_curvature(J: FloatArray, sd: float, k0: float, M: FloatArray, W: Float
     nu = noise_norm(sd, len(J))
     floor = max(FLOOR, _NOISE_FLOOR * nu / k0 if nu < TRUSTED_NOISE else 0.0)
     E = floored(inverse @ J @ inverse.T, floor, _CEILING)
-    rates = _shrinkage(nu * k0 * np.sum(inverse**2, axis=1))
+    rates = shrinkage_rates(nu * k0 * np.sum(inverse**2, axis=1))
     mixed = np.maximum.outer(rates, rates)
     E = (1 - mixed) * E + mixed * np.eye(len(J))
     back = np.linalg.inv(W)
@@ -120,5 +120,6 @@ def refreshed(curvature: Curvature, M: FloatArray, guard: FloatArray) -> FloatAr
     return at_least(back @ E @ back.T, guard)
 
 
-def _shrinkage(noise: FloatArray) -> FloatArray:
+def shrinkage_rates(noise: FloatArray) -> FloatArray:
+    """λ for noise ν relative to what is predicted."""
     return np.clip((noise - _SHRINK_START) / _SHRINK_WIDTH, 0.0, 1.0)

@@ -101,7 +101,7 @@ class Newton:
                 (histogram,) = yield self._scale_step(state, t)
                 ratio = median_ratio(histogram.values, state.count)
                 state = replace(state, scale=state.scale * ratio)
-        return self._finished(records, path, released[2].values / state.count, state)
+        return self._finished(records, path, released[2], state)
 
     def _is_last(self, t: int) -> bool:
         return t == self.settings.steps - 1
@@ -167,7 +167,7 @@ class Newton:
         self,
         records: Sequence[StepRecord],
         path: Sequence[FloatArray],
-        meat: FloatArray,
+        meat: Released,
         state: State,
     ) -> StandardFit:
         """Averages the last two points by the inverse of their privacy noise, f ≤ ½, for T ≥ 3."""
@@ -177,7 +177,9 @@ class Newton:
         f = min(0.5, noise[1] / (noise[0] + noise[1])) if averaged else 0.0
         return StandardFit(
             theta=(1 - f) * path[-1] + f * path[-2],
-            sampling=sampling_covariance(last, meat, state.count),
+            sampling=sampling_covariance(
+                last, meat.values / state.count, state.count, meat.sd / state.count
+            ),
             privacy=privacy_covariance([before, last], [f, 1 - f]),
             scale=state.scale,
             unresolved=unresolved_shares(records),
