@@ -21,7 +21,7 @@ from typing import Any
 import psycopg
 import pytest
 
-_SETTINGS = ("-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=200")
+_SETTINGS = ("-c", "listen_addresses=", "-c", "max_connections=200")
 _numbers = count(1)
 
 
@@ -70,14 +70,15 @@ def _server() -> Path:
 class Cluster:
     """A server with a data folder of its own, which may be stopped, crashed and started again.
 
-    home: the folder of its socket.
+    home: the folder of its socket. durable: whether a commit waits for the disk.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
         folder = binaries()
         if folder is None:
             pytest.skip("no PostgreSQL binaries")
         self._folder = folder
+        self._settings = (*_SETTINGS, "-c", f"fsync={'on' if durable else 'off'}")
         self._owner = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
         self.home = Path(tempfile.mkdtemp(prefix="reticent-pg-", dir="/tmp"))
         if self._owner:
@@ -94,7 +95,10 @@ class Cluster:
         """Starts it, after a crash too, and waits until it answers."""
         with (self.home / "log").open("ab") as log:
             self._server = subprocess.Popen(
-                [self._folder / "postgres", "-D", self.home / "data", "-k", self.home, *_SETTINGS],
+                [
+                    *(self._folder / "postgres", "-D", self.home / "data"),
+                    *("-k", self.home, *self._settings),
+                ],
                 stdout=log,
                 stderr=log,
                 preexec_fn=_end_with_parent,  # noqa: PLW1509  (one system call, no Python locks)

@@ -16,6 +16,7 @@ class Settings(BaseSettings):
     """Read from RETICENT_* variables; relative SQLite paths are in the working directory.
 
     A variable of that prefix that is none of these is refused: a misspelt limit is no limit.
+    release_threads: of this process, for releases that are waited for; one analyst has at most half.
     release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
     one analyst's last planned answer may be. source_url: of the external database for `dataset register`, where a command line would show it.
     dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
@@ -45,6 +46,7 @@ class Settings(BaseSettings):
     requests_per_minute: int = Field(default=600, ge=1, le=10**9)
     cors_origins: str = Field(default="", pattern=rf"^({_ORIGIN}( {_ORIGIN})*)?$")
     lease_seconds: int = Field(default=600, ge=1)
+    release_threads: int = Field(default=64, ge=1, le=1024)
     release_slots: int = Field(default=4, ge=1, le=256)
     queue_seconds: int = Field(default=600, ge=1)
     log_level: Literal["debug", "info", "warning", "error"] = "info"

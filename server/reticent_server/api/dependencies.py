@@ -1,5 +1,6 @@
 """What routes ask for: the services, the caller, and the idempotency key."""
 
+from collections.abc import Callable
 from math import ceil
 from typing import Annotated, cast
 
@@ -25,6 +26,10 @@ WithServices = Annotated[Services, Depends(services_of)]
 
 def authenticated(services: WithServices, credentials: _Credentials) -> Principal:
     """The holder of the key. Raises Unauthorized, always with the same words, or RateLimited."""
+    return _holder(services, credentials)
+
+
+def _holder(services: Services, credentials: HTTPAuthorizationCredentials | None) -> Principal:
     found = services.access.authenticate(credentials.credentials) if credentials else None
     if found is None:
         raise Unauthorized("Send a valid key in the header `Authorization: Bearer <key>`.")
@@ -36,12 +41,25 @@ def authenticated(services: WithServices, credentials: _Credentials) -> Principa
 
 async def analyst(holder: Annotated[Principal, Depends(authenticated)]) -> Principal:
     """An analyst. Raises WrongRole for a curator's key, which is for the curator's port."""
+    return _analyst(holder)
+
+
+def _analyst(holder: Principal) -> Principal:
     if holder.role != "analyst":
         raise WrongRole("Ask with an analyst's key; this one is a curator's.")
     return holder
 
 
 Caller = Annotated[Principal, Depends(analyst)]
+
+
+async def asker(services: WithServices, credentials: _Credentials) -> Callable[[], Principal]:
+    """As `analyst`, when it is called: by a route whose request cannot be malformed, on the thread
+    that it has anyway. (A thread for the key alone takes as long as reading the key.)"""
+    return lambda: _analyst(_holder(services, credentials))
+
+
+Asker = Annotated[Callable[[], Principal], Depends(asker)]
 
 
 def idempotency_key(

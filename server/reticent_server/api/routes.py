@@ -1,16 +1,25 @@
 """The routes of version 1: each parses, calls the pipeline, and returns."""
 
 import json
+from functools import partial
 from math import ceil
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
+from fastapi.concurrency import run_in_threadpool
 
 from reticent_server.api import replies
-from reticent_server.api.dependencies import AnswerLater, Caller, IdempotencyKey, WithServices
+from reticent_server.api.dependencies import (
+    AnswerLater,
+    Asker,
+    Caller,
+    IdempotencyKey,
+    WithServices,
+)
 from reticent_server.api.problems import documented
 from reticent_server.api.schemas import RequestBody
 from reticent_server.api.strict_json import StrictRoute
+from reticent_server.api.threads import release_threads
 from reticent_server.pipeline import answer, browse, deferred
 from reticent_server.pipeline.documents import plan_json
 
@@ -29,6 +38,11 @@ Reply = dict[str, Any]
 
 def _json(body: bytes) -> Response:
     return Response(body, media_type="application/json")
+
+
+def _written(value: Reply) -> Response:
+    """JSON at once: the models of replies are for the document, and tests hold replies to it."""
+    return _json(json.dumps(value, allow_nan=False, separators=(",", ":")).encode())
 
 
 def _created(body: bytes) -> Response:
@@ -56,27 +70,27 @@ async def healthz() -> Reply:
 
 
 @router.get("/datasets", response_model=replies.DatasetsReply)
-def list_datasets(services: WithServices, caller: Caller) -> Reply:
+def list_datasets(services: WithServices, asker: Asker) -> Response:
     """The data sets that you have a grant for."""
-    return {"datasets": browse.datasets(services, caller)}
+    return _written({"datasets": browse.datasets(services, asker())})
 
 
 @router.get("/datasets/{name}", response_model=replies.DatasetReply, responses=documented(404))
-def show_dataset(services: WithServices, caller: Caller, name: str) -> Reply:
+def show_dataset(services: WithServices, asker: Asker, name: str) -> Response:
     """What is public about one data set."""
-    return browse.dataset(services, caller, name)
+    return _written(browse.dataset(services, asker(), name))
 
 
-@router.get("/budget", response_model=replies.BudgetReply, response_model_exclude_none=True)
-def show_budget(services: WithServices, caller: Caller) -> Reply:
+@router.get("/budget", response_model=replies.BudgetReply)
+def show_budget(services: WithServices, asker: Asker) -> Response:
     """Your accounts. What a zcdp account has spent is shown as the ε that its ρ implies."""
-    return {"accounts": browse.accounts(services, caller)}
+    return _written({"accounts": browse.accounts(services, asker())})
 
 
 @router.post("/plans", response_model=replies.PlanReply, responses=documented(404, 408, 413, 422))
-def make_plan(services: WithServices, caller: Caller, body: RequestBody) -> Reply:
+def make_plan(services: WithServices, caller: Caller, body: RequestBody) -> Response:
     """What a release would cost, what it would promise, and its expected errors. Free."""
-    return plan_json(answer.plan(services, caller, body.ask()))
+    return _written(plan_json(answer.plan(services, caller, body.ask())))
 
 
 @router.post(
@@ -85,7 +99,7 @@ def make_plan(services: WithServices, caller: Caller, body: RequestBody) -> Repl
     response_model=replies.ReleaseReply,
     responses={202: {"model": replies.ReleaseReply}, **documented(404, 408, 409, 413, 422)},
 )
-def make_release(
+async def make_release(
     services: WithServices,
     caller: Caller,
     body: RequestBody,
@@ -93,9 +107,11 @@ def make_release(
     later: AnswerLater,
 ) -> Response:
     """An answer: charged before a private cell is read, stored for ever."""
+    ask = body.ask(key)
     if later:
-        return _accepted(deferred.answer_later(services, caller, body.ask(key)))
-    return _created(answer.answer(services, caller, body.ask(key)))
+        return _accepted(await run_in_threadpool(deferred.answer_later, services, caller, ask))
+    threads = release_threads(services.settings.release_threads)
+    return _created(await threads.run(caller.id, partial(answer.answer, services, caller, ask)))
 
 
 @router.get("/releases", response_model=replies.ReleasesReply, responses=documented(422))
@@ -109,14 +125,14 @@ def list_releases(
 @router.get(
     "/releases/{release_id}", response_model=replies.ReleaseReply, responses=documented(404)
 )
-def show_release(services: WithServices, caller: Caller, release_id: str) -> Response:
+def show_release(services: WithServices, asker: Asker, release_id: str) -> Response:
     """One of your releases: the same bytes as when it was made."""
-    return _json(browse.release(services, caller, release_id))
+    return _json(browse.release(services, asker(), release_id))
 
 
 @router.delete(
     "/releases/{release_id}", response_model=replies.ReleaseReply, responses=documented(404, 409)
 )
-def cancel_release(services: WithServices, caller: Caller, release_id: str) -> Response:
+def cancel_release(services: WithServices, asker: Asker, release_id: str) -> Response:
     """Cancels a release whose computation has not begun, and gives back its cost."""
-    return _json(deferred.cancel(services, caller, release_id))
+    return _json(deferred.cancel(services, asker(), release_id))

@@ -11,8 +11,10 @@ from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
+    Executable,
     RowMapping,
     Select,
     bindparam,
@@ -29,17 +31,47 @@ from reticent_server.ledger.tables import accounts, entries, head, releases
 
 _PAGE = 1000
 
-# Built once: GET /v1/budget asks this, and building a statement takes longer than running it.
+# Built once, as every charge and every GET /v1/budget runs them, and building a statement takes
+# longer than running it.
+_ACCOUNT = select(accounts).where(accounts.c.id == bindparam("wanted"))
 _ACCOUNTS_OF = (
     select(accounts)
     .where(accounts.c.analyst_id == bindparam("analyst_id"))
     .order_by(accounts.c.dataset)
 )
+# The condition is spent ≤ cap − amount, which cannot overflow 64 bits as spent + amount could.
+_SPEND = (
+    update(accounts)
+    .where(accounts.c.id == bindparam("wanted"))
+    .where(accounts.c.primary_spent <= accounts.c.primary_cap - bindparam("primary"))
+    .where(accounts.c.secondary_spent <= accounts.c.secondary_cap - bindparam("secondary"))
+    .values(
+        primary_spent=accounts.c.primary_spent + bindparam("primary"),
+        secondary_spent=accounts.c.secondary_spent + bindparam("secondary"),
+    )
+)
+_RELEASE = select(releases).where(releases.c.id == bindparam("wanted"))
+_RELEASE_BY_KEY = select(releases).where(
+    releases.c.owner == bindparam("owner"), releases.c.idempotency_key == bindparam("key")
+)
+_INSERT_RELEASE = insert(releases)
+_SETTLE = (
+    update(releases)
+    .where(releases.c.id == bindparam("wanted"), releases.c.status == "pending")
+    .values(status=bindparam("outcome"), body=bindparam("stored"))
+    .returning(releases)
+)
+_ADVANCE = (
+    update(head)
+    .values(seq=head.c.seq + bindparam("steps", type_=BigInteger))
+    .returning(head.c.seq, head.c.hash)
+)
+_INSERT_ENTRIES = insert(entries)
+_SET_HASH = update(head).values(hash=bindparam("last"))
 
 
 def account(connection: Connection, account_id: str) -> Balance | None:
-    query = select(accounts).where(accounts.c.id == account_id)
-    row = connection.execute(query).mappings().one_or_none()
+    row = connection.execute(_ACCOUNT, {"wanted": account_id}).mappings().one_or_none()
     return None if row is None else _balance(row)
 
 
@@ -90,21 +122,9 @@ def change_cap(connection: Connection, account_id: str, budget: Budget) -> bool:
 
 
 def spend(connection: Connection, account_id: str, amount: Amounts) -> bool:
-    """Adds to both amounts spent, unless one would exceed its cap.
-
-    The condition is spent ≤ cap − amount, which cannot overflow 64 bits as spent + amount could.
-    """
-    query = (
-        update(accounts)
-        .where(accounts.c.id == account_id)
-        .where(accounts.c.primary_spent <= accounts.c.primary_cap - amount.primary)
-        .where(accounts.c.secondary_spent <= accounts.c.secondary_cap - amount.secondary)
-        .values(
-            primary_spent=accounts.c.primary_spent + amount.primary,
-            secondary_spent=accounts.c.secondary_spent + amount.secondary,
-        )
-    )
-    return connection.execute(query).rowcount == 1
+    """Adds to both amounts spent, unless one would exceed its cap."""
+    given = {"wanted": account_id, "primary": amount.primary, "secondary": amount.secondary}
+    return connection.execute(_SPEND, given).rowcount == 1
 
 
 def give_back(connection: Connection, account_id: str, amount: Amounts) -> bool:
@@ -124,16 +144,15 @@ def give_back(connection: Connection, account_id: str, amount: Amounts) -> bool:
 
 def insert_release(connection: Connection, record: ReleaseRecord) -> None:
     """Raises IntegrityError where the owner has used the idempotency key."""
-    connection.execute(insert(releases).values(asdict(record)))
+    connection.execute(_INSERT_RELEASE, asdict(record))
 
 
 def release(connection: Connection, release_id: str) -> ReleaseRecord | None:
-    return _one_release(connection, select(releases).where(releases.c.id == release_id))
+    return _one_release(connection, _RELEASE, {"wanted": release_id})
 
 
 def release_by_key(connection: Connection, owner: str, key: str) -> ReleaseRecord | None:
-    query = select(releases).where(releases.c.owner == owner, releases.c.idempotency_key == key)
-    return _one_release(connection, query)
+    return _one_release(connection, _RELEASE_BY_KEY, {"owner": owner, "key": key})
 
 
 def releases_of(connection: Connection, owner: str, limit: int, offset: int) -> list[ReleaseRecord]:
@@ -202,14 +221,12 @@ def end_lease(connection: Connection, release_id: str, lease: str) -> None:
     )
 
 
-def settle(connection: Connection, release_id: str, status: str, body: bytes) -> bool:
-    """Stores the body, unless one is stored."""
-    query = (
-        update(releases)
-        .where(releases.c.id == release_id, releases.c.status == "pending")
-        .values(status=status, body=body)
-    )
-    return connection.execute(query).rowcount == 1
+def settle(
+    connection: Connection, release_id: str, status: str, body: bytes
+) -> ReleaseRecord | None:
+    """Stores the body, and gives the release with it; None where one is stored, or no release is."""
+    given = {"wanted": release_id, "outcome": status, "stored": body}
+    return _one_release(connection, _SETTLE, given)
 
 
 def all_releases(connection: Connection) -> Iterator[ReleaseRecord]:
@@ -218,9 +235,7 @@ def all_releases(connection: Connection) -> Iterator[ReleaseRecord]:
 
 def append(connection: Connection, drafts: Sequence[Draft]) -> None:
     """Appends entries to the chain; until commit, no other transaction can."""
-    last, previous = connection.execute(
-        update(head).values(seq=head.c.seq + len(drafts)).returning(head.c.seq, head.c.hash)
-    ).one()
+    last, previous = connection.execute(_ADVANCE, {"steps": len(drafts)}).one()
     rows = []
     for seq, draft in enumerate(drafts, start=last - len(drafts) + 1):
         entry = link(previous, seq, draft)
@@ -228,8 +243,8 @@ def append(connection: Connection, drafts: Sequence[Draft]) -> None:
         rows.append(
             entry_row(seq, draft) | {"detail": canonical_json(draft.detail), "hash": previous}
         )
-    connection.execute(insert(entries), rows)
-    connection.execute(update(head).values(hash=previous))
+    connection.execute(_INSERT_ENTRIES, rows)
+    connection.execute(_SET_HASH, {"last": previous})
 
 
 def chain_head(connection: Connection) -> tuple[int, str]:
@@ -282,8 +297,10 @@ def _pages(connection: Connection, query: Select[Any]) -> Iterator[RowMapping]:
         yield from result.mappings()
 
 
-def _one_release(connection: Connection, query: Select[Any]) -> ReleaseRecord | None:
-    row = connection.execute(query).mappings().one_or_none()
+def _one_release(
+    connection: Connection, query: Executable, given: Mapping[str, Any]
+) -> ReleaseRecord | None:
+    row = connection.execute(query, given).mappings().one_or_none()
     return None if row is None else _release(row)
 
 

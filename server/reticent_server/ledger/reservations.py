@@ -207,15 +207,16 @@ def settle(connection: Connection, release_id: str, status: str, body: bytes) ->
     if status not in SETTLED:
         raise ValueError("not a status in which a release is settled")
     won = repository.settle(connection, release_id, status, body)
-    found = repository.release(connection, release_id)
-    if found is None or found.body is None:
-        raise NotFound("There is no such release.")
-    if won:
-        detail = {"status": status, "body_sha256": digest(body)}
-        actor = found.owner or CURATOR
-        draft = Draft("settle", found.accounts[-1], actor, None, release_id, detail=detail)
-        repository.append(connection, [draft])
-    return found.body
+    if won is None:
+        first = repository.release(connection, release_id)
+        if first is None or first.body is None:
+            raise NotFound("There is no such release.")
+        return first.body
+    detail = {"status": status, "body_sha256": digest(body)}
+    actor = won.owner or CURATOR
+    draft = Draft("settle", won.accounts[-1], actor, None, release_id, detail=detail)
+    repository.append(connection, [draft])
+    return body
 
 
 def shown(record: ReleaseRecord) -> bytes | Pending:

@@ -1,0 +1,97 @@
+"""Releases that are waited for hold threads of their own: everything else is answered meanwhile."""
+
+import asyncio
+import threading
+from typing import Any
+
+import httpx
+import pytest
+
+from reticent_server.api.threads import ReleaseThreads
+from reticent_server.domain.plan import Release
+from reticent_server.engine.local import LocalEngine
+from reticent_server.pipeline.services import Services
+from support_installation import Api, Installation, request_body
+
+SLOW = 70
+SECONDS = 60
+
+
+def test_free_calls_and_other_analysts_are_answered_while_many_fits_run(
+    services: Services, installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ana's 70 releases stand still, more than there are threads for; bob's is computed."""
+    go, secret = threading.Event(), services.catalog.facts("secret").version_id
+
+    def execute(_engine: LocalEngine, ready: Any, _reservation: Any) -> Release:
+        assert ready.facts.version_id == secret or go.wait(SECONDS)
+        return Release(status="no_reply", result=None)
+
+    monkeypatch.setattr(LocalEngine, "execute", execute)
+    ana, bob = (Api(services, installation.keys[name]) for name in ("ana", "bob"))
+    bob_s = request_body(epsilon=0.01) | {"dataset": "secret"}
+
+    async def scene() -> list[httpx.Response]:
+        async with ana.client() as http, bob.client() as other:
+            body = request_body(epsilon=0.01)
+            slow = [asyncio.create_task(http.post("/v1/releases", json=body)) for _ in range(SLOW)]
+            while not services.ledger.releases(services.access.analyst("ana").id):
+                await asyncio.sleep(0.01)
+            for path in ("/v1/budget", "/v1/datasets", "/v1/releases", "/healthz"):
+                assert (await http.get(path)).status_code == 200
+            assert (await http.post("/v1/plans", json=body)).status_code == 200
+            assert (await other.post("/v1/releases", json=bob_s)).status_code == 201
+            assert not any(task.done() for task in slow)
+            go.set()
+            return await asyncio.gather(*slow)
+
+    try:
+        replies = asyncio.run(asyncio.wait_for(scene(), SECONDS))
+    finally:
+        go.set()
+    assert {reply.status_code for reply in replies} == {201}
+    assert len({reply.json()["id"] for reply in replies}) == SLOW
+
+
+def test_an_owner_has_half_of_the_threads() -> None:
+    """Of five, three; the others of the two are someone else's at once; nothing is kept of them."""
+    go, running, most = threading.Event(), 0, 0
+    lock = threading.Lock()
+
+    def call() -> bytes:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        assert go.wait(SECONDS)
+        with lock:
+            running -= 1
+        return b"a"
+
+    async def scene() -> None:
+        threads = ReleaseThreads(5)
+        many = [asyncio.create_task(threads.run("a", call)) for _ in range(12)]
+        while running < 3:
+            await asyncio.sleep(0.01)
+        assert await threads.run("b", lambda: b"b") == b"b"
+        assert (running, most) == (3, 3)
+        go.set()
+        assert await asyncio.gather(*many) == [b"a"] * 12
+        assert (most, threads._waiting) == (3, {})
+
+    asyncio.run(scene())
+
+
+def test_a_call_that_fails_gives_its_thread_back() -> None:
+    def fail() -> bytes:
+        raise ZeroDivisionError
+
+    async def scene() -> None:
+        threads = ReleaseThreads(1)
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await threads.run("a", fail)
+        assert await threads.run("a", lambda: b"a") == b"a"
+        assert threads._waiting == {}
+
+    asyncio.run(scene())
