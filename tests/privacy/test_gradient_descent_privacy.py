@@ -89,6 +89,35 @@ def test_it_finds_the_coefficients_and_its_intervals_cover():
     assert "standardised terms" in result["estimand"]
 
 
+def correlated_table(n, p, rng, correlation):
+    """Slopes ±1 against AR correlation: most of y is in the directions that a descent finds last."""
+    C = correlation ** np.abs(np.subtract.outer(range(p), range(p)))
+    X = rng.normal(size=(n, p)) @ np.linalg.cholesky(C).T
+    slopes = (-1.0) ** np.arange(p)
+    columns = {f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(p)}
+    return columns | {"y": X @ slopes + 0.5 * rng.normal(size=n)}, slopes
+
+
+@pytest.mark.parametrize(("p", "n", "correlation"), [(4, 20_000, 0.8), (10, 5000, 0.5)])
+def test_intervals_count_what_a_descent_has_not_reached(p, n, correlation):
+    """Without the bias the first design's intervals, errors of 20 standard errors, never cover."""
+    hits, told = [], []
+    for seed in range(8):
+        table, slopes = correlated_table(n, p, np.random.default_rng(100 + seed), correlation)
+        result = drive(planned(table, p).run(), whole(table)).result
+        beta, se = np.array(result["coefficients"][1:]), np.array(result["standard_errors"][1:])
+        hits += [*(np.abs(beta - slopes) < 1.96 * se)]
+        told.append(any("may not have converged" in w for w in result["warnings"]))
+    assert np.mean(hits) > 0.85
+    assert all(told)
+
+
+def test_a_descent_that_has_converged_says_nothing():
+    table = linear_table(20_000, 2, np.random.default_rng(9), noise=2.0)
+    result = drive(planned(table, 2).run(), whole(table)).result
+    assert not any("converged" in w for w in result["warnings"])
+
+
 def test_a_collinear_pair_is_not_estimable():
     table = linear_table(20_000, 2, np.random.default_rng(5))
     table["x1"] = table["x0"].copy()

@@ -37,6 +37,10 @@ _ESTIMAND = (
     "Mallows-Huber regression coefficients with tuning constant {c:g} and residual scale "
     "median|r|/0.6745; weights min(1, {r:g}/|x|^2) on standardised terms"
 )
+_UNCONVERGED = (
+    "The descent may not have converged: its bias towards the start is estimated, counted in the "
+    "standard errors, and a large part of them; noisy Newton has no such bias."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +95,14 @@ class GradientDescentPlan:
         if self.start:
             *locations, response = self.start.locations((yield self.start.step))
             coding = _recoded(coding, locations, response)
-        fitted = yield from Descent(coding, self.settings, self.sizes).fit()
+        found = yield from Descent(coding, self.settings, self.sizes).fit()
+        fitted = found.fit
         c, n = self.settings.c, self.sizes.n
         result = report(coding, fitted, tuning=c, level=self.confidence_level, factor=1.0, n=n)
         if coding.design.masked:
             result["records_in_use"] = fitted.count
+        if not found.converged:
+            result["warnings"].append(_UNCONVERGED)
         estimand = _ESTIMAND.format(c=c, r=coding.white_radius_squared)
         return {**result, "estimand": estimand, "steps": self.settings.steps, "shares": self.shares}
 

@@ -7,7 +7,8 @@
 
 Each step is e ← (I − γJ)e + s_tγ ξ_t near the solution, ξ_t the gradient's noise, so with m points from
 t₀ on the mean has the noise (γ/m) Σ_t s_t A_t ξ_t, A_t = Σ_{k ≥ max(t₀, t)} (I − γJ)^(k−t).
-Sampling: s² J⁻¹(Q/n)J⁻¹. A direction in which less than e⁻¹ of the start is forgotten, or which J cannot
+Sampling: s² J⁻¹(Q/n)J⁻¹. Bias: the start, θ = 0, still weighs A = (1/m) Σ_{t > t₀} (I − γJ)^t, so θ̄ ≈ (I − A)θ* and
+b = A(I − A)⁻¹θ̄ ≈ θ* − θ̄; the covariance counts b bᵀ. A direction in which less than e⁻¹ of the start is forgotten, or which J cannot
 tell from noise, is not resolved (eigenvalues of J count less half of its noise's operator norm, so that
 standard errors err on the large side); a coefficient that lies mostly in such is not estimable.
 
@@ -34,8 +35,18 @@ _LEAST_SHARE = 0.02
 _FORGOTTEN = np.exp(-1.0)
 _LEAST_CURVATURE = 1e-6
 _LARGEST_THETA = 2.0**20
+_LARGEST_BIAS = 0.5
 
-Fitting = Generator[Step, tuple[Released, ...], StandardFit]
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Descended:
+    """The fit, whose sampling covariance holds b bᵀ, and converged: whether b hardly matters in it."""
+
+    fit: StandardFit
+    converged: bool
+
+
+Fitting = Generator[Step, tuple[Released, ...], Descended]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +127,7 @@ class Descent:
 
     def _finished(
         self, state: State, jacobian: Released, meat: Released, noises: FloatArray
-    ) -> StandardFit:
+    ) -> Descended:
         """noises: (T,) the standard deviations of s_t times the sums of scores."""
         values, vectors = eigen(jacobian.values / state.count)
         noise = jacobian.sd * np.sqrt(2 * self.sizes.size) / state.count
@@ -126,15 +137,24 @@ class Descent:
         inverse = (vectors / kept) @ vectors.T
         sandwich = inverse @ psd_part(meat.values / state.count) @ inverse / state.count
         gains = self._gains(state.rate * kept, state.rate * noises / state.count)
-        return StandardFit(
+        bias = vectors @ (self._remaining(state.rate * kept) * (vectors.T @ state.theta))
+        fit = StandardFit(
             theta=state.theta,
-            sampling=state.scale**2 * sandwich,
+            sampling=state.scale**2 * sandwich + np.outer(bias, bias),
             privacy=(vectors * gains) @ vectors.T,
             scale=state.scale,
             unresolved=_shares(vectors, kept, unresolved),
             count=state.count,
             records=(),
         )
+        largest = _LARGEST_BIAS * np.sqrt(np.diag(fit.sampling + fit.privacy))
+        return Descended(fit, converged=bool(np.all(np.abs(bias) <= largest)))
+
+    def _remaining(self, steps: FloatArray) -> FloatArray:
+        """(q,) A/(1 − A), A = (1/m) Σ_{t > t₀} (1 − γλ)^t: what the start still weighs, per part of θ̄."""
+        T, start = self.settings.steps, self.settings.averaged_from
+        left = (np.abs(1 - steps)[:, None] ** np.arange(start + 1, T + 1)).mean(axis=1)
+        return np.asarray(left / np.maximum(1 - left, _LEAST_CURVATURE))
 
     def _gains(self, steps: FloatArray, noises: FloatArray) -> FloatArray:
         """(q,) Σ_t (s_tγ sd/m)² (Σ_{k ≥ max(t₀, t)} (1 − γλ)^(k−t))² for eigenvalues γλ."""
