@@ -17,7 +17,7 @@ from reticent_server.domain.plan import Recipe
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
-from reticent_server.domain.steps import Block, FloatArray, Part, Released, Step
+from reticent_server.domain.steps import Block, ColumnStep, FloatArray, Part, Released, Step
 from reticent_server.mechanisms import registry
 
 Table = dict[str, FloatArray]
@@ -99,12 +99,23 @@ def blocks_of(block: Block, rows: int) -> Iterator[Block]:
 
 
 def totals(step: Step, block: Block, rows: int = 1 << 20) -> list[Any]:
-    """The step's exact integer sums."""
+    """The step's exact integer sums; of the step's rows, where it is about a subset."""
     sums: list[Any] = []
+    block = of_step(step, block)
     for piece in blocks_of(block, rows):
         coded = [registry.encode(p, v) for p, v in zip(step.parts, step.map_fn(piece), strict=True)]
         sums = coded if not sums else [a + b for a, b in zip(sums, coded, strict=True)]
     return sums
+
+
+def of_step(step: Step, block: Block) -> Block:
+    """The block's rows that a step adds, as a block of their own."""
+    if isinstance(step, ColumnStep) or step.subset is None:
+        return block
+    index = step.subset.positions(block.start, block.start + block.rows) - block.start
+    columns = {name: values[index] for name, values in block.columns.items()}
+    missing = {name: mask[index] for name, mask in block.missing.items()}
+    return Block(block.start, len(index), columns, missing)
 
 
 @dataclass

@@ -21,6 +21,7 @@ Source: Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2.
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from reticent_server.domain.design import Design, Term
@@ -37,6 +38,7 @@ from reticent_server.estimators.newton.coding import (
     profile_locations,
     split_terms,
 )
+from reticent_server.estimators.newton.forecast import Forecast, forecast_fit, forecast_notes
 from reticent_server.estimators.newton.recipe import Newton, StandardFit
 from reticent_server.estimators.newton.report import report
 from reticent_server.estimators.newton.restriction import Restriction
@@ -63,7 +65,7 @@ class LinearRegressionPlan:
     settings: Settings
     sizes: Dimensions
     start: MiniProfile | None
-    confidence_level: float
+    query: LinearRegression
     mechanism: str = "noisy Newton (Huber-Mallows), discrete Gaussian sums"
     reference: str = "Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2"
 
@@ -77,14 +79,38 @@ class LinearRegressionPlan:
 
     @property
     def passes(self) -> int:
-        return 2 * self.settings.steps - 1 + (self.start is not None)
+        return self.settings.passes + (self.start is not None)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Steps, tuning, shares of ρ, and expected standard errors in public units."""
+        """Steps, tuning, shares of ρ, expected standard errors in public units, and for each
+        coefficient the expected privacy over its sampling standard error."""
+        fit, terms = self.forecast_fit, self.coding.design.names
         notes = [_NO_PROFILE] if self.start else []
-        described = {"steps": self.settings.steps, "tuning": self.settings.c, "notes": notes}
-        return {**described, "shares": self.shares, **forecast(self.settings, self.sizes)}
+        notes += forecast_notes(fit, self.coding, terms)
+        return {
+            "steps": self.settings.steps,
+            "tuning": self.settings.c,
+            "shares": self.shares,
+            **forecast(self.settings, self.sizes),
+            "relative_error": fit.error,
+            "terms": list(terms),
+            "privacy_to_sampling": [r if isfinite(r) else None for r in fit.ratios.tolist()],
+            "notes": notes,
+        }
+
+    @property
+    def forecast_fit(self) -> Forecast:
+        """What the fit will be worth, from public facts alone."""
+        return forecast_fit(self.coding, self.settings, self.sizes, self.facts.profile)
+
+    def noise_ratio(self, rho: int) -> float:
+        """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were the
+        same regression planned at `rho` (with the same share for a mini-profile)."""
+        masked = self.coding.design.masked
+        left = rho - (rho * self.start.rho // self.rho if self.start else 0)
+        settings = plan_settings(self.sizes, left, tuning=self.query.tuning, masked=masked)
+        return forecast_fit(self.coding, settings, self.sizes, self.facts.profile).worst
 
     @property
     def shares(self) -> dict[str, float]:
@@ -124,7 +150,7 @@ class LinearRegressionPlan:
             coding,
             fitted,
             tuning=self.settings.c,
-            level=self.confidence_level,
+            level=self.query.confidence_level,
             factor=1.0 if restriction else widening(newton, fitted, rng),
             n=self.facts.n,
         )
@@ -154,7 +180,7 @@ def plan_linear_regression(
     )
     left = rho - (start.rho if start else 0)
     settings = plan_settings(sizes, left, tuning=query.tuning, masked=design.masked)
-    return LinearRegressionPlan(facts, coding, settings, sizes, start, query.confidence_level)
+    return LinearRegressionPlan(facts, coding, settings, sizes, start, query)
 
 
 def _start(

@@ -4,6 +4,8 @@
 2. The Jacobian whitens the next step: W = M^(−1/2), M refreshed while its noise is small.
 3. After each step but the last, s ← s·median|r|/(.6745 s) from a noisy histogram.
 4. The last step also releases the meat Q; θ = (1 − f)θ_T + fθ_{T−1} by inverse variance.
+
+Where the plan says so, all steps but the last two add a public subset of the rows (early_rows).
 """
 
 from collections.abc import Generator, Sequence
@@ -99,7 +101,7 @@ class Newton:
             path.append(state.theta)
             if t < self.settings.steps - 1:
                 (histogram,) = yield self._scale_step(state, t)
-                ratio = median_ratio(histogram.values, state.count)
+                ratio = median_ratio(histogram.values, self._added(state, t))
                 state = replace(state, scale=state.scale * ratio)
         return self._finished(records, path, released[2], state)
 
@@ -114,30 +116,41 @@ class Newton:
             c=self.settings.c,
             reweighted=not self._is_last(t),
             meat=self._is_last(t),
-            count=t == 0 and self.settings.count > 0,
+            count=self.settings.count_at(t) > 0,
         )
-        return SumStep(f"newton step {t + 1}", self.settings.score_parts(t, self.sizes), score)
+        parts = self.settings.score_parts(t, self.sizes)
+        return SumStep(f"newton step {t + 1}", parts, score, self.settings.subset(t))
 
     def _scale_step(self, state: State, t: int) -> SumStep:
         point = Point(state.theta, state.scale, np.eye(self.sizes.white_size))
         part = self.settings.scale_part(t, self.sizes)
-        return SumStep(f"residual scale {t + 1}", (part,), ScaleMap(self.coding, point))
+        scale = ScaleMap(self.coding, point)
+        return SumStep(f"residual scale {t + 1}", (part,), scale, self.settings.subset(t))
+
+    def _share(self, t: int) -> float:
+        """The share of the rows that a step adds: public."""
+        subset = self.settings.subset(t)
+        return 1.0 if subset is None else subset.count(self.sizes.n) / self.sizes.n
+
+    def _added(self, state: State, t: int) -> float:
+        """The records in use that a step adds."""
+        return state.count * self._share(t)
 
     def _counted(self, state: State, released: Sequence[Released], t: int) -> State:
-        """Takes the number of records in use from the first step of a masked design."""
-        if t > 0 or not self.settings.count:
+        """Takes the number of records in use from the steps of a masked design that release it."""
+        if not self.settings.count_at(t):
             return state
-        n = self.sizes.n
-        return replace(state, count=float(np.clip(released[-1].values[0], _LEAST_SHARE * n, n)))
+        n, found = self.sizes.n, released[2].values[0] / self._share(t)
+        return replace(state, count=float(np.clip(found, _LEAST_SHARE * n, n)))
 
     def _record(
         self, state: State, released: Sequence[Released], W: FloatArray, t: int
     ) -> StepRecord:
-        gradient, jacobian = released[0], released[1]
+        gradient, jacobian, added = released[0], released[1], self._added(state, t)
         record = StepRecord(
             scale=state.scale,
-            gradient=gradient.values / state.count,
-            gradient_noise=gradient.sd / state.count,
+            gradient=gradient.values / added,
+            gradient_noise=gradient.sd / added,
             k0=self.settings.curvature_norm(t),
             curvature=self._curvature(state, jacobian, W, t),
             prior_noise=state.prior_noise,
@@ -145,7 +158,7 @@ class Newton:
         return record if self.ridge is None else penalised(record, self.ridge, state.theta)
 
     def _curvature(self, state: State, jacobian: Released, W: FloatArray, t: int) -> Curvature:
-        unit = self.settings.relaxation(t) / state.count
+        unit = self.settings.relaxation(t) / self._added(state, t)
         J, sd = unit * jacobian.values, unit * jacobian.sd
         k0 = self.settings.curvature_norm(t)
         return later_curvature(J, sd, k0, state.M, W) if t else first_curvature(J, sd, k0)
@@ -173,7 +186,7 @@ class Newton:
         """Averages the last two points by the inverse of their privacy noise, f ≤ ½, for T ≥ 3."""
         last, before = records[-1], records[-2]
         noise = [float(np.trace(privacy_covariance([s], [1.0]))) for s in (before, last)]
-        averaged = self.settings.steps >= 3 and self.restriction is None
+        averaged = self.settings.averaged and self.restriction is None
         f = min(0.5, noise[1] / (noise[0] + noise[1])) if averaged else 0.0
         return StandardFit(
             theta=(1 - f) * path[-1] + f * path[-2],

@@ -4,12 +4,17 @@ from dataclasses import dataclass
 from math import sqrt
 
 from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import CountSum, GramSum, Part, VectorSum
+from reticent_server.estimators.newton.early_rows import (
+    FULL_STEPS,
+    early_fractions,
+    early_stride,
+)
 from reticent_server.estimators.newton.schedule import (
     Fractions,
     Shares,
     allocate,
-    forecast_errors,
     plan_steps,
 )
 from reticent_server.numerics.mallows import mean_weighted_norm
@@ -43,7 +48,8 @@ class Dimensions:
 class Settings:
     """c, κ, η and the ρ of each release: jacobians and gradients (T,), scales (T − 1,).
 
-    gradient_fractions is f; count is 0 unless the design is masked.
+    fractions is f; count is 0 unless the design is masked. stride: above 1, all steps but the last two
+    add one row of so many (early_rows).
     """
 
     c: float
@@ -55,10 +61,33 @@ class Settings:
     scales: tuple[int, ...]
     meat: int
     count: int
+    stride: int = 1
 
     @property
     def steps(self) -> int:
         return len(self.gradients)
+
+    def subset(self, step: int) -> RowSubset | None:
+        """The rows that a step (from 0) and the scale after it add; None for all."""
+        early = self.stride > 1 and step < self.steps - FULL_STEPS
+        return RowSubset(self.stride) if early else None
+
+    def count_at(self, step: int) -> int:
+        """The ρ of the number of records in use that a step releases: once, or once more on all rows."""
+        if self.stride == 1:
+            return self.count if step == 0 else 0
+        half = self.count // 2
+        return {0: half, self.steps - FULL_STEPS: self.count - half}.get(step, 0)
+
+    @property
+    def averaged(self) -> bool:
+        """Whether the last two points are averaged: not where early steps leave the first of them off."""
+        return self.steps >= 3 and self.stride == 1
+
+    @property
+    def passes(self) -> int:
+        """How often the engine goes over the table, or a part of it."""
+        return 2 * self.steps - 1
 
     @property
     def rho(self) -> int:
@@ -84,7 +113,7 @@ class Settings:
         return self.mean_norm * mean * self.relaxation(step)
 
     def score_parts(self, step: int, sizes: Dimensions) -> tuple[Part, ...]:
-        """Gradient, Jacobian, in the last step the meat, in the first of a masked design a count."""
+        """Gradient, Jacobian, in the last step the meat; a count (count_at)."""
         q, m, R = sizes.size, sizes.unit_rows, sqrt(sizes.radius_squared)
         parts: list[Part] = [
             VectorSum(q, R * self.c, self.gradients[step], m),
@@ -92,8 +121,8 @@ class Settings:
         ]
         if step == self.steps - 1:
             parts.append(GramSum(q, R * self.c, self.meat, m))
-        if step == 0 and self.count:
-            parts.append(CountSum(1, self.count, m))
+        if self.count_at(step):
+            parts.append(CountSum(1, self.count_at(step), m))
         return tuple(parts)
 
     def scale_part(self, step: int, sizes: Dimensions) -> CountSum:
@@ -114,12 +143,16 @@ def plan_settings(
     """Splits `rho` (RHO_UNITS) over the releases; their sum is exactly rho."""
     shares = shares or Shares(count=0.01 if masked else 0.0)
     eta = noise_ratio(sizes, rho)
+    mean_norm = sizes.mean_norm or 1.0
     fractions = plan_steps(eta)
     T = len(fractions)
+    stride = early_stride(eta, sizes.size, mean_norm, sizes.n, T)
+    if stride > 1:
+        fractions = early_fractions(T)
     parts = allocate(rho, _weights(shares, fractions))
     return Settings(
         c=tuning or (QUIET_TUNING if eta < NOISY_RATIO else NOISY_TUNING),
-        mean_norm=sizes.mean_norm or 1.0,
+        mean_norm=mean_norm,
         eta=eta,
         fractions=fractions,
         gradients=parts[:T],
@@ -127,6 +160,7 @@ def plan_settings(
         scales=parts[2 * T : 3 * T - 1],
         meat=parts[-1],
         count=parts[-2] if shares.count else 0,
+        stride=stride,
     )
 
 
@@ -154,10 +188,8 @@ def forecast(settings: Settings, sizes: Dimensions) -> dict[str, float]:
     sampling = sqrt(family.mean_square / (n * kappa)) / family.mean_derivative
     clip = sqrt(sizes.radius_squared) * settings.c * sizes.unit_rows
     noise = 2 * clip / (n * sqrt(2 * settings.gradients[-1] / RHO_UNITS))
-    error = sqrt(forecast_errors(settings.fractions, settings.eta)[0][-1])
     return {
         "sampling_standard_error": sampling,
         "privacy_standard_error": noise / (kappa * family.mean_derivative),
         "noise_ratio": settings.eta,
-        "relative_error": error,
     }
