@@ -1,7 +1,8 @@
 """What one record contributes to a generalised linear model: of the record and public values only.
 
     u = W x̃,  η = clip(x̃ᵀθ),  v = m(η) u,  w = min(1, R_c²/‖v_c‖²[, cap/m²])
-    score    w v q            ‖·‖ ≤ R K     its sum is the gradient, its Gram sum the meat
+    score    w v q            ‖·‖ ≤ R K     its Gram sum is the meat
+             w v q + a θ̂      ‖·‖ ≤ C       its sum is the gradient, but for n a θ̂ (centre)
     root     v √(w h)         ‖·‖ ≤ R √H    its Gram sum is the Jacobian
     square   ψ_k²(z)          ≤ k²          its mean gives the next scale
     χ        w(ψ_k²(z) − κ)   |·| ≤ sup|χ|  in the Gamma family's last step (dispersion)
@@ -39,12 +40,14 @@ class GlmPoint:
 class GlmScoreMap:
     """Gives (score, root) or, with `meat`, (score, root, score): arrays (q, rows).
 
-    chi: with it the meat's rows are (score, wχ), and wχ (1, rows) is appended. count: appends a code
-    0 for each record in use.
+    The first score is moved by `shift` (q,), for records that are not in use as well. chi: with it the
+    meat's rows are (score, wχ), and wχ (1, rows) is appended. count: appends a code 0 for each record
+    in use.
     """
 
     coding: Coding
     point: GlmPoint
+    shift: FloatArray
     meat: bool = False
     chi: ChiScore | None = None
     count: bool = False
@@ -64,11 +67,12 @@ class GlmScoreMap:
             q, h = score.evaluate(y, eta)
             root = v * np.sqrt(w * h)
             v *= w * q
-            parts: tuple[FloatArray, ...] = (v, root, v) if self.meat else (v, root)
+            moved = v + self.shift[:, None]
+            parts: tuple[FloatArray, ...] = (moved, root, v) if self.meat else (moved, root)
             if self.chi is not None:
                 squares = score.residual_square(y, eta, self.chi.k)
                 chi = (w * (squares - self.chi.kappa))[None, :]
-                parts = (v, root, np.vstack([v, chi]), chi)
+                parts = (moved, root, np.vstack([v, chi]), chi)
         return (*parts, _count_codes(block, used)) if self.count else parts
 
 

@@ -4,7 +4,7 @@ Privacy (unconditional, for every table and every n; neighbours replace one unit
 value that leaves the table is a part of one of the steps, and each part's contributions are functions
 of one record and of earlier releases:
 
-    gradient     ‖w v q‖ ≤ RK        VectorSum  Δ = 2RK m
+    gradient     ‖w v q‖ ≤ RK        VectorSum  Δ = 2RK m      (binomial: 2C m, C ≤ RK; centre)
     information  ‖v√(w h)‖ ≤ R√H     GramSum    Δ = √2 R²H m
     meat         ‖w v q‖ ≤ RK        GramSum    Δ = √2 R²K² m
     scale        ψ_k² ≤ k²           VectorSum  Δ = 2k² m      (Poisson, Gamma)

@@ -1,6 +1,7 @@
 """Noisy Fisher scoring for a generalised linear model: a generator that sees released values only.
 
-1. Step t = 1..T: gradient and information at (θ, s) with v = m W x̃; θ ← θ + unit·WᵀJ⁻¹g.
+1. Step t = 1..T: gradient and information at (θ, s) with v = m W x̃; θ ← θ + unit·WᵀJ⁻¹g. The
+   binomial's gradient is released in a ball of its own (centre).
 2. Earlier releases predict the information at θ (prediction), which whitens the step: W = (P/k₀)^(−1/2)
    on the white block, k₀ its size there; the release corrects the prediction.
 3. Families with a scale: after each step but the last, s from the mean square of cut residuals.
@@ -15,6 +16,7 @@ from math import inf, sqrt
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
+from reticent_server.estimators.glm.centre import Ball, gradient_ball
 from reticent_server.estimators.glm.curvature import (
     corrected,
     correction,
@@ -114,7 +116,9 @@ class GlmNewton:
         for t in range(self.settings.steps):
             score = self._score(state, t)
             expected = self._predicted(state, score)
-            released = yield self._score_step(state, score, expected.W, t)
+            ball = gradient_ball(score, state.theta, expected.W, sqrt(self.sizes.radius_squared))
+            released = yield self._score_step(state, score, expected.W, ball, t)
+            released = self._moved_back(released, ball)
             state = self._counted(state, released, t)
             record, error = self._record(state, score, released, expected)
             restriction = None if self._is_last(t) else self.restriction
@@ -180,14 +184,22 @@ class GlmNewton:
         k0 = self.size_of(P)
         return Prediction(base, P, k0, whitening(P / k0, self.sizes.white_size))
 
-    def _score_step(self, state: GlmState, score: QuasiScore, W: FloatArray, t: int) -> SumStep:
+    def _score_step(
+        self, state: GlmState, score: QuasiScore, W: FloatArray, ball: Ball, t: int
+    ) -> SumStep:
         last = self._is_last(t)
         count = t == 0 and self.settings.count > 0
         point = self._point(state, score, W)
         chi = chi_score(state.scale, SCALE_CUT) if last and self._joint else None
-        score_map = GlmScoreMap(self.coding, point, meat=last, chi=chi, count=count)
-        parts = self.settings.score_parts(t, self.sizes, score, chi)
+        score_map = GlmScoreMap(self.coding, point, ball.shift, meat=last, chi=chi, count=count)
+        parts = self.settings.score_parts(t, self.sizes, score, ball.radius, chi)
         return SumStep(f"scoring step {t + 1}", parts, score_map)
+
+    def _moved_back(self, released: Sequence[Released], ball: Ball) -> tuple[Released, ...]:
+        """The gradient without the shift of all n records."""
+        gradient, *others = released
+        values = gradient.values - self.sizes.n * ball.shift
+        return replace(gradient, values=values), *others
 
     def _scale_step(self, state: GlmState, t: int) -> SumStep:
         score = self.settings.score(state.scale, self.start)

@@ -44,6 +44,7 @@ _FRACTIONS = {
     4: (0.06, 0.12, 0.27, 0.55),
     3: (0.15, 0.30, 0.55),
 }
+_QUIET, _QUIET_FRACTIONS = 0.03, (0.02, 0.03, 0.06, 0.27, 0.62)
 _EXPLAINED = 0.7
 
 
@@ -87,18 +88,24 @@ class GlmSettings:
         return QuasiScore(self.family, self.c, scale, self.limits, start)
 
     def score_parts(
-        self, step: int, sizes: Dimensions, score: QuasiScore, chi: ChiScore | None = None
+        self,
+        step: int,
+        sizes: Dimensions,
+        score: QuasiScore,
+        gradient_clip: float,
+        chi: ChiScore | None = None,
     ) -> tuple[Part, ...]:
         """Gradient, Jacobian, in the last step the meat, in the first of a masked design a count.
 
         With `chi` the meat is the joint one, and the sum of the χ-scores follows.
 
-        Where `score` has one η for all records (the start) its bounds are smaller.
+        gradient_clip: C (centre). Where `score` has one η for all records (the start) its bounds are
+        smaller.
         """
         q, m, R = sizes.size, sizes.unit_rows, sqrt(sizes.radius_squared)
         bound = R * score.score_bound()
         parts: list[Part] = [
-            VectorSum(q, bound, self.gradients[step], m),
+            VectorSum(q, gradient_clip, self.gradients[step], m),
             GramSum(q, R * sqrt(score.information_bound()), self.jacobians[step], m),
         ]
         if step == self.steps - 1 and chi is None:
@@ -204,9 +211,11 @@ def plan_settings(
     eta = sqrt(choice.privacy / choice.sampling)
     planned = _GAMMA_FRACTIONS if family == "gamma" else _FRACTIONS
     fractions = planned[5 if eta < 2 else 4 if eta < 8 else 3]
+    first, later, meat, count = 0.08, 0.08, 0.03, 0.01 if masked else 0.0
+    if family == "binomial" and sqrt(choice.privacy) < _QUIET:
+        fractions, first, later = _QUIET_FRACTIONS, 0.04, 0.05
     steps = len(fractions)
     scales = 0.0 if family == "binomial" else 0.05
-    first, later, meat, count = 0.08, 0.08, 0.03, 0.01 if masked else 0.0
     gradients = 1 - first - later - meat - count - scales
     weights = (
         *(gradients * f for f in fractions),

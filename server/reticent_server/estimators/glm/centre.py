@@ -1,0 +1,63 @@
+"""Where the binomial's contributions to the gradient lie: in a smaller ball than one about 0.
+
+A contribution is z q with z = w v, ‖z‖ ≤ R, q = y − μ(η) and η = τ t/w, t = θ̂ᵀz the part of z along
+θ̂ ∝ W⁻ᵀθ. It is long only where the model is wrong about the record, q η < 0, and so always on one side:
+θ̂ᵀ(z q) is at least −R, but at most about .28/τ, and across θ̂ (where η = 0) |q| is ½. With −a θ̂ as its
+centre the smallest ball has the radius
+
+    C = min_a max ‖z q + a θ̂‖ ≤ R sup|q|,
+
+about .83 R where τ ≈ 1.3 (nothing is gained as τ → ∞). Both follow from θ, W and R, which are public. A constant a θ̂ is added to every
+record's contribution, the sum is released at the clip C, and n a θ̂ is taken off what was released.
+
+The maximum is over a grid of the angle between v and θ and of ‖v‖: in the worst of the two signs of q,
+‖z‖ = min(‖v‖, R²/‖v‖) (rare dummies outside the weight give less: ‖z‖² ≤ w R²).
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.estimators.glm.score import QuasiScore
+
+_ANGLES, _LENGTHS, _CENTRES = 91, 121, 61
+_FARTHEST = 30.0
+_ROOM = 1.002
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ball:
+    """shift a θ̂ (q,), added to every contribution to the gradient; radius C of what results."""
+
+    shift: FloatArray
+    radius: float
+
+
+def gradient_ball(score: QuasiScore, theta: FloatArray, W: FloatArray, R: float) -> Ball:
+    """The ball of a step at θ (q,) with v = W x̃; about 0 for families other than the binomial."""
+    whole = Ball(np.zeros(len(theta)), R * score.score_bound())
+    direction = np.linalg.solve(W.T, theta)
+    tau = float(np.linalg.norm(direction))
+    if score.family != "binomial" or score.limits[0] == score.limits[1] or not 0 < tau < inf:
+        return whole
+    along, across = _extremes(score, tau, R)
+    centres = np.linspace(0, R / 2, _CENTRES)[:, None]
+    radii = np.sqrt(np.max((along + centres) ** 2 + across**2, axis=1))
+    best = int(np.argmin(radii))
+    if radii[best] * _ROOM >= whole.radius:
+        return whole
+    return Ball(float(centres[best, 0]) * direction / tau, float(radii[best]) * _ROOM)
+
+
+def _extremes(score: QuasiScore, tau: float, R: float) -> tuple[FloatArray, FloatArray]:
+    """(points,) parts along and across θ̂ of the contributions on the grid."""
+    angle = np.linspace(0, np.pi / 2, _ANGLES)[:, None]
+    lengths = np.concatenate([np.linspace(0, 1, _LENGTHS), np.geomspace(1, _FARTHEST, _LENGTHS)])
+    eta = np.clip(tau * R * lengths * np.cos(angle), *score.limits).ravel()
+    z = R * np.minimum(lengths, 1 / np.maximum(lengths, 1e-300)) * np.ones_like(angle)
+    parts = (z * np.cos(angle)).ravel(), (z * np.sin(angle)).ravel()
+    q = [score.evaluate(np.full_like(eta, y), eta)[0] for y in (0.0, 1.0)]
+    along, across = (np.concatenate([part * value for value in q]) for part in parts)
+    return along, across
