@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from reticent import _queries
-from reticent._errors import UnexpectedReply
+from reticent._checks import finite
+from reticent._errors import InvalidQuery, UnexpectedReply
 from reticent._estimate import Estimate
 from reticent._http import Http, parsed
 from reticent._location_scale import LocationScaleResults
@@ -69,15 +70,22 @@ class Dataset(Statistics):
         *arguments: Any,
         epsilon: float,
         delta: float | None = None,
+        target: float | None = None,
         **fields: Any,
     ) -> Plan:
         """What a query would cost and bring; free. The arguments are those of the query's method.
+
+        target: of a linear regression, the privacy standard error relative to the sampling standard
+        error for which `epsilon_for` says what epsilon it takes; None: 1 and 0.5.
 
         >>> ds.plan("linear_regression", "price ~ sqft_living", epsilon=1.0)
         >>> ds.plan(ds.mean, "price", where="grade >= 8", epsilon=0.1).cost
         """
         query = _queries.build(kind, *arguments, **fields)
-        content = self._http.post("/v1/plans", _queries.body(self.name, query, epsilon, delta))
+        body = _queries.body(self.name, query, epsilon, delta)
+        if target is not None:
+            body["target"] = finite(target, InvalidQuery("target must be a finite number."))
+        content = self._http.post("/v1/plans", body)
         return parsed(Plan.from_json, content)
 
     def count(

@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
+from reticent._errors import NotFound
 from reticent._guarantee import Amount, Guarantee
-from reticent._text import Text, number, paragraph
+from reticent._text import Text, number, paragraph, plain
+from reticent._vector import Vector
+
+_SHOWN = {"terms", "privacy_to_sampling", "epsilon_for", "notes"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -36,6 +41,29 @@ class Plan:
             forecast=dict(content["forecast"]),
         )
 
+    @property
+    def privacy_to_sampling(self) -> Vector:
+        """(p,) expected privacy over sampling standard error of a regression's coefficients.
+
+        NaN where no profile says how rare a dummy is. At 1 the interval is 1.41 times as wide as
+        sampling alone would make it. Raises NotFound where the plan forecasts none.
+        """
+        if "privacy_to_sampling" not in self.forecast:
+            raise NotFound("Only plans of a linear regression forecast its coefficients.")
+        return Vector(self.forecast["privacy_to_sampling"], self.forecast["terms"])
+
+    @property
+    def epsilon_for(self) -> dict[float, float]:
+        """The epsilon at which the largest of `privacy_to_sampling` is forecast to fall to each target.
+
+        NaN where no epsilon reaches it; empty for other kinds than a linear regression.
+        """
+        found = self.forecast.get("epsilon_for", ())
+        return {
+            float(f["privacy_to_sampling"]): float("nan") if f["epsilon"] is None else f["epsilon"]
+            for f in found
+        }
+
     def __repr__(self) -> str:
         kind = str(self.query["kind"]).replace("_", " ")
         fields = [f"{k}: {v}" for k, v in self.query.items() if k != "kind" and v is not None]
@@ -54,10 +82,26 @@ class Plan:
         return Text(repr(self))._repr_html_()
 
     def _forecast(self) -> list[str]:
-        lines: list[str] = []
+        lines = self._coefficients()
+        shown = _SHOWN if lines else set[str]()
         for name, value in self.forecast.items():
-            if value not in ([], {}, None):
+            if value not in ([], {}, None) and name not in shown:
                 lines += paragraph(f"Forecast {name.replace('_', ' ')}: {_words(value)}")
+        return lines
+
+    def _coefficients(self) -> list[str]:
+        """The forecast of a regression, in words."""
+        if "privacy_to_sampling" not in self.forecast:
+            return []
+        ratios = ", ".join(f"{t} {number(r)}" for t, r in self.privacy_to_sampling.items())
+        lines = paragraph(f"Forecast privacy over sampling standard error: {ratios}")
+        for target, epsilon in self.epsilon_for.items():
+            reached = f"epsilon = {plain(epsilon)}" if isfinite(epsilon) else "no epsilon"
+            lines += paragraph(
+                f"Forecast: {reached} brings the largest of these to {plain(target)}"
+            )
+        for note in self.forecast.get("notes", ()):
+            lines += paragraph(str(note), "- ")
         return lines
 
 

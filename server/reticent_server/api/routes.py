@@ -18,6 +18,7 @@ from reticent_server.api.dependencies import (
 )
 from reticent_server.api.problems import documented
 from reticent_server.api.schemas import RequestBody
+from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.api.strict_json import StrictRoute
 from reticent_server.api.threads import release_threads
 from reticent_server.pipeline import answer, browse, deferred
@@ -88,9 +89,9 @@ def show_budget(services: WithServices, asker: Asker) -> Response:
 
 
 @router.post("/plans", response_model=replies.PlanReply, responses=documented(404, 408, 413, 422))
-def make_plan(services: WithServices, caller: Caller, body: RequestBody) -> Response:
+def make_plan(services: WithServices, caller: Caller, body: PlanBody) -> Response:
     """What a release would cost, what it would promise, and its expected errors. Free."""
-    return _written(plan_json(answer.plan(services, caller, body.ask())))
+    return _written(plan_json(answer.plan(services, caller, body.ask()), body.target))
 
 
 @router.post(

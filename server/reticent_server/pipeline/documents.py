@@ -20,6 +20,7 @@ from reticent_server.domain.schema import Column, Schema
 from reticent_server.ledger.model import Balance, Pending
 from reticent_server.ledger.rules import ZERO, Amounts
 from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.pipeline.schedule import Turn
 
 Json = dict[str, Any]
@@ -37,8 +38,8 @@ def charged_json(cost: PrivacyCost) -> dict[str, float]:
     }
 
 
-def plan_json(ready: Plan) -> Json:
-    """The reply to POST /v1/plans."""
+def plan_json(ready: Plan, target: float | None = None) -> Json:
+    """The reply to POST /v1/plans. target: of the forecast (pipeline.forecasts)."""
     return {
         "dataset": ready.facts.name,
         "version": ready.facts.version,
@@ -46,7 +47,7 @@ def plan_json(ready: Plan) -> Json:
         "cost": charged_json(ready.cost),
         "guarantee": asdict(ready.guarantee),
         "deadline_ms": ready.deadline_ms,
-        "forecast": dict(ready.estimator.forecast),
+        "forecast": forecast_json(ready, target),
     }
 
 

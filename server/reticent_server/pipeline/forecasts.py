@@ -1,0 +1,63 @@
+"""The forecast of a plan: the estimator's own, and the ε at which its noise would fall to a target.
+
+From public facts only. The targets are ratios of privacy to sampling standard error, of the coefficient
+with the largest: at 1 the intervals are √2 times as wide as sampling alone would make them, at ½ by 12 %.
+"""
+
+from math import ceil, floor, log10
+from typing import Any
+
+from reticent_server.accounting.conversions import epsilon_of, rho_units
+from reticent_server.domain.cost import DELTA_UNITS, from_units
+from reticent_server.domain.plan import Plan
+from reticent_server.errors import InvalidQuery
+from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
+from reticent_server.estimators.newton import LinearRegressionPlan
+from reticent_server.estimators.newton.forecast import least_rho
+
+USUAL_TARGETS = (1.0, 0.5)
+MAX_EPSILON = 100.0
+LEAST_RHO = 1000
+_DIGITS = 3
+
+
+def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
+    """The estimator's forecast; of a linear regression also `epsilon_for`, at `target` or at 1 and ½.
+
+    epsilon null: the target is not reached at any ε that can be asked for. Raises InvalidQuery for a
+    target of another kind.
+    """
+    found = dict(ready.estimator.forecast)
+    fit = _regression(ready)
+    if fit is None and target is not None:
+        raise InvalidQuery("A target is for linear regressions by newton; leave it out.")
+    if fit is not None:
+        targets = USUAL_TARGETS if target is None else (target,)
+        delta = from_units(ready.cost.delta, DELTA_UNITS)
+        found["epsilon_for"] = [
+            {"privacy_to_sampling": t, "epsilon": epsilon_for(fit, delta, t)} for t in targets
+        ]
+    return found
+
+
+def _regression(ready: Plan) -> LinearRegressionPlan | None:
+    """The linear regression that is planned, or that a planned test is made of."""
+    match ready.estimator:
+        case LinearRegressionPlan() as fit:
+            return fit
+        case HypothesisTestPlan(model=LinearRegressionPlan() as fit):
+            return fit
+        case _:
+            return None
+
+
+def epsilon_for(estimator: LinearRegressionPlan, delta: float, target: float) -> float | None:
+    """The ε, to three digits and rounded up, at which the largest forecast ratio falls to `target`."""
+    limits = (LEAST_RHO, rho_units(MAX_EPSILON, delta))
+    rho = least_rho(estimator.noise_ratio, target, estimator.rho, limits)
+    return None if rho is None else min(_rounded_up(epsilon_of(rho, delta)), MAX_EPSILON)
+
+
+def _rounded_up(value: float) -> float:
+    unit = 10.0 ** (floor(log10(value)) - _DIGITS + 1)
+    return float(f"{ceil(value / unit) * unit:.{_DIGITS}g}")

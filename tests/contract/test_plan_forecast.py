@@ -1,0 +1,76 @@
+"""The forecast of a plan over HTTP, and as the client reads it."""
+
+import httpx
+import pytest
+
+import reticent
+from reticent_server.pipeline.services import Services
+from support_client import DATASET
+from support_installation import Api, Installation, request_body, without_reader
+
+QUERY = {"kind": "linear_regression", "formula": "y ~ x + b"}
+TEST = {"kind": "hypothesis_test", "formula": "y ~ x", "hypothesis": ["x = 0"]}
+
+
+@pytest.fixture
+def api(services: Services, installation: Installation) -> Api:
+    return Api(without_reader(services), installation.keys["ana"])
+
+
+def planned(api: Api, query: dict[str, object], **more: object) -> httpx.Response:
+    return api.post("/v1/plans", request_body(query) | more)
+
+
+@pytest.mark.parametrize("query", [QUERY, TEST])
+def test_a_regression_s_coefficients_are_forecast(api: Api, query: dict[str, object]) -> None:
+    forecast = planned(api, query).json()["forecast"]
+    assert len(forecast["terms"]) == len(forecast["privacy_to_sampling"])
+    assert all(r > 0 for r in forecast["privacy_to_sampling"] if r is not None)
+    targets = forecast["epsilon_for"]
+    assert [t["privacy_to_sampling"] for t in targets] == [1.0, 0.5]
+    assert 0 < targets[0]["epsilon"] < targets[1]["epsilon"] <= 100
+
+
+def test_the_epsilon_of_a_target_reaches_it(api: Api) -> None:
+    (found,) = planned(api, QUERY, target=2.0).json()["forecast"]["epsilon_for"]
+    privacy = {"epsilon": found["epsilon"]}
+    there = planned(api, QUERY, privacy=privacy).json()["forecast"]
+    largest = max(r for r in there["privacy_to_sampling"] if r is not None)
+    assert largest == pytest.approx(2.0, rel=0.05)
+
+
+@pytest.mark.parametrize("target", [0, -1, 1e9, "1", None, True])
+def test_a_target_is_a_number_of_some_size(api: Api, target: object) -> None:
+    assert planned(api, QUERY, target=target).status_code == (200 if target is None else 422)
+
+
+def test_a_target_is_for_plans_of_regressions(api: Api) -> None:
+    reply = planned(api, {"kind": "count"}, target=1.0)
+    assert (reply.status_code, reply.json()["code"]) == (422, "invalid_query")
+    release = api.post("/v1/releases", request_body(QUERY) | {"target": 1.0})
+    assert release.status_code == 422
+
+
+def test_the_client_shows_the_forecast(api: Api) -> None:
+    sent = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200, json=DATASET)
+        sent.append(request.read())
+        return httpx.Response(200, json=planned(api, QUERY, target=3.0).json())
+
+    transport = httpx.MockTransport(answer)
+    with reticent.Client("http://test", key="rk", transport=transport) as client:
+        plan = client.dataset("people").plan(
+            "linear_regression", "y ~ x + b", epsilon=1.0, target=3.0
+        )
+        assert b'"target":3.0' in sent[-1].replace(b" ", b"")
+        with pytest.raises(reticent.InvalidQuery, match="target"):
+            client.dataset("people").plan("count", epsilon=1.0, target=float("nan"))
+    assert plan.privacy_to_sampling.names == ("Intercept", "x", "b")
+    assert list(plan.epsilon_for) == [3.0]
+    shown = repr(plan)
+    assert "Forecast privacy over sampling standard error: Intercept" in shown
+    assert f"epsilon = {plan.epsilon_for[3.0]:g} brings the largest of these to 3" in shown
+    assert "\n- " in shown

@@ -1,0 +1,169 @@
+"""The forecast of a regression, from public facts, beside what its releases say."""
+
+import json
+
+import numpy as np
+import pytest
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.design import Compare
+from reticent_server.estimators.newton import plan_linear_regression
+from reticent_server.estimators.newton.forecast import forecast_fit, least_rho, share_in_use
+from reticent_server.estimators.newton.target import noise_free_fit
+from support_newton import (
+    boolean,
+    drive,
+    facts_of,
+    linear_table,
+    numeric,
+    plain_design,
+    profile_of,
+    query,
+    whole,
+)
+
+Y = numeric("y", -100, 100)
+WORTH_ASKING = 3.0
+
+
+def columns(p):
+    return [numeric(f"x{j}", -10, 10) for j in range(p)]
+
+
+def planned(table, terms, epsilon, *, n=None, profile=True, **design):
+    known = profile_of(table, [*terms, Y]) if profile else None
+    facts = facts_of(n or len(table["y"]), [*terms, Y], known)
+    rho = rho_units(epsilon, 1e-6)
+    return plan_linear_regression(facts, plain_design(terms, Y, **design), query(), rho)
+
+
+def ratios(result):
+    """(q,) privacy over sampling standard error as released; NaN where sampling drowned."""
+    total, privacy = (np.array(result[k]) for k in ("standard_errors", "privacy_standard_errors"))
+    return privacy / np.sqrt(total**2 - privacy**2)
+
+
+def released_over_forecast(p, n, epsilon, seeds):
+    """(seeds, q) what releases say over what was forecast, and the largest forecast."""
+    found = []
+    for seed in seeds:
+        table = linear_table(n, p, np.random.default_rng(seed))
+        plan = planned(table, columns(p), epsilon)
+        found.append(ratios(drive(plan.run(), whole(table)).result) / plan.forecast_fit.ratios)
+    return np.array(found), plan.forecast_fit.worst
+
+
+@pytest.mark.parametrize(
+    ("p", "n", "epsilon"), [(4, 2_000, 4.0), (4, 5_000, 1.0), (10, 20_000, 1.0), (4, 20_000, 0.2)]
+)
+def test_the_forecast_comes_true(p, n, epsilon):
+    found, worst = released_over_forecast(p, n, epsilon, range(600, 604))
+    assert 0.1 < worst < WORTH_ASKING
+    assert np.median(found) == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("n", [2_000, 5_000, 20_000, 100_000])
+@pytest.mark.parametrize("p", [4, 10])
+def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(p, n, epsilon):
+    """Within 20 % of the released ratio, and of the real distance from the noise-free fit."""
+    table = linear_table(n, p, np.random.default_rng(1))
+    if planned(table, columns(p), epsilon).forecast_fit.worst >= WORTH_ASKING:
+        return
+    found, _ = released_over_forecast(p, n, epsilon, range(700, 720))
+    assert np.median(found) == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.audit
+def test_the_forecast_is_of_the_real_distance_from_the_noise_free_fit():
+    """Their root mean square over 40 tables of 5 coefficients, within 45 %."""
+    deviations = []
+    for seed in range(800, 840):
+        table = linear_table(4_000, 4, np.random.default_rng(seed))
+        plan = planned(table, columns(4), 1.0)
+        target = noise_free_fit(plan.coding, plan.settings, whole(table))
+        moved = np.array(drive(plan.run(), whole(table)).result["coefficients"])
+        own = (moved - target.coefficients) / target.standard_errors
+        deviations.append(own / plan.forecast_fit.ratios)
+    assert 0.55 < np.sqrt(np.mean(np.square(deviations))) < 1.45
+
+
+def test_rare_dummies_are_forecast_by_their_released_frequency():
+    rng, n = np.random.default_rng(5), 20_000
+    terms = [*columns(2), boolean("often"), boolean("rare"), boolean("seldom")]
+    table = linear_table(n, 2, rng)
+    for name, share in (("often", 0.4), ("rare", 0.08), ("seldom", 0.02)):
+        table[name] = (rng.random(n) < share).astype(float)
+    plan = planned(table, terms, 2.0)
+    expected = plan.forecast_fit.ratios
+    found = np.median([ratios(drive(plan.run(), whole(table)).result) for _ in range(4)], axis=0)
+    np.testing.assert_allclose(found / expected, 1, atol=0.3)
+    assert expected[-1] > 1.3 * expected[1]
+
+
+def test_dummies_of_unknown_frequency_have_no_forecast():
+    table = linear_table(2000, 1, np.random.default_rng(0))
+    plan = planned(table, [*columns(1), boolean("d")], 1.0, profile=False)
+    ratios = plan.forecast["privacy_to_sampling"]
+    assert ratios[-1] is None
+    assert min(ratios[:-1]) > 0
+    assert any("how rare these dummies are: d." in note for note in plan.forecast["notes"])
+    json.dumps(dict(plan.forecast), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("n", "sentence"), [(500, "will be useless"), (1_500, "will dominate"), (100_000, None)]
+)
+def test_a_bad_answer_is_forecast_in_words(n, sentence):
+    table = linear_table(500, 4, np.random.default_rng(0))
+    notes = planned(table, columns(4), 0.3, n=n).forecast["notes"]
+    assert any(sentence in note for note in notes) if sentence else not notes
+
+
+def test_a_condition_is_said_to_be_left_out_of_the_forecast():
+    table = linear_table(500, 1, np.random.default_rng(0))
+    plan = planned(table, columns(1), 50.0, where=Compare("x0", ">", 0.0))
+    assert any("`where`" in note for note in plan.forecast["notes"])
+
+
+def test_missing_values_shrink_the_number_of_records():
+    table = linear_table(2000, 1, np.random.default_rng(0))
+    plan = planned(table, columns(1), 4.0, missing_columns=("x0",))
+    profile = plan.facts.profile
+    assert share_in_use(plan.coding.design, profile, 2000) == 1
+    object.__setattr__(profile.columns["x0"], "missing", 1000.0)
+    assert share_in_use(plan.coding.design, profile, 2000) == 0.5
+    fewer = forecast_fit(plan.coding, plan.settings, plan.sizes, profile).ratios
+    object.__setattr__(profile.columns["x0"], "missing", 0.0)
+    all_of_them = forecast_fit(plan.coding, plan.settings, plan.sizes, profile).ratios
+    np.testing.assert_allclose(fewer / all_of_them, np.sqrt(2), rtol=0.05)
+    object.__setattr__(profile.columns["x0"], "missing", 1e9)
+    assert share_in_use(plan.coding.design, profile, 2000) > 0
+
+
+@pytest.mark.parametrize("target", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("start", [1, 10**6, 10**15])
+def test_the_amount_for_a_target(target, start):
+    asked = []
+
+    def worst(rho):
+        asked.append(rho)
+        return 3e4 / np.sqrt(rho) * (1.1 if rho < 10**8 else 1.0)
+
+    found = least_rho(worst, target, start, (1, 10**16))
+    assert worst(found) <= target <= worst(int(found * 0.9))
+    assert len(asked) <= 20
+
+
+def test_a_target_out_of_reach_has_no_amount():
+    assert least_rho(lambda rho: 2.0, 1.0, 10**6, (1, 10**12)) is None
+    assert least_rho(lambda rho: 0.1, 1.0, 10**6, (10, 10**12)) <= 11
+
+
+def test_planning_at_another_amount_is_what_the_plan_there_forecasts():
+    table = linear_table(3000, 3, np.random.default_rng(2))
+    here, there = (planned(table, columns(3), epsilon) for epsilon in (0.5, 2.0))
+    assert here.noise_ratio(there.rho) == pytest.approx(there.forecast_fit.worst)
+    without = planned(table, columns(3), 2.0, profile=False)
+    assert without.noise_ratio(without.rho) == pytest.approx(without.forecast_fit.worst)
