@@ -178,6 +178,13 @@ _BY_STATUS: dict[int, type[ReticentError]] = {
     504: ServerUnavailable,
 }
 _LONGEST_DETAIL = 2_000
+_ADVICE: dict[type[ReticentError], str] = {
+    Unauthorized: "Check the key that reticent.Client was given, or ask the curator for a new one.",
+    NotFound: "client.datasets() and client.releases() list what this key may see.",
+    BudgetExhausted: "client.budget() shows your account, ds.plan(...) what a question costs; both are free.",
+    PolicyRefused: "ds.policy says what is allowed.",
+}
+"""What to do, where the server's sentence cannot know how it was asked."""
 
 
 def from_reply(status: int, body: bytes, idempotency_key: str | None = None) -> ReticentError:
@@ -188,6 +195,7 @@ def from_reply(status: int, body: bytes, idempotency_key: str | None = None) -> 
     kind = _BY_CODE.get(code or "", _by_status(status))
     detail = problem.get("detail") or problem.get("title")
     text = str(detail)[:_LONGEST_DETAIL] if detail else f"The server replied {status}."
+    text = f"{text} {_ADVICE[kind]}" if kind in _ADVICE else text
     charged_perhaps = idempotency_key if status >= 500 else None
     facts: dict[str, Any] = {"status": status, "code": code, "idempotency_key": charged_perhaps}
     if kind is BudgetExhausted:

@@ -12,6 +12,7 @@ from reticent_server.cli.common import (
     RuleName,
     RuleOption,
     err,
+    minute,
     one_line_errors,
     print_json,
     show,
@@ -79,11 +80,11 @@ def list_analysts(as_json: JsonFlag = False) -> None:
     rows = [
         {
             "name": analyst.name,
-            "id": analyst.id,
+            **({"id": analyst.id} if as_json else {}),
             "data sets": ", ".join(access.grants(analyst.id)),
             "live keys": analyst.live_keys,
             "revoked": analyst.revoked,
-            "added": analyst.created_at,
+            "added": analyst.created_at if as_json else minute(analyst.created_at),
         }
         for analyst in access.analysts()
     ]

@@ -16,7 +16,6 @@ from reticent_server.cli.common import (
 )
 from reticent_server.errors import InvalidRequest
 from reticent_server.ledger.model import Balance
-from reticent_server.ledger.rules import UNITS
 from reticent_server.pipeline.budgets import (
     NO_CAP,
     Offer,
@@ -27,6 +26,7 @@ from reticent_server.pipeline.budgets import (
 )
 from reticent_server.pipeline.budgets import credit as give_back
 from reticent_server.pipeline.budgets import set_budget as set_account
+from reticent_server.pipeline.documents import account_json
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
@@ -120,8 +120,7 @@ def _document(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
 
 
 def _row(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
-    public = balance.public()
-    unit, secondary = (name for name, _ in UNITS[balance.rule])
+    public, left = balance.public(), account_json(balance)["remaining"]
     return {
         "analyst": "(all)" if balance.analyst_id is None else names.get(balance.analyst_id),
         "data set": balance.dataset or f"population {balance.population}",
@@ -129,6 +128,6 @@ def _row(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
         "epsilon": public["total"]["epsilon"],
         "delta": public["total"]["delta"],
         "spent": f"{share_spent(balance):.1%}",
-        "remaining": f"{unit} {public['remaining'][unit]:g}, "
-        f"{secondary} {public['remaining'][secondary]:g}",
+        "left": f"epsilon {left['epsilon']:.4g}"
+        + (f" (rho {left['rho']:.4g})" if balance.rule == "zcdp" else ""),
     }

@@ -51,7 +51,20 @@ def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str = "") -> N
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:g}" if isinstance(value, float) else escape(str(value))
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:g}"
+        case _:
+            return escape(str(value))
+
+
+def minute(at: str) -> str:
+    """A stored time for a reader: to the minute."""
+    return at[:16].replace("T", " ")
 
 
 def print_json(value: Any) -> None:

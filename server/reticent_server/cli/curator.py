@@ -14,7 +14,7 @@ from reticent_server.cli.analyst import (
     revoke_holder,
     rotate_holder,
 )
-from reticent_server.cli.common import JsonFlag, one_line_errors, show
+from reticent_server.cli.common import JsonFlag, minute, one_line_errors, show
 from reticent_server.errors import NotFound
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
@@ -38,7 +38,12 @@ def add(name: Name, expires_days: ExpiresDays = None, as_json: JsonFlag = False)
 def list_curators(as_json: JsonFlag = False) -> None:
     """List all curators, with their live keys."""
     rows = [
-        {"name": c.name, "live keys": c.live_keys, "revoked": c.revoked, "added": c.created_at}
+        {
+            "name": c.name,
+            "live keys": c.live_keys,
+            "revoked": c.revoked,
+            "added": c.created_at if as_json else minute(c.created_at),
+        }
         for c in build_services(Settings()).access.curators()
     ]
     show(rows, as_json=as_json)
