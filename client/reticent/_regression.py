@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from reticent import _hypotheses, _optional
+from reticent import _hypotheses, _optional, _simultaneous
 from reticent._errors import NotEstimable
 from reticent._hypotheses import WaldTest
 from reticent._release import Release
@@ -96,20 +96,33 @@ class RegressionResults(Release):
         """(p, p) covariance of the coefficients: sampling and privacy noise."""
         return np.array(self.result["covariance"], dtype=np.float64)
 
-    def conf_int(self, alpha: float = 0.05) -> FloatArray:
-        """(p, 2) intervals of level 1 − alpha.
+    def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> FloatArray:
+        """(p, 2) intervals of level 1 − alpha; costs nothing.
+
+        simultaneous: all coefficients that are estimable lie in their intervals at once with
+        probability 1 − alpha (by the law of the largest |z|, from the released covariance).
 
         At the released level these are the released intervals. At another level normal quantiles
         take their place, widened in the proportion in which the released intervals are wider than
         normal ones (a small-sample calibration).
         """
+        if not 0 < alpha < 1:
+            raise ValueError("alpha lies between 0 and 1")
         released = np.array(self.result["confidence_intervals"], dtype=np.float64)
         level = float(self.result["confidence_level"])
-        if abs(1 - alpha - level) < 1e-9:
+        if abs(1 - alpha - level) < 1e-9 and not simultaneous:
             return released
-        ratio = ndtri(1 - alpha / 2) / ndtri((1 + level) / 2)
+        z = self._joint_quantile(1 - alpha) if simultaneous else ndtri(1 - alpha / 2)
+        ratio = z / ndtri((1 + level) / 2)
         centre = np.asarray(self.params)[:, None]
         return np.asarray(centre + ratio * (released - centre))
+
+    def _joint_quantile(self, level: float) -> float:
+        covariance = self.cov_params()
+        usable = np.array(self.estimable) & (np.nan_to_num(np.diag(covariance)) > 0)
+        if not usable.any():
+            return float("nan")
+        return _simultaneous.critical_value(covariance[np.ix_(usable, usable)], level)
 
     def wald_test(self, hypotheses: str | Sequence[str]) -> WaldTest:
         """A joint test of linear hypotheses such as "x1 = 0, x2 = x3"; costs nothing.

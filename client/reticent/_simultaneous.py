@@ -1,0 +1,74 @@
+"""The critical value of simultaneous intervals: the 1 − α quantile of max_j |Z_j|, Z ~ N(0, corr).
+
+P(max_j |Z_j| ≤ c) is integrated one coordinate at a time given the ones before it, after Genz (1992),
+over a fixed lattice of points (fractional parts of multiples of square roots of primes, folded), so the
+same covariance always gives the same value; the probability's error is some 10⁻⁴.
+
+Source: Genz, "Numerical computation of multivariate normal probabilities" (1992); Hothorn, Bretz &
+Westfall (2008), section 3, for the intervals.
+"""
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
+
+FloatArray = NDArray[np.float64]
+_POINTS = 1 << 13
+_JITTER = 1e-9
+_EDGE = 1e-15
+
+
+def critical_value(covariance: FloatArray, level: float) -> float:
+    """c (with p ≥ 1 estimates of covariance (p, p), level in (0, 1)): all of them are covered by
+    θ̂_j ± c·se_j with probability `level`. Between the normal quantile and Bonferroni's."""
+    se = np.sqrt(np.diag(covariance))
+    p = len(se)
+    least, most = float(ndtri((1 + level) / 2)), float(ndtri(1 - (1 - level) / (2 * p)))
+    if p == 1:
+        return least
+    correlation = covariance / np.outer(se, se)
+    root = np.linalg.cholesky(_definite(correlation))
+    points = _lattice(p - 1)
+    found = brentq(lambda c: _inside(root, points, c) - level, 0.99 * least, 1.01 * most, xtol=1e-6)
+    return min(max(float(found), least), most)
+
+
+def _definite(correlation: FloatArray) -> FloatArray:
+    """The nearest matrix without negative eigenvalues, and a little more, for Cholesky."""
+    values, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
+    return np.asarray((vectors * np.maximum(values, _JITTER)) @ vectors.T)
+
+
+def _inside(root: FloatArray, points: FloatArray, c: float) -> float:
+    """P(|Z_j| ≤ c for all j), Z = root·N(0, I): the mean over points of Π_j P(|Z_j| ≤ c | before)."""
+    p = len(root)
+    normal = np.zeros((p, points.shape[1]))
+    inside = np.ones(points.shape[1])
+    for j in range(p):
+        centre = root[j, :j] @ normal[:j]
+        low, high = ndtr((-c - centre) / root[j, j]), ndtr((c - centre) / root[j, j])
+        inside *= high - low
+        if j < p - 1:
+            at = low + points[j] * (high - low)
+            normal[j] = ndtri(np.clip(at, _EDGE, 1 - _EDGE))
+    return float(inside.mean())
+
+
+def _lattice(dimensions: int) -> FloatArray:
+    """(dimensions, points) in (0, 1)."""
+    steps = np.sqrt(_primes(dimensions))[:, None]
+    at = (steps * (np.arange(_POINTS) + 0.5)) % 1.0
+    return np.abs(2 * at - 1)
+
+
+def _primes(count: int) -> FloatArray:
+    found: list[int] = []
+    candidate = 2
+    while len(found) < count:
+        if all(candidate % prime for prime in found if prime <= sqrt(candidate)):
+            found.append(candidate)
+        candidate += 1
+    return np.array(found, dtype=np.float64)
