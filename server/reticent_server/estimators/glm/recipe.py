@@ -118,9 +118,9 @@ class GlmNewton:
             expected = self._predicted(state, score)
             ball = gradient_ball(score, state.theta, expected.W, sqrt(self.sizes.radius_squared))
             released = yield self._score_step(state, score, expected.W, ball, t)
-            released = self._moved_back(released, ball)
+            released = self._moved_back(released, ball, t)
             state = self._counted(state, released, t)
-            record, error = self._record(state, score, released, expected)
+            record, error = self._record(state, score, released, expected, t)
             restriction = None if self._is_last(t) else self.restriction
             state = self._moved(state, record, error, expected, restriction)
             records.append(record)
@@ -188,17 +188,22 @@ class GlmNewton:
         self, state: GlmState, score: QuasiScore, W: FloatArray, ball: Ball, t: int
     ) -> SumStep:
         last = self._is_last(t)
-        count = t == 0 and self.settings.count > 0
+        count = self.settings.count_at(t) > 0
         point = self._point(state, score, W)
         chi = chi_score(state.scale, SCALE_CUT) if last and self._joint else None
         score_map = GlmScoreMap(self.coding, point, ball.shift, meat=last, chi=chi, count=count)
         parts = self.settings.score_parts(t, self.sizes, score, ball.radius, chi)
-        return SumStep(f"scoring step {t + 1}", parts, score_map)
+        return SumStep(f"scoring step {t + 1}", parts, score_map, self.settings.subset(t))
 
-    def _moved_back(self, released: Sequence[Released], ball: Ball) -> tuple[Released, ...]:
-        """The gradient without the shift of all n records."""
+    def _rows(self, t: int) -> int:
+        """How many rows a step adds: public."""
+        subset = self.settings.subset(t)
+        return self.sizes.n if subset is None else subset.count(self.sizes.n)
+
+    def _moved_back(self, released: Sequence[Released], ball: Ball, t: int) -> tuple[Released, ...]:
+        """The gradient without the shift of all records that were added."""
         gradient, *others = released
-        values = gradient.values - self.sizes.n * ball.shift
+        values = gradient.values - self._rows(t) * ball.shift
         return replace(gradient, values=values), *others
 
     def _scale_step(self, state: GlmState, t: int) -> SumStep:
@@ -218,10 +223,11 @@ class GlmNewton:
         return LEVERAGE_CAP if capped else inf
 
     def _counted(self, state: GlmState, released: Sequence[Released], t: int) -> GlmState:
-        if t > 0 or not self.settings.count:
+        if not self.settings.count_at(t):
             return state
         n = self.sizes.n
-        return replace(state, count=float(np.clip(released[-1].values[0], _LEAST_SHARE * n, n)))
+        found = released[-1].values[0] * n / self._rows(t)
+        return replace(state, count=float(np.clip(found, _LEAST_SHARE * n, n)))
 
     def _record(
         self,
@@ -229,10 +235,12 @@ class GlmNewton:
         score: QuasiScore,
         released: Sequence[Released],
         expected: Prediction,
+        t: int,
     ) -> tuple[StepRecord, float]:
         """What the step released and made of it, and the relative error of its usable matrix."""
         gradient, information = released[0], released[1]
-        J, sd, k0 = information.values / state.count, information.sd / state.count, expected.k0
+        added = state.count * self._rows(t) / self.sizes.n
+        J, sd, k0 = information.values / added, information.sd / added, expected.k0
         made = (
             first_information(J, sd, k0)
             if state.design is None
@@ -240,8 +248,8 @@ class GlmNewton:
         )
         record = StepRecord(
             scale=score.unit,
-            gradient=gradient.values / state.count,
-            gradient_noise=gradient.sd / state.count,
+            gradient=gradient.values / added,
+            gradient_noise=gradient.sd / added,
             k0=k0,
             curvature=made.curvature,
             prior_noise=0.0,

@@ -19,9 +19,11 @@ from itertools import product
 from math import inf, sqrt
 
 from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import CountSum, GramSum, Part, VectorSum
 from reticent_server.estimators.glm.dispersion import ChiScore
 from reticent_server.estimators.glm.score import FamilyName, QuasiScore
+from reticent_server.estimators.newton.early_rows import FULL_STEPS, largest_stride
 from reticent_server.estimators.newton.schedule import allocate
 from reticent_server.estimators.newton.settings import Dimensions
 from reticent_server.numerics.families import gamma_moments
@@ -45,6 +47,7 @@ _FRACTIONS = {
     3: (0.15, 0.30, 0.55),
 }
 _QUIET, _QUIET_FRACTIONS = 0.03, (0.02, 0.03, 0.06, 0.27, 0.62)
+_SETTLED = 0.02  # in squared units of the predictor; scoring steps have a quadratic rate
 _EXPLAINED = 0.7
 
 
@@ -69,10 +72,23 @@ class GlmSettings:
     scales: tuple[int, ...]
     meat: int
     count: int
+    stride: int = 1
 
     @property
     def steps(self) -> int:
         return len(self.gradients)
+
+    def subset(self, step: int) -> RowSubset | None:
+        """The rows that a step (from 0) adds, None for all: newton.early_rows."""
+        early = self.stride > 1 and step < self.steps - FULL_STEPS
+        return RowSubset(self.stride) if early else None
+
+    def count_at(self, step: int) -> int:
+        """The ρ of the number of records in use that a step releases: once, or once more on all rows."""
+        if self.stride == 1:
+            return self.count if step == 0 else 0
+        half = self.count // 2
+        return {0: half, self.steps - FULL_STEPS: self.count - half}.get(step, 0)
 
     def mean_information(self, score: QuasiScore) -> float:
         """h̄ where all records have the η of `score`'s limits (b_c except for the binomial)."""
@@ -95,7 +111,7 @@ class GlmSettings:
         gradient_clip: float,
         chi: ChiScore | None = None,
     ) -> tuple[Part, ...]:
-        """Gradient, Jacobian, in the last step the meat, in the first of a masked design a count.
+        """Gradient, Jacobian, in the last step the meat, and a count (count_at).
 
         With `chi` the meat is the joint one, and the sum of the χ-scores follows.
 
@@ -116,8 +132,8 @@ class GlmSettings:
                 GramSum(q + 1, joint, self.meat, m),
                 VectorSum(1, chi.bound, self.scales[-1], m),
             ]
-        if step == 0 and self.count:
-            parts.append(CountSum(1, self.count, m))
+        if self.count_at(step):
+            parts.append(CountSum(1, self.count_at(step), m))
         return tuple(parts)
 
     def scale_part(self, step: int, sizes: Dimensions) -> VectorSum:
@@ -217,6 +233,11 @@ def plan_settings(
     steps = len(fractions)
     scales = 0.0 if family == "binomial" else 0.05
     gradients = 1 - first - later - meat - count - scales
+    stride = 1
+    if family == "binomial":
+        noise = 0.5 * choice.privacy / (gradients * min(fractions[:-FULL_STEPS], default=1.0))
+        q = sizes.size
+        stride = largest_stride(sizes.n, steps, q * choice.sampling, q * noise, _SETTLED)
     weights = (
         *(gradients * f for f in fractions),
         first,
@@ -243,4 +264,5 @@ def plan_settings(
         scales=parts[2 * steps : 3 * steps - 1] if scales else (),
         meat=parts[-1],
         count=parts[-2] if masked else 0,
+        stride=stride,
     )

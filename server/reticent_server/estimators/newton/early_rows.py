@@ -35,10 +35,18 @@ def early_stride(eta: float, size: int, mean_norm: float, n: int, steps: int) ->
     """
     family = Huber(1.0)
     sampling = size * family.mean_square / (mean_norm * family.mean_derivative**2 * n)
+    return largest_stride(n, steps, sampling, eta**2 / _EARLY, _SETTLED)
+
+
+def largest_stride(n: int, steps: int, sampling: float, noise: float, settled: float) -> int:
+    """The stride for a fit whose early steps, on all rows, have these two squared errors.
+
+    settled: the largest squared error from which two steps over all rows arrive.
+    """
     stride = _LARGEST_STRIDE if steps >= _LEAST_STEPS else 1
     while stride > 1:
-        error = stride * sampling + stride**2 * eta**2 / _EARLY
-        if n >= stride * LEAST_ROWS and error <= _SETTLED:
+        error = stride * sampling + stride**2 * noise
+        if n >= stride * LEAST_ROWS and error <= settled:
             break
         stride //= 2
     return stride
