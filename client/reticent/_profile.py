@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from reticent import _optional
 from reticent._schema import Column, Schema
+from reticent._sparkline import sparkline
 from reticent._text import Text, html_table, number, paragraph, text_table
 from reticent._vector import Vector
 
 _SHOWN = ("5%", "25%", "50%", "75%", "95%")
-_HEADER = ("column", "kind", "declared", *_SHOWN, "missing")
+_HEADER = ("column", "kind", "declared", *_SHOWN, "5%–95%", "missing")
 _LONGEST = 28
+_BAR = 24
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -107,7 +111,8 @@ class Profile:
         quantiles = [number(released[p]) if p in released else "" for p in _SHOWN]
         missing = self.missing(column.name)
         share = "" if missing is None else f"{100 * max(0.0, missing) / max(1, self.n):.1f} %"
-        return (column.name, column.kind, _short(column.domain), *quantiles, share)
+        shape = sparkline(figures.get("quantiles") or ())
+        return (column.name, column.kind, _short(column.domain), *quantiles, shape, share)
 
     def _notes(self) -> list[str]:
         if not self.columns:
@@ -115,12 +120,22 @@ class Profile:
                 "",
                 "No profile has been released: only what the curator has declared is shown.",
             ]
-        lines = [""]
+        lines: list[str] = []
         for column in self.schema:
             if self._figures(column.name).get("counts"):
-                shares = "  ".join(f"{k}: {v:,.0f}" for k, v in self.counts(column.name).items())
-                lines += paragraph(f"{column.name}  {shares}")
-        return [*lines, "Quantiles, counts and missing rates are noisy releases."]
+                lines += ["", *_bars(column.name, self.counts(column.name))]
+        return [*lines, "", "Quantiles, counts and missing rates are noisy releases."]
+
+
+def _bars(name: str, counts: Vector) -> list[str]:
+    """A bar for each level, the longest as wide as `_BAR`; negative noisy counts have none."""
+    largest = max(1.0, float(np.max(counts)))
+    level = max(len(name) for name in counts.names)
+    lines = [
+        f"  {k:{level}}  {v:>12,.0f}  {'█' * round(_BAR * max(0.0, v) / largest)}"
+        for k, v in counts.items()
+    ]
+    return [name, *(line.rstrip() for line in lines)]
 
 
 def _short(text: str) -> str:

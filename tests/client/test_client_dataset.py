@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 import reticent
+from reticent._sparkline import sparkline
 from support_client import CHARGED, DATASET, GUARANTEE, Server, release
 
 PLAN = {
@@ -60,9 +61,28 @@ def test_the_profile_as_a_table(server: Server) -> None:
     assert "0 … 1e+07" in lines["price"]
     assert "2.0 %" in lines["grade"]
     assert "6.0000" in lines["grade"]
-    assert "a: 12,000" in repr(profile)
+    assert "▁" in lines["price"] or "█" in lines["price"]
+    bars = {line.split()[0]: line.split()[1:] for line in repr(profile).splitlines() if "█" in line}
+    assert bars["a"] == ["12,000", "█" * 24]
+    assert bars["b"] == ["7,990", "█" * 16]
     assert "&lt;c&gt;" in profile._repr_html_()
     assert "<c>" not in profile._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("quantiles", "shape"),
+    [
+        ((0, 1, 2, 3, 4), "████"),
+        ((0, 2, 3, 4), "▅▅██"),
+        ((0, 0, 0, 0, 4), "█▂▂▂"),
+        ((0, 4, 4, 4), "▂▂▂█"),
+        ((5, 5, 5), ""),
+        ((), ""),
+    ],
+)
+def test_the_shape_of_a_column(quantiles: tuple[float, ...], shape: str) -> None:
+    """Mass between neighbouring quantiles is equal; ties are a point mass."""
+    assert sparkline(quantiles, cells=4) == shape
 
 
 def test_without_a_profile_there_is_the_codebook(server: Server) -> None:
