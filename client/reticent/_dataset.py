@@ -128,15 +128,17 @@ class Dataset(Statistics):
         delta: float | None = None,
         tuning: float | None = None,
         mechanism: str | None = None,
+        calibration: str | None = None,
         idempotency_key: str | None = None,
     ) -> RegressionResults | NoReply:
         """Robust (Huber–Mallows) regression. tuning: Huber's c; None means planned.
 
-        mechanism: "newton" where it is None; "gradient_descent" is the yardstick, and noisier.
+        mechanism: "newton" where it is None; "gradient_descent" is the yardstick, and noisier; "influence"
+        adds noise to the exact fit, and may give No Reply. calibration: of influence; "ptr".
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(grade)", epsilon=2.0)
         """
-        query = _queries.linear_regression(formula, where, tuning, mechanism)
+        query = _queries.linear_regression(formula, where, tuning, mechanism, calibration)
         return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
 
     def glm(
@@ -148,15 +150,19 @@ class Dataset(Statistics):
         epsilon: float,
         delta: float | None = None,
         tuning: float | None = None,
+        mechanism: str | None = None,
+        calibration: str | None = None,
         idempotency_key: str | None = None,
     ) -> RegressionResults | NoReply:
         """Robust generalised linear model: family "binomial", "poisson", "gamma" or "gaussian".
 
-        tuning: where Pearson residuals are cut; None means as far out as the noise allows.
+        tuning: where Pearson residuals are cut; None means as far out as the noise allows. mechanism:
+        "newton" where it is None; "influence" for the binomial family, and may give No Reply.
+        calibration: of influence; "ptr".
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
-        query = _queries.glm(formula, family, where, tuning)
+        query = _queries.glm(formula, family, where, tuning, mechanism, calibration)
         return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
 
     def location_scale(

@@ -22,16 +22,28 @@ def linear_regression(
     formula: str,
     where: str | None = None,
     tuning: float | None = None,
+    ridge: float | None = None,
     mechanism: str | None = None,
+    calibration: str | None = None,
 ) -> Query:
     c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
     fields = {"formula": formula, "where": where, "tuning": c, "mechanism": mechanism}
-    return _query("linear_regression", **fields)
+    if ridge is not None:
+        fields["ridge"] = _number(ridge, InvalidQuery("ridge must be a finite number."))
+    return _query("linear_regression", calibration=calibration, **fields)
 
 
-def glm(formula: str, family: str, where: str | None = None, tuning: float | None = None) -> Query:
+def glm(
+    formula: str,
+    family: str,
+    where: str | None = None,
+    tuning: float | None = None,
+    mechanism: str | None = None,
+    calibration: str | None = None,
+) -> Query:
     c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
-    return _query("glm", formula=formula, family=family, where=where, tuning=c)
+    fields = {"formula": formula, "family": family, "where": where, "tuning": c}
+    return _query("glm", mechanism=mechanism, calibration=calibration, **fields)
 
 
 def location_scale(column: str, where: str | None = None, tuning: float | None = None) -> Query:

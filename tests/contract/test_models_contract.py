@@ -94,3 +94,22 @@ def test_hypotheses_that_cannot_be_tested_are_refused(dataset):
             dataset.test(*arguments, epsilon=1.0)
     with pytest.raises(reticent.InvalidQuery):
         dataset.test("y ~ x", test="score", epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
+)
+def test_a_fit_by_influence_replies_where_it_is_safe(dataset, method, arguments):
+    """400 records: at ε = 100 there may be a reply, at ε = 0.5 there is none; both are charged alike."""
+    ask = getattr(dataset, method)
+    plan = dataset.plan(method, *arguments, mechanism="influence", epsilon=0.5)
+    silent = ask(*arguments, mechanism="influence", calibration="ptr", epsilon=0.5)
+    assert isinstance(silent, reticent.NoReply)
+    assert (silent.charged, silent.guarantee) == (plan.cost, plan.guarantee)
+    assert silent.charged.epsilon == 0.5
+    assert silent.charged.rho_delta == silent.charged.delta / 2
+    assert "propose-test-release" in silent.guarantee.mechanism
+    assert plan.forecast["reply_likely"] is False
+    for refused in ({"where": "k > 3"}, {"mechanism": "newton", "calibration": "ptr"}):
+        with pytest.raises(reticent.InvalidQuery):
+            ask(*arguments, **({"mechanism": "influence"} | refused), epsilon=0.5)

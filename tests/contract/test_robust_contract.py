@@ -139,3 +139,18 @@ def test_a_regression_by_gradient_descent(dataset):
     assert abs(fit.params["x"] - 2) < 6 * fit.bse["x"]
     with pytest.raises(reticent.InvalidQuery):
         dataset.linear_regression("y ~ x", mechanism="magic", epsilon=1.0)
+
+
+def test_a_reply_by_influence_is_a_regression(url, installation):
+    """400 records at ε = 90: one of fifty has no reply, so six in a row have none once in 10¹⁰ times."""
+    key = installation.analyst("rich", epsilon=600, delta=1e-3)
+    with reticent.Client(url, key=key, retries=0) as client:
+        dataset = client.dataset("people")
+        for _ in range(6):
+            fit = dataset.linear_regression("y ~ x", mechanism="influence", epsilon=90.0)
+            if isinstance(fit, reticent.RegressionResults):
+                break
+    assert isinstance(fit, reticent.RegressionResults)
+    assert abs(fit.params["x"] - 2) < 10 * fit.bse["x"]
+    assert fit.result["calibration"] == "ptr"
+    assert "influence" in str(fit.summary())

@@ -30,6 +30,7 @@ MORE: dict[str, dict[str, Any]] = {
     "smooth median": {"kind": "median", "column": "y", "mechanism": "smooth_sensitivity"},
     "exponential median": {"kind": "median", "column": "m", "mechanism": "exponential"},
     "mean of a column with gaps": {"kind": "mean", "column": "m"},
+    "influence": {"kind": "linear_regression", "formula": "y ~ x", "mechanism": "influence"},
     "factors": {"kind": "linear_regression", "formula": "y ~ x + C(g) + b:x", "where": "k < 9"},
 }
 QUERIES = {kind: {"kind": kind} | fields for kind, fields in FIELDS.items()} | MORE

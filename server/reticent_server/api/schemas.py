@@ -43,14 +43,23 @@ class MeanBody(Strict):
 
 
 class LinearRegressionBody(Strict):
-    """Huber–Mallows linear regression by noisy Newton steps, or by noisy gradient descent."""
+    """Huber–Mallows linear regression by noisy Newton steps, gradient descent, or influence.
+
+    With `influence` No Reply is possible.
+    """
 
     kind: Literal["linear_regression"]
     formula: Text = Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")
     where: Text | None = None
     loss: Literal["huber"] = "huber"
     tuning: Tuning | None = Field(None, description="Huber's c; null means planned.")
-    mechanism: Literal["newton", "gradient_descent"] = "newton"
+    ridge: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = Field(
+        None, description="λ of the penalty λ/2 times the sum of squared standardised slopes."
+    )
+    mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"
+    calibration: Literal["ptr"] | None = Field(
+        None, description="Of the influence mechanism; null: ptr."
+    )
     confidence_level: Level = 0.95
 
     def query(self) -> LinearRegression:
@@ -59,13 +68,15 @@ class LinearRegressionBody(Strict):
             where=self.where,
             loss=self.loss,
             tuning=self.tuning,
+            ridge=self.ridge,
             mechanism=self.mechanism,
+            calibration=self.calibration,
             confidence_level=self.confidence_level,
         )
 
 
 class GlmBody(Strict):
-    """Robust generalised linear model by noisy Newton steps."""
+    """Robust generalised linear model by noisy Newton steps, or the binomial by influence."""
 
     kind: Literal["glm"]
     formula: Text = Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")
@@ -76,7 +87,10 @@ class GlmBody(Strict):
         description="Where Pearson residuals are cut; null: as far out as the noise allows "
         "(binomial: not at all).",
     )
-    mechanism: Literal["newton"] = "newton"
+    mechanism: Literal["newton", "influence"] = "newton"
+    calibration: Literal["ptr"] | None = Field(
+        None, description="Of the influence mechanism; null: ptr."
+    )
     confidence_level: Level = 0.95
 
     def query(self) -> Glm:
@@ -86,6 +100,7 @@ class GlmBody(Strict):
             where=self.where,
             tuning=self.tuning,
             mechanism=self.mechanism,
+            calibration=self.calibration,
             confidence_level=self.confidence_level,
         )
 

@@ -116,4 +116,29 @@ class DepthDraw:
     unit_rows: int = 1
 
 
-ColumnPart = SmoothMedian | StableBin | MEstimate | DepthDraw
+@dataclass(frozen=True, slots=True)
+class ConvexFit:
+    """The minimiser of a convex loss of bounded influence, with Gaussian noise, after a PTR test.
+
+    The map gives (size + 3, rows): a weight, the response, the offset, and the vector of the
+    coefficients ϑ. loss: "huber" with the tuning constant `tuning`, or "logistic". radius_squared: R², to
+    which weights are lowered. floors: decreasing least curvatures m, of which one is chosen privately at
+    epsilon_choice. reach, slack: D and r of numerics.convex_fit. delta: of the test.
+    Released.values: (size + 1,) ϑ within ±reach, and m; sd: of the noise of a coefficient.
+    """
+
+    loss: Literal["huber", "logistic"]
+    tuning: float
+    size: int
+    radius_squared: float
+    floors: tuple[float, ...]
+    reach: float
+    slack: float
+    epsilon_choice: int
+    epsilon_test: int
+    rho_release: int
+    delta: int
+    unit_rows: int = 1
+
+
+ColumnPart = SmoothMedian | StableBin | MEstimate | DepthDraw | ConvexFit

@@ -31,27 +31,36 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class LinearRegression:
-    """Huber–Mallows regression. tuning None: planned."""
+    """Huber–Mallows regression. tuning None: planned. calibration: of influence; None: ptr.
+
+    ridge: λ of the penalty λ/2 times the sum of squared standardised slopes; newton only.
+    """
 
     kind: ClassVar[str] = "linear_regression"
     formula: str
     where: str | None = None
     loss: Literal["huber"] = "huber"
     tuning: float | None = None
-    mechanism: Literal["newton", "gradient_descent"] = "newton"
+    ridge: float | None = None
+    mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"
+    calibration: Literal["ptr"] | None = None
     confidence_level: float = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Glm:
-    """Robust generalised linear model. tuning None: as large as the noise allows (binomial: ∞)."""
+    """Robust generalised linear model. tuning None: as large as the noise allows (binomial: ∞).
+
+    calibration: of influence; None: ptr.
+    """
 
     kind: ClassVar[str] = "glm"
     formula: str
     family: Literal["binomial", "poisson", "gamma", "gaussian"]
     where: str | None = None
     tuning: float | None = None
-    mechanism: Literal["newton"] = "newton"
+    mechanism: Literal["newton", "influence"] = "newton"
+    calibration: Literal["ptr"] | None = None
     confidence_level: float = 0.95
 
 

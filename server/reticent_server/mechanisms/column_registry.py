@@ -5,6 +5,7 @@ from types import ModuleType
 
 from reticent_server.domain.columns import (
     ColumnPart,
+    ConvexFit,
     DepthDraw,
     MEstimate,
     SmoothMedian,
@@ -13,13 +14,14 @@ from reticent_server.domain.columns import (
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released
-from reticent_server.mechanisms import depth_draw, m_estimate, smooth_median, stable_bin
+from reticent_server.mechanisms import convex_fit, depth_draw, m_estimate, smooth_median, stable_bin
 
 _MECHANISMS: Mapping[type[ColumnPart], ModuleType] = {
     SmoothMedian: smooth_median,
     StableBin: stable_bin,
     MEstimate: m_estimate,
     DepthDraw: depth_draw,
+    ConvexFit: convex_fit,
 }
 
 

@@ -28,6 +28,7 @@ from reticent_server.estimators.gradient_descent import (
     GradientDescentPlan,
     plan_gradient_descent,
 )
+from reticent_server.estimators.influence import plan_influence_regression
 from reticent_server.estimators.moments import plan_count, plan_mean
 from reticent_server.estimators.newton import (
     LinearRegressionPlan,
@@ -40,8 +41,8 @@ from reticent_server.estimators.standardise_private import MiniProfile
 from reticent_server.formula import mask_design, parse_formula
 from reticent_server.pipeline import policy
 from reticent_server.pipeline.guarantees import unconditional
-from reticent_server.pipeline.planning_models import MODEL_PLANNERS
-from reticent_server.pipeline.planning_robust import plan_robust
+from reticent_server.pipeline.planning_models import MODEL_PLANNERS, no_calibration
+from reticent_server.pipeline.planning_robust import plan_robust, sufficient
 
 MAX_EPSILON = 100.0
 MAX_DELTA = 0.01
@@ -83,7 +84,8 @@ def deadline_ms(facts: DatasetFacts, estimator: EstimatorPlan) -> int:
     quantile's selection 2 µs, a bootstrap 4 ms a pass and coefficient.
     """
     cells = facts.n * len(estimator.columns)
-    nanoseconds = cells * 200 + estimator.passes * cells * 30 + _selection_draws(estimator) * 5000
+    pilot = getattr(estimator, "pilot", estimator)
+    nanoseconds = cells * 200 + estimator.passes * cells * 30 + _selection_draws(pilot) * 5000
     bootstrapping = 8 * estimator.passes * _bootstrapped(estimator)
     columns = getattr(estimator, "column_ms", 0)
     return 50 + 20 * estimator.passes + ceil(nanoseconds / 10**6) + bootstrapping + columns
@@ -136,6 +138,11 @@ def _plan_estimator(facts: DatasetFacts, query: Query, offer: PrivacyCost) -> Es
             return plan_mean(facts, mask_design((name,), facts.schema, where), column, rho)
         case LinearRegression(formula=formula, where=where, mechanism=mechanism):
             design = parse_formula(formula, facts.schema, where)
+            if query.ridge is not None and mechanism != "newton":
+                raise InvalidQuery("A ridge is for the newton mechanism only.")
+            if mechanism == "influence":
+                return plan_influence_regression(facts, design, query, sufficient(offer))
+            no_calibration(query.calibration)
             newton = mechanism == "newton"
             plan = plan_linear_regression if newton else plan_gradient_descent
             return plan(facts, design, query, rho)

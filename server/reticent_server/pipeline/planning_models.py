@@ -10,14 +10,25 @@ from reticent_server.domain.query import Glm, HypothesisTest, LinearRegression, 
 from reticent_server.errors import InvalidQuery
 from reticent_server.estimators.glm import GlmPlan, plan_glm
 from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
+from reticent_server.estimators.influence import plan_influence_glm
 from reticent_server.estimators.location_scale import plan_location_scale
 from reticent_server.estimators.newton import LinearRegressionPlan, plan_linear_regression
 from reticent_server.formula import mask_design, parse_formula, parse_hypothesis
-from reticent_server.pipeline.planning_robust import numeric_column
+from reticent_server.pipeline.planning_robust import numeric_column, sufficient
 
 
 def _glm(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> EstimatorPlan:
+    if query.mechanism == "influence":
+        design = parse_formula(query.formula, facts.schema, query.where)
+        return plan_influence_glm(facts, design, query, sufficient(offer))
+    no_calibration(query.calibration)
     return _model(facts, query, offer)
+
+
+def no_calibration(calibration: str | None) -> None:
+    """Raises InvalidQuery where a calibration is asked of a mechanism that has none."""
+    if calibration is not None:
+        raise InvalidQuery("calibration belongs to the influence mechanism.")
 
 
 def _location_scale(facts: DatasetFacts, query: LocationScale, offer: PrivacyCost) -> EstimatorPlan:

@@ -1,0 +1,9 @@
+"""M-estimates with noise in proportion to their influence function, after a private pilot fit."""
+
+from reticent_server.estimators.influence.plan import (
+    InfluencePlan,
+    plan_influence_glm,
+    plan_influence_regression,
+)
+
+__all__ = ["InfluencePlan", "plan_influence_glm", "plan_influence_regression"]

@@ -1,0 +1,229 @@
+"""A planned M-estimate by `influence`, calibrated by propose–test–release.
+
+1. A pilot, a noisy Newton fit at 30 % of ρ, releases a point θ₀, the residual scale σ, the whitening W, and the
+   Jacobian and meat at θ₀.
+2. The exact fit ϑ of the same estimating equation at that σ and W, relative to θ₀, in whitened coordinates.
+3. A private choice of a least curvature m, one test that the curvature around ϑ is above m for all tables nearby,
+   and Gaussian noise in proportion to the influence function's bound K/m; or No Reply.
+
+Privacy (unconditional; neighbours replace one row): the pilot is ρ_p-zCDP (estimators.newton.plan,
+estimators.glm.plan); steps 2 and 3 are a ColumnPart that is δ₁-approximately (ρ − ρ_p)-zCDP given the pilot
+(mechanisms.convex_fit). Their adaptive composition is δ₁-approximately ρ-zCDP, hence (ε, δ)-DP.
+
+The sampling part of the covariance is the pilot's sandwich, of released matrices, at the same σ and W; the
+privacy part is the noise of step 3, σ² sd² WᵀW, known exactly. Nothing else is computed from the table.
+
+Source: Avella-Medina (2021), eq. (3); MECHANISMS 5.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil, inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from reticent_server.domain.columns import ConvexFit
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Recipe
+from reticent_server.domain.query import Glm, LinearRegression
+from reticent_server.domain.steps import ColumnStep, FloatArray, Released
+from reticent_server.errors import InvalidQuery
+from reticent_server.estimators.glm import GlmPlan, plan_glm
+from reticent_server.estimators.glm.plan import NO_PROFILE
+from reticent_server.estimators.glm.recipe import GlmFitted
+from reticent_server.estimators.glm.report import report as report_glm
+from reticent_server.estimators.influence.maps import InfluenceMap
+from reticent_server.estimators.influence.pilot import Pilot, PilotFit, is_unprofiled, pilot_fit
+from reticent_server.estimators.influence.settings import (
+    LARGEST_FLOOR,
+    fit_part,
+    pilot_rho,
+    spendable,
+)
+from reticent_server.estimators.newton import LinearRegressionPlan, plan_linear_regression
+from reticent_server.estimators.newton.coding import Coding
+from reticent_server.estimators.newton.maps import Point, on_lattice
+from reticent_server.estimators.newton.recipe import StandardFit
+from reticent_server.estimators.newton.report import report as report_regression
+from reticent_server.mechanisms import convex_fit, ptr
+from reticent_server.numerics.convex_fit import LOGISTIC_SLOPE
+
+TUNING = 1.345
+_NANOSECONDS = {"huber": 5, "logistic": 12}
+
+
+@dataclass(frozen=True, slots=True)
+class InfluencePlan:
+    """A planned fit by influence; satisfies EstimatorPlan."""
+
+    pilot: Pilot
+    part: ConvexFit
+    offer: PrivacyCost
+    confidence_level: float
+    mechanism: str = "exact M-estimate with noise by its influence bound, propose-test-release"
+    reference: str = "Avella-Medina (2021), section 4; Dwork & Lei (2009)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.pilot.columns
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """(ε, δ) as asked for; δ₁-approximately ρ-zCDP."""
+        return PrivacyCost(self.offer.epsilon, self.offer.delta, self.rho, self.part.delta)
+
+    @property
+    def rho(self) -> int:
+        return self.pilot.rho + convex_fit.cost(self.part).rho
+
+    @property
+    def passes(self) -> int:
+        return self.pilot.passes + 1
+
+    @property
+    def column_ms(self) -> int:
+        """The solver's public number of steps, curvatures for the bisections, and the pilot's own."""
+        n, q = self.n, self.part.size
+        steps = sum(convex_fit.problem_of(self.part, n).steps)
+        curvatures = 10 * len(self.part.floors) * q
+        pilot: int = getattr(self.pilot, "column_ms", 0)
+        work = n * (q + 8) * (steps + curvatures) * _NANOSECONDS[self.part.loss]
+        return pilot + 100 + ceil((work + 50_000 * steps) / 10**6)
+
+    @property
+    def n(self) -> int:
+        return self.pilot.facts.n
+
+    @property
+    def likely_floor(self) -> float:
+        """The largest m that a well-conditioned design would have, with room for the test; 0: none."""
+        problem = convex_fit.problem_of(self.part, self.n)
+        needed = ptr.threshold(self.part.epsilon_test, self.part.delta)
+        loss_by_k = problem.largest_curvature / problem.n + 2 * problem.eigenvalue_error
+        expected = self.part.floors[0] / LARGEST_FLOOR
+        for m in self.part.floors:
+            moved = self.part.slack + needed * convex_fit.sensitivity(problem, m)
+            width = 1 - moved * sqrt(self.part.size) / (self.part.tuning or 1.0)
+            if m + needed * loss_by_k <= 0.85 * expected * max(width, 0.0):
+                return m
+        return 0.0
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """Shares of ρ, the margin that a reply needs, whether one is likely, and standard errors in
+        residual scales (logistic: on the scale of η) per whitened term."""
+        m = self.likely_floor
+        noise = convex_fit.noise_sd(self.part, self.n, m or min(self.part.floors))
+        return {
+            "tuning": self.part.tuning or None,
+            "steps": sum(convex_fit.problem_of(self.part, self.n).steps),
+            "notes": self.notes,
+            "shares": self.shares,
+            "margin_needed": ptr.threshold(self.part.epsilon_test, self.part.delta),
+            "reply_likely": m > 0,
+            "sampling_standard_error": self.pilot.forecast["sampling_standard_error"],
+            "privacy_standard_error": noise,
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """What an analyst should know of the data set."""
+        return [NO_PROFILE] if is_unprofiled(self.pilot) else []
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """What part of ρ goes where."""
+        pilot, whole = self.pilot.rho, self.rho
+        tests = convex_fit.cost(self.part).rho - self.part.rho_release
+        release = self.part.rho_release
+        return {"pilot": pilot / whole, "tests": tests / whole, "release": release / whole}
+
+    def run(self) -> Recipe:
+        """The pilot, and one step of whole columns; None where the test of safety does not pass."""
+        coding, fitted = yield from pilot_fit(self.pilot)
+        curvature = fitted.records[-1].curvature
+        scale = fitted.scale if self.part.loss == "huber" else 1.0
+        white = coding.white_size
+        point = Point(fitted.theta, scale, curvature.transform[:white, :white])
+        records = InfluenceMap(coding, point, self.part.loss)
+        (found,) = yield ColumnStep("influence", (self.part,), records)
+        if not found.passed:
+            return None
+        moved = _moved(fitted, scale * curvature.transform.T, found)
+        result = self._reported(coding, moved)
+        result["warnings"] += self.notes
+        return {
+            **result,
+            "calibration": "ptr",
+            "least_curvature": float(found.values[-1]),
+            "shares": self.shares,
+        }
+
+    def _reported(self, coding: Coding, fitted: PilotFit) -> dict[str, Any]:
+        pilot = self.pilot
+        level, n = self.confidence_level, self.n
+        if isinstance(pilot, LinearRegressionPlan) and isinstance(fitted, StandardFit):
+            c = self.part.tuning
+            return report_regression(coding, fitted, tuning=c, level=level, factor=1.0, n=n)
+        if isinstance(pilot, GlmPlan) and isinstance(fitted, GlmFitted):
+            return report_glm(coding, pilot.settings, fitted, level=level, n=n)
+        raise TypeError("a fit belongs to its pilot")
+
+
+def _moved(fitted: PilotFit, back: FloatArray, found: Released) -> PilotFit:
+    """θ₀ + backᵀϑ with the noise of the release. A reply certifies that all is estimable."""
+    theta = on_lattice(fitted.theta, len(fitted.theta)) + back @ found.values[:-1]
+    return replace(
+        fitted,
+        theta=theta,
+        privacy=found.sd**2 * back @ back.T,
+        unresolved=np.zeros(len(theta)),
+    )
+
+
+def plan_influence_regression(
+    facts: DatasetFacts, design: Design, query: LinearRegression, offer: PrivacyCost
+) -> InfluencePlan:
+    """A Huber–Mallows regression for at most `offer`'s (ε, δ). Raises InvalidQuery."""
+    _check_whole(facts, design)
+    rho = spendable(offer)
+    c = query.tuning or TUNING
+    pilot = plan_linear_regression(facts, design, replace(query, tuning=c), pilot_rho(rho))
+    curvature = pilot.settings.curvature_norm(pilot.settings.steps - 1)
+    part = fit_part("huber", pilot.sizes, rho, offer.delta // 2, tuning=c, curvature=curvature)
+    return InfluencePlan(pilot, part, offer, query.confidence_level)
+
+
+def plan_influence_glm(
+    facts: DatasetFacts, design: Design, query: Glm, offer: PrivacyCost
+) -> InfluencePlan:
+    """A Mallows-weighted logistic regression for at most `offer`'s (ε, δ). Raises InvalidQuery."""
+    if query.family != "binomial" or (query.tuning or inf) < inf:
+        raise InvalidQuery(
+            "The influence mechanism needs a convex loss: the binomial family without tuning, or a "
+            "linear regression."
+        )
+    _check_whole(facts, design)
+    rho = spendable(offer)
+    pilot = plan_glm(facts, design, query, pilot_rho(rho))
+    curvature = LOGISTIC_SLOPE * pilot.settings.moments.norm
+    part = fit_part("logistic", pilot.sizes, rho, offer.delta // 2, curvature=curvature)
+    return InfluencePlan(pilot, part, offer, query.confidence_level)
+
+
+def _check_whole(facts: DatasetFacts, design: Design) -> None:
+    if facts.schema.unit.max_rows > 1:
+        raise InvalidQuery(
+            "This mechanism is proved for data sets whose protected unit has one row; here it has "
+            "more."
+        )
+    if design.where is not None:
+        raise InvalidQuery("This mechanism is proved for all n records; ask for newton with where.")
+    if design.missing_columns:
+        raise InvalidQuery(
+            f"This mechanism is proved for all n records, and cells of {design.missing_columns[0]} "
+            "may be missing."
+        )

@@ -1,0 +1,232 @@
+"""Bounded-influence fits with a convex loss: the solver, and the least curvature of a ball.
+
+    L(ϑ) = (1/n) Σ w_i ρ(y_i, o_i + u_iᵀϑ),   0 ≤ w_i ≤ 1,  w_i‖u_i‖² ≤ R²
+
+with scores s = −∂ρ/∂η, |s| ≤ b, and slopes a = ∂²ρ/∂η² ∈ [0, a⁺], so ‖∇ of a record‖ ≤ K = bR and ∇L is
+Lipschitz with B = a⁺R²:
+
+    Huber      s = max(−c, min(c, y − η))    a = 1{|y − η| ≤ c}    b = c,  a⁺ = 1
+    logistic   s = y − μ(η), 0 ≤ y ≤ 1       a = μ(1 − μ)          b = 1,  a⁺ = 1/4
+
+`least_curvature` is h(r) = λ_min((1/n) Σ w_i u_iu_iᵀ inf{a_i(ϑ′): ‖ϑ′ − ϑ‖ ≤ r}), a decreasing function of r.
+
+`solve` makes a fixed number of steps from 0, in two phases of Nesterov's method:
+
+1. t₁ = ⌈√(8B/m) D/r⌉ steps for convex losses: L − L* ≤ 2BD²/(t₁ + 1)² ≤ mr²/4 where the minimiser ϑ* has
+   ‖ϑ*‖ ≤ D (Beck & Teboulle 2009). If L is m-strongly convex on the ball of radius r around ϑ*, then L − L* ≥
+   m‖ϑ − ϑ*‖²/2 inside of it and > mr²/2 outside, so the point is inside.
+2. t₂ = ⌈√(B/m) ln(4Bmr²/τ²)⌉ steps for strongly convex ones. The potential L − L* + (m/2)‖v − ϑ*‖² starts at ≤
+   2·mr²/4; while it is ≤ mr²/2, point, estimate v and the point between them where the gradient is taken
+   are in the ball, the lower bound that the method needs holds there, and each step multiplies it by 1 − √(m/B)
+   at most (Nesterov 2004, Theorem 2.2.3). At the end L − L* ≤ τ²/(8B), so ‖∇L‖ ≤ √(2B(L − L*)) ≤ τ/2.
+
+The number of steps is public. In floating point sums of n terms carry errors up to γ_n = n2⁻⁵³ of the sum
+of sizes; `gradient_error` and `eigenvalue_error` bound them, and the arguments that rely on the solver use them.
+"""
+
+from dataclasses import dataclass
+from math import ceil, log, sqrt
+from typing import Protocol
+
+import numpy as np
+from scipy.special import expit
+
+from reticent_server.domain.steps import FloatArray
+
+LOGISTIC_SLOPE = 0.25
+_ROUNDING = 2.0**-52
+_SHARE_OF_GRADIENT = 50.0
+_PIECE = 1 << 13
+
+
+class Loss(Protocol):
+    """score_bound b, largest_slope a⁺; scores and least slopes elementwise."""
+
+    @property
+    def score_bound(self) -> float: ...
+    @property
+    def largest_slope(self) -> float: ...
+    def score(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
+    def least_slope(self, y: FloatArray, eta: FloatArray, slack: FloatArray) -> FloatArray:
+        """inf of a over η ± slack."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HuberLoss:
+    """ρ_c(y − η)."""
+
+    c: float
+    largest_slope: float = 1.0
+
+    @property
+    def score_bound(self) -> float:
+        return self.c
+
+    def score(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.clip(y - eta, -self.c, self.c)
+
+    def least_slope(self, y: FloatArray, eta: FloatArray, slack: FloatArray) -> FloatArray:
+        return (np.abs(y - eta) + slack <= self.c).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticLoss:
+    """ln(1 + e^η) − yη, 0 ≤ y ≤ 1."""
+
+    score_bound: float = 1.0
+    largest_slope: float = LOGISTIC_SLOPE
+
+    def score(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray(y - expit(eta))
+
+    def least_slope(self, y: FloatArray, eta: FloatArray, slack: FloatArray) -> FloatArray:
+        del y
+        mu = expit(-np.abs(eta) - slack)
+        return np.asarray(mu * (1 - mu))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """weights, response, offset (n,); vectors (q, n)."""
+
+    weights: FloatArray
+    response: FloatArray
+    offset: FloatArray
+    vectors: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is public: the loss, R², n, q, the least curvature m, D (reach) and r (slack)."""
+
+    loss: Loss
+    radius_squared: float
+    n: int
+    size: int
+    floor: float
+    reach: float
+    slack: float
+
+    @property
+    def score_bound(self) -> float:
+        """K."""
+        return self.loss.score_bound * sqrt(self.radius_squared)
+
+    @property
+    def largest_curvature(self) -> float:
+        """B."""
+        return self.loss.largest_slope * self.radius_squared
+
+    @property
+    def gradient_error(self) -> float:
+        """A bound of the rounding in a computed gradient at ‖ϑ‖ ≤ 1."""
+        return _ROUNDING * (self.score_bound + self.radius_squared) * (self.n + 64 * self.size)
+
+    @property
+    def eigenvalue_error(self) -> float:
+        """e₀, a bound of the rounding in h(r): summation, products and the eigenvalue solver."""
+        return _ROUNDING * self.largest_curvature * (self.n + 64 * self.size**2)
+
+    @property
+    def tolerance(self) -> float:
+        """τ = max(K/(50n), 4 gradient_error)."""
+        return max(self.score_bound / (_SHARE_OF_GRADIENT * self.n), 4 * self.gradient_error)
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """t₁, t₂."""
+        condition = self.largest_curvature / self.floor
+        gap = 4 * self.largest_curvature * self.floor * self.slack**2 / self.tolerance**2
+        first = ceil(sqrt(8 * condition) * self.reach / self.slack)
+        return first, ceil(sqrt(condition) * max(log(gap), 1.0))
+
+
+def records_within(problem: Problem, rows: FloatArray) -> Records:
+    """Rows (q + 3, n) of weight, response, offset and vector, with the bounds of the module enforced.
+
+    A record that is not finite has weight 0; a weight is lowered to min(1, R²/‖u‖²).
+    """
+    kept = np.isfinite(rows).all(axis=0)
+    rows = np.where(kept, rows, 0.0)
+    vectors = np.ascontiguousarray(rows[3:])
+    norms = np.einsum("ij,ij->j", vectors, vectors)
+    usable = np.isfinite(norms)
+    vectors[:, ~usable] = 0.0
+    limit = problem.radius_squared * (1 - 1e-12)
+    weights = np.clip(rows[0], 0.0, limit / np.maximum(np.where(usable, norms, 0.0), limit))
+    response = rows[1]
+    if isinstance(problem.loss, LogisticLoss):
+        response = np.clip(response, 0.0, 1.0)
+    return Records(weights, response, np.ascontiguousarray(rows[2]), vectors)
+
+
+def gradient(problem: Problem, records: Records, theta: FloatArray) -> FloatArray:
+    """∇L(ϑ) (q,)."""
+    total = np.zeros(problem.size)
+    for piece in _pieces(problem.n):
+        u = records.vectors[:, piece]
+        score = problem.loss.score(records.response[piece], records.offset[piece] + theta @ u)
+        score *= records.weights[piece]
+        total -= u @ score
+    return total / problem.n
+
+
+def _pieces(n: int) -> list[slice]:
+    """Slices whose arrays stay in the processor's cache."""
+    return [slice(start, start + _PIECE) for start in range(0, n, _PIECE)]
+
+
+def solve(problem: Problem, records: Records) -> FloatArray:
+    """ϑ (q,) after t₁ + t₂ steps from 0."""
+    first, second = problem.steps
+    theta = before = np.zeros(problem.size)
+    t = 1.0
+    for _ in range(first):
+        following = (1 + sqrt(1 + 4 * t * t)) / 2
+        theta, before = _step(problem, records, theta, before, (t - 1) / following), theta
+        t = following
+    root = sqrt(problem.floor / problem.largest_curvature)
+    momentum = (1 - root) / (1 + root)
+    before = theta
+    for _ in range(second):
+        theta, before = _step(problem, records, theta, before, momentum), theta
+    return theta
+
+
+def _step(
+    problem: Problem, records: Records, theta: FloatArray, before: FloatArray, momentum: float
+) -> FloatArray:
+    """A gradient step of length 1/B from the point ahead."""
+    ahead = theta + momentum * (theta - before)
+    return np.asarray(ahead - gradient(problem, records, ahead) / problem.largest_curvature)
+
+
+def converged(problem: Problem, records: Records, theta: FloatArray) -> bool:
+    """Whether ‖∇L(ϑ)‖ < τ for certain."""
+    size = float(np.linalg.norm(gradient(problem, records, theta)))
+    return size <= 0.75 * problem.tolerance
+
+
+class Curvature:
+    """h(r) of one data set around one point.
+
+    A record's η moves by at most max(‖u‖, 1) r, which is ≥ ‖u‖r by more than what rounding moves it.
+    """
+
+    def __init__(self, problem: Problem, records: Records, theta: FloatArray) -> None:
+        self._problem, self._records = problem, records
+        u = records.vectors
+        self._eta = records.offset + theta @ u
+        self._lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", u, u), 1.0))
+
+    def __call__(self, radius: float) -> float:
+        records, loss, q = self._records, self._problem.loss, self._problem.size
+        total = np.zeros((q, q))
+        for piece in _pieces(self._problem.n):
+            slack = radius * self._lengths[piece]
+            slopes = loss.least_slope(records.response[piece], self._eta[piece], slack)
+            slopes *= records.weights[piece]
+            u = records.vectors[:, piece]
+            total += (u * slopes) @ u.T
+        return float(np.linalg.eigvalsh(total / self._problem.n)[0])

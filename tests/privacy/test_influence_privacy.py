@@ -1,0 +1,309 @@
+"""Fits by influence: margins and distances of neighbours, exact laws of mixed grids, the noise drawn."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit, logsumexp, ndtr
+
+from reticent_server.domain.columns import ConvexFit
+from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
+from reticent_server.domain.private import Private
+from reticent_server.mechanisms import convex_fit, ptr, selection
+from reticent_server.numerics.convex_fit import converged, gradient, records_within, solve
+
+LOSSES = ("huber", "logistic")
+FLOORS = {"huber": (0.4, 0.28, 0.2), "logistic": (0.08, 0.05, 0.03)}
+RECORDS = {"huber": (90, 500), "logistic": (300, 1500)}
+Q = 2
+
+
+def part_of(loss, floors=None, **more):
+    fields = {
+        "loss": loss,
+        "tuning": 2.0,
+        "size": Q,
+        "radius_squared": 2.5,
+        "floors": floors or FLOORS[loss],
+        "reach": 3.0,
+        "slack": 0.2,
+        "epsilon_choice": EPSILON_UNITS // 2,
+        "epsilon_test": EPSILON_UNITS // 2,
+        "rho_release": RHO_UNITS // 10,
+        "delta": DELTA_UNITS // 1000,
+    }
+    return ConvexFit(**fields | more)
+
+
+def table(rng, loss, n):
+    """(Q + 3, n) records: smooth, heavy-tailed, tied, skewed, or with a rare or collinear column."""
+    x = rng.normal(size=n)
+    kind = rng.integers(5)
+    if kind == 1:
+        x = rng.standard_cauchy(n)
+    elif kind == 2:
+        x = rng.integers(-1, 2, n).astype(float)
+    elif kind == 3:
+        x = rng.exponential(size=n) - 1
+    elif kind == 4:
+        x = (rng.random(n) < 0.1) * rng.choice([1.0, 4.0])
+    return with_responses(rng, loss, np.vstack([np.ones(n), x]))
+
+
+def with_responses(rng, loss, u):
+    n, slope = u.shape[1], rng.normal()
+    offset = rng.normal() * u[1] * (rng.random() < 0.5)
+    if loss == "logistic":
+        y = (rng.random(n) < expit(slope * u[1] + rng.normal())).astype(float)
+    else:
+        y = slope * u[1] + rng.choice([0.3, 1.0]) * rng.normal(size=n)
+        offset = np.zeros(n)
+    return np.vstack([np.ones(n), y, offset, u])
+
+
+def extreme(rng, loss):
+    """One record that pulls as hard, or bends as much, as one record can."""
+    x = rng.choice([0.0, 1.2, -1.2, 1e4, -1e4, 1e-3])
+    y = rng.choice([0.0, 1.0]) if loss == "logistic" else rng.choice([0.0, 2.0, 1e6, -1e6])
+    return np.array([rng.choice([0.0, 1.0]), y, 0.0, rng.choice([1.0, -1.0]), x])
+
+
+def replaced(rng, loss, rows, theta):
+    """A neighbour: any record, or the one that curves most, or the one that pulls against `theta`."""
+    other = rows.copy()
+    scores = [rng.random(rows.shape[1]), -np.abs(rows[1]), np.abs(rows[4]), -(theta @ rows[3:])]
+    other[:, int(np.argmax(scores[rng.integers(4)]))] = extreme(rng, loss)
+    return other
+
+
+def fitted(part, rows):
+    """(the solver's point, margins, whether it converged)."""
+    problem = convex_fit.problem_of(part, rows.shape[1])
+    records = records_within(problem, rows)
+    theta = solve(problem, records)
+    found = convex_fit.margins(part, problem, records, theta)
+    return theta, found, converged(problem, records, theta)
+
+
+def attacked(part, loss, tables, seed):
+    """Walks over neighbours; gives the margins seen and the largest distance over its bound."""
+    rng, seen, worst = np.random.default_rng(seed), set(), 0.0
+    for _ in range(tables):
+        n = int(rng.integers(*((2, 8) if rng.random() < 0.1 else RECORDS[loss])))
+        rows = table(rng, loss, n)
+        problem = convex_fit.problem_of(part, n)
+        theta, found, _ = fitted(part, rows)
+        for _ in range(4):
+            other = replaced(rng, loss, rows, theta)
+            theta_, found_, sure = fitted(part, other)
+            distance = float(np.linalg.norm(theta - theta_))
+            for floor, q, q_ in zip(part.floors, found, found_, strict=True):
+                assert abs(q - q_) <= 1
+                seen.add(q)
+                if max(q, q_) >= 1:
+                    bound = convex_fit.sensitivity(problem, floor)
+                    assert distance <= bound
+                    worst = max(worst, distance / bound)
+                    assert sure
+            rows, theta, found = other, theta_, found_
+    return seen, worst
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("tables", [60, pytest.param(1500, marks=pytest.mark.audit)])
+def test_margins_have_sensitivity_one_and_neighbours_are_within_the_bound(loss, tables):
+    seen, worst = attacked(part_of(loss), loss, tables, 100 + tables)
+    assert 0 in seen
+    assert len(seen) > 12
+    assert worst > (0.3 if loss == "huber" else 0.2)
+
+
+def test_margins_fall_by_one_where_every_record_curves_as_much_as_one_can():
+    """Records on two axes with w‖u‖² = R², of which those of one axis are taken away one by one."""
+    part, n = part_of("huber", floors=(0.95,)), 300
+    rows = np.zeros((Q + 3, n))
+    rows[0] = 1.0
+    rows[3, ::2] = rows[4, 1::2] = np.sqrt(2.5) * (1 - 1e-12)
+    margins = []
+    for taken in range(30):
+        rows[0, 1 : 2 * taken : 2] = 0.0
+        margins += fitted(part, rows)[1]
+    assert set(np.diff(margins)) <= {-1, 0}
+    assert margins[0] - margins[-1] == 29
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_solver_converges_wherever_a_margin_is_positive(loss):
+    """To half of τ, as proved; from the farthest start that the margin allows."""
+    rng, part, checked = np.random.default_rng(6), part_of(loss), 0
+    for _ in range(60):
+        n = RECORDS[loss][1]
+        rows = table(rng, loss, n)
+        shift = rng.normal(size=Q)
+        rows[1 if loss == "huber" else 2] += 2 * shift @ rows[3:] / np.linalg.norm(shift)
+        problem = convex_fit.problem_of(part, n)
+        theta, found, _ = fitted(part, rows)
+        if max(found) > 0:
+            checked += 1
+            size = np.linalg.norm(gradient(problem, records_within(problem, rows), theta))
+            assert size <= problem.tolerance / 2
+    assert checked > 10
+
+
+def test_what_is_not_finite_or_too_long_is_cut_down():
+    rows = table(np.random.default_rng(1), "huber", 200)
+    problem = convex_fit.problem_of(part_of("huber"), 200)
+    rows[:, :6] = [
+        [np.nan, 1e9, 1, -3, 1, 1],
+        [0, 0, np.inf, 0, 0, 5],
+        [0] * 6,
+        [1, 1, 1, 1, 1e200, 1],
+        [0, 3, 1, 1, 1e200, 9],
+    ]
+    records = records_within(problem, rows)
+    norms = (records.vectors**2).sum(axis=0)
+    assert np.all((records.weights >= 0) & (records.weights <= 1))
+    assert np.all(records.weights * norms <= 2.5)
+    assert np.isfinite(gradient(problem, records, np.zeros(Q))).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("skewed", [False, True])
+def test_no_record_has_more_influence_than_the_bound(loss, skewed):
+    """sup ‖IF‖ by a small weight on one record over a grid, against γ = K/λ_min; it is nearly attained."""
+    rng, part, n, t = np.random.default_rng(8), part_of(loss), 500, 1e-6
+    x = rng.exponential(size=n) - 1 if skewed else rng.normal(size=n)
+    rows = with_responses(rng, loss, np.vstack([np.ones(n), x]))
+    if loss == "huber" and skewed:
+        rows[1] = rng.exponential(size=n) ** 2
+    problem = convex_fit.problem_of(replace(part, floors=(0.01,)), n)
+    records = records_within(problem, rows)
+    theta = solve(problem, records)
+    slopes = records.weights * problem.loss.least_slope(
+        records.response, records.offset + theta @ records.vectors, np.zeros(n)
+    )
+    M = (records.vectors * slopes) @ records.vectors.T / n
+    gamma, largest = problem.score_bound / np.linalg.eigvalsh(M)[0], 0.0
+    for angle in np.linspace(0, 2 * np.pi, 24, endpoint=False):
+        u = np.sqrt(2.5) * np.array([np.cos(angle), np.sin(angle)])
+        for y in (0.0, 1.0) if loss == "logistic" else (-50.0, 50.0):
+            offset = 0.0 if loss == "huber" else (-30.0 if y else 30.0)
+            more = np.append(rows, [[1.0], [y], [offset], [u[0]], [u[1]]], axis=1)
+            bigger = records_within(problem, more)
+            weights = np.append(records.weights * (1 - t), n * t)
+            moved = solve(problem, replace(bigger, weights=weights))
+            largest = max(largest, float(np.linalg.norm(moved - theta)) / t)
+    assert largest <= gamma * 1.01
+    assert largest > 0.7 * gamma
+
+
+def chosen_and_passed(part, margins):
+    """P(floor j chosen and its test passed), from the scales that are used."""
+    scores = convex_fit.scores(part, margins)
+    rho = convex_fit.rho_of_bounded_range(part.epsilon_choice) - 1
+    logits = scores / selection.gumbel_scale(1, rho)
+    passed = [pass_probability(part, q) for q in margins]
+    return np.exp(logits - logsumexp(logits)) * passed
+
+
+def pass_probability(part, q):
+    p = np.exp(-1 / ptr.noise_scale(part.epsilon_test))
+    short = ptr.threshold(part.epsilon_test, part.delta) - q
+    return p**short / (1 + p) if short > 0 else 1 - p ** (1 - short) / (1 + p)
+
+
+def gaussian_excess(p, p_, mu, epsilon):
+    """∫ (p φ(x) − e^ε p′ φ(x − μ))_+ dx."""
+    if p == 0:
+        return 0.0
+    cut = mu / 2 - (epsilon + np.log(p_ / p)) / mu
+    return p * ndtr(cut) - np.exp(epsilon) * p_ * ndtr(cut - mu)
+
+
+def test_good_and_bad_floors_together_cost_what_is_charged():
+    """Margins of neighbours that differ by one; releases as far apart as their claim allows."""
+    part = part_of("huber", floors=(0.4, 0.3, 0.2), delta=DELTA_UNITS // 100)
+    cost, rng, worst = convex_fit.cost(part), np.random.default_rng(1), 0.0
+    epsilon, delta = cost.epsilon / EPSILON_UNITS, cost.delta / DELTA_UNITS
+    assert delta == 0.02
+    mu = np.sqrt(2 * part.rho_release / RHO_UNITS)
+    for _ in range(300):
+        margins = np.sort(rng.integers(0, 20, 3) * (rng.random(3) < 0.7))
+        others = np.maximum(margins + rng.integers(-1, 2, 3), 0)
+        p, p_ = (chosen_and_passed(part, m) for m in (margins, others))
+        found = max(0.0, 1 - p.sum() - np.exp(epsilon) * (1 - p_.sum()))
+        for a, b, q, q_ in zip(p, p_, margins, others, strict=True):
+            found += a if max(q, q_) == 0 else gaussian_excess(a, b, mu, epsilon)
+        worst = max(worst, found)
+        assert found <= delta
+    assert worst > 0.01 * delta
+
+
+def test_a_margin_of_nothing_passes_as_rarely_as_is_charged():
+    part = part_of("huber", delta=DELTA_UNITS // 50)
+    assert pass_probability(part, 0) <= 0.02
+    assert chosen_and_passed(part, [0, 0, 0]).sum() <= 0.02
+
+
+def test_the_noise_is_of_its_scale_and_of_no_other():
+    part, n, runs = part_of("huber"), 300, 3000
+    problem = convex_fit.problem_of(part, n)
+    theta = np.array([0.5, -0.25])
+    draws = np.array([convex_fit._noisy(part, problem, Private(theta), 0.3) for _ in range(runs)])
+    sd = convex_fit.noise_sd(part, n, 0.3)
+    assert sd == pytest.approx(convex_fit.sensitivity(problem, 0.3) / np.sqrt(0.2), rel=1e-5)
+    z = ((draws - theta) ** 2).sum()
+
+    def p_value(factor):
+        tail = stats.chi2(2 * runs).cdf(z / (factor * sd) ** 2)
+        return min(tail, 1 - tail)
+
+    assert p_value(1.0) > 1e-7
+    assert p_value(0.7) < 1e-7
+    assert p_value(1.3) < 1e-7
+
+
+def test_the_cost_counts_choice_test_and_release():
+    part = part_of("huber")
+    cost = convex_fit.cost(part)
+    assert cost.rho == pytest.approx((0.5**2 / 8 + 0.5**2 / 2 + 0.1) * RHO_UNITS)
+    assert (cost.delta, cost.rho_delta) == (2 * part.delta, part.delta)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss):
+    rng = np.random.default_rng(3)
+    good = with_responses(rng, loss, np.vstack([np.ones(8000), rng.normal(size=8000)]))
+    part = part_of(loss, epsilon_choice=8 * EPSILON_UNITS, epsilon_test=2 * EPSILON_UNITS)
+    for _ in range(3):
+        found = convex_fit.release(part, Private(good))
+        assert found.passed
+        assert found.values[-1] in part.floors
+        assert np.abs(found.values[:-1] - fitted(part, good)[0]).max() < 8 * found.sd
+    collinear = good.copy()
+    collinear[4] = 1.0
+    far = good.copy()
+    far[1 if loss == "huber" else 2] += 1e3
+    for bad in (collinear, far, np.zeros((Q + 3, 500)), good[:, :5], np.full((Q + 3, 50), np.nan)):
+        assert not convex_fit.release(part, Private(bad)).passed
+
+
+def test_a_release_is_that_of_a_neighbour_to_within_what_is_charged():
+    """The loss of the Gaussian releases of real neighbours, from the scale that is drawn."""
+    rng, part = np.random.default_rng(21), part_of("huber")
+    worst = 0.0
+    for _ in range(25):
+        rows = table(rng, "huber", 300)
+        theta, margins, _ = fitted(part, rows)
+        other = replaced(rng, "huber", rows, theta)
+        problem = convex_fit.problem_of(part, 300)
+        for floor, q in zip(part.floors, margins, strict=True):
+            if q:
+                g = convex_fit._granule(convex_fit.sensitivity(problem, floor))
+                steps = [np.rint(t / g) for t in (theta, fitted(part, other)[0])]
+                distance = float(np.linalg.norm(steps[0] - steps[1]))
+                loss = distance**2 / (2 * convex_fit._steps_scale(part) ** 2)
+                assert loss * RHO_UNITS <= part.rho_release
+                worst = max(worst, loss)
+    assert worst * RHO_UNITS > 0.05 * part.rho_release
