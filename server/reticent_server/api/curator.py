@@ -53,7 +53,8 @@ def show_metrics(request: Request) -> Response:
 
 
 class _Caps(Collector):
-    """How much of every population's cap is spent: the larger of the shares of its two amounts."""
+    """How much of every population's cap is spent: the larger of the shares of its two amounts; and
+    the queue, of all processes. A release leaves it at its deadline, whenever its computation ended."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -66,6 +67,8 @@ class _Caps(Collector):
             if balance.analyst_id is None:
                 family.add_metric([balance.population], share_spent(balance))
         yield family
+        waiting = "Releases that are charged and not visible yet."
+        yield GaugeMetricFamily("reticent_releases_waiting", waiting, value=self._ledger.waiting())
 
 
 def _registry(ledger: Ledger, workers_files: str | None) -> CollectorRegistry:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     RowMapping,
     Select,
     bindparam,
+    func,
     insert,
     or_,
     select,
@@ -209,6 +210,12 @@ def pending_of(connection: Connection, owner: str, limit: int) -> list[ReleaseRe
         .limit(limit)
     )
     return [_release(row) for row in connection.execute(query).mappings()]
+
+
+def waiting(connection: Connection) -> int:
+    """How many releases are charged and not settled, of all owners."""
+    query = select(func.count()).select_from(releases).where(releases.c.status == "pending")
+    return int(connection.execute(query).scalar_one())
 
 
 def end_lease(connection: Connection, release_id: str, lease: str) -> None:

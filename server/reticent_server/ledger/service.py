@@ -153,6 +153,11 @@ class Ledger:
         with reading(self._engine) as connection:
             return queueing.pending(connection, analyst_id, limit)
 
+    def waiting(self) -> int:
+        """How many releases are charged and not visible yet, of all analysts."""
+        with reading(self._engine) as connection:
+            return repository.waiting(connection)
+
     def confirm(self, reservation: Reservation) -> bool:
         """Whether it is committed, pending, as made by reserve, and its lease still held."""
         with reading(self._engine) as connection:

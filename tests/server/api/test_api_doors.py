@@ -88,7 +88,17 @@ def test_metrics_count_replies_releases_and_caps(api: Api) -> None:
     assert {made, missed, 'reticent_releases_total{outcome="reply"}'} <= grown
     assert before['reticent_cap_spent_ratio{population="people"}'] == 0.0
     assert after['reticent_cap_spent_ratio{population="people"}'] == pytest.approx(0.01)
+    assert before["reticent_releases_waiting"] == after["reticent_releases_waiting"] == 0
     assert not any("created" in name for name in after)
+
+
+def test_metrics_count_what_waits(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reticent_server.pipeline.schedule.ReleaseQueue.put", lambda *_: None)
+    key = api.services.access.add_curator("cura")
+    body = request_body(epsilon=1.0)
+    later = {"Prefer": "respond-async", "Idempotency-Key": "later"}
+    assert api.post("/v1/releases", body, headers=later).status_code == 202
+    assert "reticent_releases_waiting 1.0" in curators_port(api.services, "/metrics", key).text
 
 
 def test_metrics_of_a_ledger_that_is_away_are_503(
