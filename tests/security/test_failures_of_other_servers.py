@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
+from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.plan import Reservation
 from reticent_server.domain.query import Mean, Privacy
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import ReticentError, Unavailable
 from reticent_server.ledger.service import Ledger
 from reticent_server.mechanisms import registry
-from reticent_server.pipeline import planning
+from reticent_server.pipeline import answer, planning
 from reticent_server.pipeline.services import Services
 from reticent_server.vault import readers
 from support_backends import installation
 from support_databases import SetClock
-from support_installation import Api, Installation, opened, request_body
+from support_installation import Api, Installation, opened, request_body, without_reader
+from support_kinds import FIELDS
 
 __all__ = ["installation"]
 
@@ -183,3 +185,53 @@ def test_a_reservation_that_the_ledger_does_not_know_computes_nothing(services: 
     forged = Reservation("rel_forged", ready.facts.version_id, ready.cost, "2026-01-01T00:00:00Z")
     with pytest.raises(ReticentError):
         services.engine.execute(ready, forged)
+
+
+def test_a_cost_is_estimated_without_a_look_at_the_rows(
+    services: Services, installation: Installation
+) -> None:
+    """Of every kind: here opening a row ends the process."""
+    blind = without_reader(services)
+    ana = services.access.authenticate(installation.keys["ana"])
+    assert ana is not None
+    for kind, fields in FIELDS.items():
+        ask = RequestBody.model_validate(request_body({"kind": kind} | fields)).ask()
+        ready = answer.plan(blind, ana, ask)
+        assert ready.cost.epsilon > 0
+        assert ready.deadline_ms > 0
+    for ask in (MEAN, MEAN | {"dataset": "secret"}, MEAN | {"query": {"kind": "mean"}}):
+        Api(blind, installation.keys["ana"]).post("/v1/plans", ask)
+    with pytest.raises(SystemExit):
+        answer.answer(blind, ana, RequestBody.model_validate(MEAN).ask())
+
+
+SCORES: dict[str, dict[str, Any]] = {
+    test: {"kind": "hypothesis_test", "formula": "y ~ x", "hypothesis": ["x = 2"], "test": test}
+    for test in ("wald", "score", "lr")
+} | {
+    "fit": {"kind": "linear_regression", "formula": "y ~ x"},
+    "logistic fit": {"kind": "glm", "formula": "b ~ x", "family": "binomial"},
+    "location": {"kind": "location_scale", "column": "y"},
+}
+
+
+def test_no_score_of_private_rows_comes_without_noise(api: Api) -> None:
+    """What is computed from the same rows twice differs, and no measure of fit is there besides."""
+    for name, query in SCORES.items():
+        body = request_body(query, epsilon=8.0)
+        replies = [api.post("/v1/releases", body).json() for _ in range(2)]
+        first, second = (reply["result"] for reply in replies)
+        scores = first.keys() & {"statistic", "coefficients", "location"}
+        assert scores, name
+        assert all(first[score] != second[score] for score in scores), (name, first)
+        words = " ".join(first).lower()
+        for measure in (
+            "r_squared",
+            "likelihood",
+            "residual",
+            "deviance",
+            "accuracy",
+            "loss",
+            "aic",
+        ):
+            assert measure not in words, name

@@ -88,7 +88,8 @@ def refuse_shared_file(database_url: str, vault_url: str) -> None:
     if file is None or not database_url.startswith("sqlite"):
         return
     other = Path(database_url.partition(":///")[2].partition("?")[0].removeprefix("file:"))
-    if other.resolve() == file.resolve():
+    linked = other.exists() and file.exists() and other.samefile(file)
+    if linked or other.resolve() == file.resolve():
         raise CuratorError("RETICENT_VAULT_URL and RETICENT_DATABASE_URL must be different files.")
 
 
