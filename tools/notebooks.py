@@ -1,14 +1,17 @@
 """Runs the notebooks in docs/notebooks and keeps what they show: `python tools/notebooks.py [NAME …]`.
 
+--data FILE: the table of house sales that the housing notebook reads; it is not part of this repository.
 The cells are plain Python: each is run in one namespace, and the value of its last expression is
 shown as a notebook would show it (a table, a text, a picture).
 """
 
+import argparse
 import ast
 import base64
+import hashlib
 import io
 import json
-import sys
+import shutil
 import tempfile
 from contextlib import chdir, redirect_stdout
 from pathlib import Path
@@ -19,24 +22,35 @@ from matplotlib.figure import Figure
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs/notebooks"
-SHARED = ROOT.parent / "shared/data/kc_house_data.csv"
+HOUSES = "kc_house_data.csv"
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="all where none is named")
+    parser.add_argument("--data", type=Path, metavar="FILE")
+    given = parser.parse_args()
     mpl.use("Agg")
     for path in sorted(FOLDER.glob("*.ipynb")):
-        if sys.argv[1:] and path.stem not in sys.argv[1:]:
+        if given.names and path.stem not in given.names:
             continue
         notebook = json.loads(path.read_text("utf-8"))
         with tempfile.TemporaryDirectory() as folder:
-            if SHARED.exists():
-                (Path(folder) / SHARED.name).symlink_to(SHARED)
+            if given.data is not None:
+                shutil.copy(given.data, Path(folder) / HOUSES)
             execute(notebook, Path(folder))
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
+def digest(notebook: dict[str, Any]) -> str:
+    """Of what is run: outputs that were kept with another digest are out of date."""
+    code = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    return hashlib.sha256(json.dumps(code).encode()).hexdigest()[:16]
+
+
 def execute(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Runs the code cells in `folder` and puts their outputs into the notebook; its last names."""
+    notebook["metadata"]["ran"] = digest(notebook)
     names: dict[str, Any] = {"__name__": "__main__"}
     count = 0
     with chdir(folder):
