@@ -127,18 +127,20 @@ class Dataset(Statistics):
         epsilon: float,
         delta: float | None = None,
         tuning: float | None = None,
+        ridge: float | None = None,
         mechanism: str | None = None,
         calibration: str | None = None,
         idempotency_key: str | None = None,
     ) -> RegressionResults | NoReply:
         """Robust (Huber–Mallows) regression. tuning: Huber's c; None means planned.
 
+        ridge: λ of the penalty λ/2 times the sum of squared slopes of the standardised terms.
         mechanism: "newton" where it is None; "gradient_descent" is the yardstick, and noisier; "influence"
         adds noise to the exact fit, and may give No Reply. calibration: of influence; "ptr".
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(grade)", epsilon=2.0)
         """
-        query = _queries.linear_regression(formula, where, tuning, mechanism, calibration)
+        query = _queries.linear_regression(formula, where, tuning, ridge, mechanism, calibration)
         return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
 
     def glm(

@@ -12,7 +12,7 @@ the sandwich of the estimating equation.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,17 +46,6 @@ class StepRecord:
     def move(self) -> FloatArray:
         """A g (q,): the step in θ."""
         return self.scale * self.curvature.transform.T @ self.curvature.solve(self.gradient)
-
-
-def penalised(record: StepRecord, ridge: FloatArray, theta: FloatArray) -> StepRecord:
-    """The step of a loss with the penalty ½θᵀ(λD)θ: J + WλDWᵀ and g − WλDθ/s."""
-    W = record.curvature.transform
-    curvature = replace(record.curvature, J=record.curvature.J + W @ ridge @ W.T)
-    return replace(
-        record,
-        curvature=curvature,
-        gradient=record.gradient - W @ ridge @ theta / record.scale,
-    )
 
 
 def sampling_covariance(

@@ -42,6 +42,7 @@ from reticent_server.estimators.newton.forecast import Forecast, forecast_fit, f
 from reticent_server.estimators.newton.recipe import Newton, StandardFit
 from reticent_server.estimators.newton.report import report
 from reticent_server.estimators.newton.restriction import Restriction
+from reticent_server.estimators.newton.ridge import PENALISED, penalised_estimand, ridged
 from reticent_server.estimators.newton.settings import Dimensions, Settings, forecast, plan_settings
 from reticent_server.estimators.standardise import Location
 from reticent_server.estimators.standardise_private import MiniProfile, plan_mini_profile
@@ -143,17 +144,23 @@ class LinearRegressionPlan:
             *locations, response = self.start.locations((yield self.start.step))
             coding = _recode(coding, locations, response)
         restriction = restrict(coding) if restrict else None
-        newton = Newton(coding, self.settings, self.sizes, restriction=restriction)
+        newton = Newton(coding, self.settings, self.sizes, restriction)
         fitted = yield from newton.fit()
         rng = public_generator(self.facts.version_id, repr(coding.design), str(self.rho))
+        factor = 1.0 if restriction else widening(newton, fitted, rng)
+        if self.query.ridge is not None:
+            fitted = ridged(fitted, self.query.ridge, coding.design.intercept)
         result = report(
             coding,
             fitted,
             tuning=self.settings.c,
             level=self.query.confidence_level,
-            factor=1.0 if restriction else widening(newton, fitted, rng),
+            factor=factor,
             n=self.facts.n,
         )
+        if self.query.ridge is not None:
+            result["estimand"] += penalised_estimand(self.query.ridge)
+            result["warnings"].append(PENALISED)
         if self.start:
             result["warnings"].append(_NO_PROFILE)
         if coding.design.masked:

@@ -17,7 +17,6 @@ from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
 from reticent_server.estimators.newton.coding import Coding
 from reticent_server.estimators.newton.covariance import (
     StepRecord,
-    penalised,
     privacy_covariance,
     sampling_covariance,
 )
@@ -74,16 +73,11 @@ Fitting = Generator[Step, tuple[Released, ...], StandardFit]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Newton:
-    """A planned fit of a public standardised design.
-
-    ridge: λD (q, q), added to the information in x̃ (the penalty λ‖Dθ‖²/2 on the loss). restriction:
-    for score tests.
-    """
+    """A planned fit of a public standardised design; restriction: for score tests."""
 
     coding: Coding
     settings: Settings
     sizes: Dimensions
-    ridge: FloatArray | None = None
     restriction: Restriction | None = None
 
     def fit(self) -> Fitting:
@@ -147,7 +141,7 @@ class Newton:
         self, state: State, released: Sequence[Released], W: FloatArray, t: int
     ) -> StepRecord:
         gradient, jacobian, added = released[0], released[1], self._added(state, t)
-        record = StepRecord(
+        return StepRecord(
             scale=state.scale,
             gradient=gradient.values / added,
             gradient_noise=gradient.sd / added,
@@ -155,7 +149,6 @@ class Newton:
             curvature=self._curvature(state, jacobian, W, t),
             prior_noise=state.prior_noise,
         )
-        return record if self.ridge is None else penalised(record, self.ridge, state.theta)
 
     def _curvature(self, state: State, jacobian: Released, W: FloatArray, t: int) -> Curvature:
         unit = self.settings.relaxation(t) / self._added(state, t)

@@ -1,0 +1,91 @@
+"""Regression with a public ridge: its closed form, its intervals, and that it releases nothing more."""
+
+import numpy as np
+import pytest
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.query import LinearRegression
+from reticent_server.estimators.newton import plan_linear_regression
+from reticent_server.estimators.newton.report import back_transform
+from reticent_server.estimators.newton.ridge import information, shrinkage
+from reticent_server.estimators.newton.target import noise_free_fit, standardised_table
+from support_newton import (
+    HUGE_RHO,
+    drive,
+    drive_step,
+    facts_of,
+    linear_table,
+    numeric,
+    plain_design,
+    profile_of,
+    whole,
+)
+
+COLUMNS, Y = [numeric(f"x{j}") for j in range(3)], numeric("y")
+
+
+def planned(table, ridge, rho, **more):
+    every = [*COLUMNS, Y]
+    facts = facts_of(len(table["y"]), every, profile_of(table, every))
+    query = LinearRegression("y ~ x", ridge=ridge, **more)
+    return plan_linear_regression(facts, plain_design(COLUMNS, Y), query, rho)
+
+
+@pytest.mark.parametrize("ridge", [0.05, 1.0, 20.0])
+def test_without_noise_and_cutting_it_is_weighted_ridge_regression(ridge):
+    table = linear_table(4000, 3, np.random.default_rng(1))
+    plan = planned(table, ridge, HUGE_RHO, tuning=100.0)
+    result = drive(plan.run(), whole(table)).result
+    X, y = standardised_table(plan.coding, whole(table))
+    w = noise_free_fit(plan.coding, plan.settings, whole(table)).fit.weights
+    P, D = (X.T * w) @ X / len(y), ridge * np.diag([0.0, 1.0, 1.0, 1.0])
+    closed = back_transform(plan.coding).coefficients(
+        np.linalg.solve(P + D, X.T @ (w * y) / len(y))
+    )
+    np.testing.assert_allclose(result["coefficients"], closed, atol=2e-3)
+    assert f"penalty {ridge:g}/2" in result["estimand"]
+    assert any("drawn towards 0" in text for text in result["warnings"])
+
+
+@pytest.mark.parametrize("ridge", [0.05, 1.0])
+def test_the_covariance_goes_through_the_same_map(ridge):
+    P = np.array([[1.0, 0.2, 0.0], [0.2, 2.0, 0.5], [0.0, 0.5, 1.0]])
+    A = shrinkage(P, ridge, intercept=True)
+    np.testing.assert_allclose((P + ridge * np.diag([0, 1, 1])) @ A, P, atol=1e-12)
+    np.testing.assert_allclose(shrinkage(P, 0.0, intercept=True), np.eye(3), atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.1, 1.0])
+def test_the_steps_and_the_cost_are_those_of_the_fit_without_it(ridge):
+    """What leaves the table does not depend on the ridge, so its privacy is the fit's."""
+    table = linear_table(2000, 3, np.random.default_rng(2))
+    with_ridge, without = (planned(table, r, rho_units(1.0, 1e-6)) for r in (ridge, None))
+    assert with_ridge.rho == without.rho
+    trace, plain = drive(with_ridge.run(), whole(table)), drive(without.run(), whole(table))
+    assert [s.parts for s in trace.steps] == [s.parts for s in plain.steps]
+    wide, narrow = (np.array(t.result["standard_errors"][1:]) for t in (plain, trace))
+    assert (narrow < wide).all()
+
+
+@pytest.mark.audit
+def test_intervals_cover_the_penalised_truth():
+    """The map A of each fit's released information, of the true slopes (1, 1, 1); 400 replications."""
+    rng = np.random.default_rng(5)
+    inside = []
+    for _ in range(400):
+        table = linear_table(5000, 3, rng)
+        plan = planned(table, 0.5, rho_units(1.0, 1e-6))
+        recipe, fit = plan.fitted(), None
+        try:
+            step = next(recipe)
+            while True:
+                step = recipe.send(drive_step(step, whole(table)))
+        except StopIteration as stop:
+            coding, fit, result = stop.value
+        back = back_transform(coding)
+        theta = np.linalg.solve(back.matrix, np.array([0.0, 1, 1, 1]) - back.offset)
+        A = shrinkage(information(fit), 0.5, intercept=True)
+        truth = back.coefficients(A @ theta)
+        low, high = np.array(result["confidence_intervals"]).T
+        inside.append((low <= truth) & (truth <= high))
+    assert 0.93 <= np.mean(inside) <= 0.975
