@@ -12,10 +12,10 @@ def plain(value: float | None) -> str:
 def percent(share: float) -> str:
     """A share as a percentage, never shown as 0 or 100 where it is not."""
     if 0 < share < 0.001:
-        return "< 0.1 %"
+        return "<\N{NO-BREAK SPACE}0.1\N{NO-BREAK SPACE}%"
     if 0.999 < share < 1:
-        return "> 99.9 %"
-    return f"{100 * share:.3g} %"
+        return ">\N{NO-BREAK SPACE}99.9\N{NO-BREAK SPACE}%"
+    return f"{100 * share:.3g}\N{NO-BREAK SPACE}%"
 
 
 def when(at: str) -> str:
