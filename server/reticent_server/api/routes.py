@@ -1,8 +1,7 @@
 """The routes of version 1: each parses, calls the pipeline, and returns."""
 
 import json
-from functools import partial
-from math import ceil
+from math import ceil, isfinite
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -43,7 +42,16 @@ def _json(body: bytes) -> Response:
 
 def _written(value: Reply) -> Response:
     """JSON at once: the models of replies are for the document, and tests hold replies to it."""
-    return _json(json.dumps(value, allow_nan=False, separators=(",", ":")).encode())
+    return _json(json.dumps(_finite(value), allow_nan=False, separators=(",", ":")).encode())
+
+
+def _finite(value: Any) -> Any:
+    """With null for a number that is not finite (a forecast of what cannot be estimated)."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _created(body: bytes) -> Response:
@@ -110,9 +118,11 @@ async def make_release(
     """An answer: charged before a private cell is read, stored for ever."""
     ask = body.ask(key)
     if later:
-        return _accepted(await run_in_threadpool(deferred.answer_later, services, caller, ask))
+        return await run_in_threadpool(
+            lambda: _accepted(deferred.answer_later(services, caller, ask))
+        )
     threads = release_threads(services.settings.release_threads)
-    return _created(await threads.run(caller.id, partial(answer.answer, services, caller, ask)))
+    return await threads.run(caller.id, lambda: _created(answer.answer(services, caller, ask)))
 
 
 @router.get("/releases", response_model=replies.ReleasesReply, responses=documented(422))

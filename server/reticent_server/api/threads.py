@@ -7,9 +7,12 @@ charged nothing yet; threads become free on the deadlines that plans fixed.
 """
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
+
+T = TypeVar("T")
 
 
 class ReleaseThreads:
@@ -20,7 +23,7 @@ class ReleaseThreads:
         self._half = -(-number // 2)
         self._waiting: dict[str, tuple[CapacityLimiter, int]] = {}
 
-    async def run(self, owner: str, call: Callable[[], bytes]) -> bytes:
+    async def run(self, owner: str, call: Callable[[], T]) -> T:
         """What the call returns, from a thread, in the order of asking."""
         own = self._joined(owner)
         try:
