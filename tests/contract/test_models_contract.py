@@ -113,3 +113,37 @@ def test_a_fit_by_influence_replies_where_it_is_safe(dataset, method, arguments)
     for refused in ({"where": "k > 3"}, {"mechanism": "newton", "calibration": "ptr"}):
         with pytest.raises(reticent.InvalidQuery):
             ask(*arguments, **({"mechanism": "influence"} | refused), epsilon=0.5)
+
+
+def test_a_ridge_is_free_and_of_the_newton_mechanism(dataset):
+    plan = dataset.plan("linear_regression", "y ~ x + C(g)", ridge=0.5, epsilon=5.0)
+    assert plan.cost == dataset.plan("linear_regression", "y ~ x + C(g)", epsilon=5.0).cost
+    fit = dataset.linear_regression("y ~ x + C(g)", ridge=0.5, epsilon=5.0)
+    assert fit.charged == plan.cost
+    assert "penalty 0.5/2" in fit.result["estimand"]
+    for refused in ({"ridge": 0.0}, {"ridge": -1.0}, {"ridge": 1.0, "mechanism": "influence"}):
+        with pytest.raises(reticent.ReticentError):
+            dataset.linear_regression("y ~ x", **refused, epsilon=1.0)
+
+
+NOBODY = "x > 5 and x < -5"
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("linear_regression", ("y ~ x",)),
+        ("glm", ("b ~ x", "binomial")),
+        ("glm", ("k ~ x", "poisson")),
+        ("glm", ("m ~ x", "gamma")),
+        ("location_scale", ("y",)),
+        ("test", ("y ~ x", "x = 0")),
+    ],
+)
+def test_a_mask_that_leaves_nobody_has_a_reply_with_flags(dataset, method, arguments):
+    """A reply like any other. A flag is missing in some 2 % of such fits, hence four of them."""
+    whole = dataset.plan(method, *arguments, epsilon=1.0).cost
+    found = [getattr(dataset, method)(*arguments, where=NOBODY, epsilon=1.0) for _ in range(4)]
+    assert all(release.charged.epsilon == whole.epsilon for release in found)
+    flags = [np.atleast_1d(release.estimable) for release in found]
+    assert not all(flag[-1] for flag in flags)
