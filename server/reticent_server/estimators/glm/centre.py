@@ -48,7 +48,8 @@ def gradient_ball(score: QuasiScore, theta: FloatArray, W: FloatArray, R: float)
     best = int(np.argmin(radii))
     if radii[best] * _ROOM >= whole.radius:
         return whole
-    return Ball(float(centres[best, 0]) * direction / tau, float(radii[best]) * _ROOM)
+    shift = np.asarray(float(centres[best, 0]) / tau * direction, dtype=np.float64)
+    return Ball(shift, float(radii[best]) * _ROOM)
 
 
 def _extremes(score: QuasiScore, tau: float, R: float) -> tuple[FloatArray, FloatArray]:
