@@ -107,5 +107,6 @@ def _outcome(http: httpx.Client, ask: dict[str, Any]) -> Outcome:
 
 
 def _number(result: dict[str, Any]) -> float:
-    """A count's or an IQR's value, a regression's last coefficient."""
-    return float(result["coefficients"][-1] if "coefficients" in result else result["value"])
+    """A regression's or a point's last coordinate, a table's last number, else the value."""
+    found = next(result[k] for k in ("coefficients", "point", "values", "value") if k in result)
+    return float(np.ravel(found)[-1])
