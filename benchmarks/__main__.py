@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("accuracy", "logistic", "glm", "speed", "peers", "scale", "service")
+NAMES = ("accuracy", "cells", "logistic", "glm", "speed", "peers", "scale", "service")
 
 
 def main() -> None:
