@@ -29,8 +29,8 @@ def critical_value(covariance: FloatArray, level: float) -> float:
     least, most = float(ndtri((1 + level) / 2)), float(ndtri(1 - (1 - level) / (2 * p)))
     if p == 1:
         return least
-    correlation = covariance / np.outer(se, se)
-    root = np.linalg.cholesky(_definite(correlation))
+    correlation: FloatArray = covariance / np.outer(se, se)
+    root: FloatArray = np.asarray(np.linalg.cholesky(_definite(correlation)), np.float64)
     points = _lattice(p - 1)
     found = brentq(lambda c: _inside(root, points, c) - level, 0.99 * least, 1.01 * most, xtol=1e-6)
     return min(max(float(found), least), most)
@@ -61,7 +61,7 @@ def _lattice(dimensions: int) -> FloatArray:
     """(dimensions, points) in (0, 1)."""
     steps = np.sqrt(_primes(dimensions))[:, None]
     at = (steps * (np.arange(_POINTS) + 0.5)) % 1.0
-    return np.abs(2 * at - 1)
+    return np.asarray(np.abs(2 * at - 1), np.float64)
 
 
 def _primes(count: int) -> FloatArray:

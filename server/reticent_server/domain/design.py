@@ -6,7 +6,9 @@ The formula layer builds these values; numerics.evaluate computes them on a bloc
 from dataclasses import dataclass
 from typing import Literal
 
-FunctionName = Literal["log", "log1p", "log10", "sqrt", "exp", "square", "power"]
+FunctionName = Literal[
+    "log", "log1p", "log10", "sqrt", "exp", "square", "power", "legendre", "bspline"
+]
 ComparisonName = Literal["==", "!=", "<", "<=", ">", ">="]
 
 
@@ -27,11 +29,16 @@ class Indicator:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A named function of an expression; `parameter` is the exponent of "power"."""
+    """A named function of an expression; `parameter` is the exponent of "power".
+
+    Of a basis (numerics.bases), `parameter` is the function's number, and `basis` what all of its
+    functions share: "legendre" (lower, upper, largest order), "bspline" the knot vector.
+    """
 
     function: FunctionName
     argument: "Expression"
     parameter: float = 1.0
+    basis: tuple[float, ...] = ()
 
 
 Expression = ColumnValue | Indicator | Apply

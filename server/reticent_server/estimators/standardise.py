@@ -98,11 +98,12 @@ def _expression_atoms(expression: Expression, profile: Profile) -> Atoms | None:
                 return None
             share = float(codes.weights[codes.values == code].sum())
             return _atoms(np.array([0.0, 1.0]), np.array([1 - share, share]))
-        case Apply(function, argument, parameter):
+        case Apply(function, argument, parameter, basis):
             inner = _expression_atoms(argument, profile)
             if inner is None:
                 return None
-            return _atoms(apply_function(function, inner.values, parameter), inner.weights)
+            values = apply_function(function, inner.values, parameter, basis)
+            return _atoms(values, inner.weights)
 
 
 def _column_atoms(column: ColumnProfile | None) -> Atoms | None:

@@ -104,7 +104,8 @@ def _mergeable(codings: list[_Coding]) -> tuple[_Coding, _Coding, str] | None:
 
 
 def _width(factors: tuple[Factor, ...], coding: Mapping[str, bool]) -> int:
-    return math.prod(len(f.levels) - (not coding[f.key]) for f in factors if f.key in coding)
+    levels = math.prod(len(f.levels) - (not coding[f.key]) for f in factors if f.key in coding)
+    return levels * math.prod(len(f.basis) for f in factors if f.basis)
 
 
 def _columns(
@@ -120,6 +121,8 @@ def _columns(
 
 
 def _choices(factor: Factor, *, full: bool) -> list[tuple[str, Expression]]:
+    if factor.basis:
+        return list(factor.basis)
     if factor.expression is not None:
         return [(factor.label, factor.expression)]
     levels = factor.levels if full else factor.levels[1:]

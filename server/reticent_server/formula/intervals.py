@@ -1,6 +1,7 @@
 """Interval arithmetic: the range of a term over the declared bounds of its columns.
 
-Every function here is monotone on each side of 0, so the ends (and 0, for even powers) decide.
+Every function here is monotone on each side of 0, so the ends (and 0, for even powers) decide; the
+functions of a basis lie in [−1, 1] (Legendre) or [0, 1] (B-splines).
 """
 
 import math
@@ -16,6 +17,7 @@ from reticent_server.numerics.evaluate import apply_function
 
 Interval = tuple[float, float]
 
+_BASIS_RANGES = {"legendre": (-1.0, 1.0), "bspline": (0.0, 1.0)}
 _NEEDS = {
     "log": "values above 0; log1p accepts 0",
     "log10": "values above 0; log1p accepts 0",
@@ -50,6 +52,8 @@ def product(left: Interval, right: Interval, name: str) -> Interval:
 
 
 def _applied(call: Apply, argument: Interval) -> Interval:
+    if call.basis:
+        return _BASIS_RANGES[call.function]
     if not _defined(call, argument):
         raise _undefined(call, argument)
     even = call.function == "square" or (call.function == "power" and call.parameter % 2 == 0)

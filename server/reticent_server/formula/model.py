@@ -2,7 +2,8 @@
 
     formula := value "~" sum                     sum     := [sign] item {sign item}
     item    := "0" | "1" | crossing              crossing := interaction {"*" interaction}
-    interaction := factor {":" factor}           factor  := "(" sum ")" | C(column) | value
+    interaction := factor {":" factor}           factor  := "(" sum ")" | C(column) | basis | value
+    basis   := poly(value, order) | bs(value, knots=[…] [, degree=…])
 
 `0` and `1` stand at the top level only. The semantics are Wilkinson & Rogers' (1973), as in R:
 a*b is a + b + a:b, a:a is a, a repeated term counts once, and `-` takes a term out.
@@ -14,15 +15,17 @@ from itertools import product
 
 from reticent_server.domain.design import ColumnValue, Expression
 from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.formula.bases import is_basis, parse_basis
 from reticent_server.formula.tokens import Cursor, Token
 from reticent_server.formula.values import is_call, label, parse_call, parse_value, quote
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One factor of a term: an expression, or a categorical column with (code, text) levels.
+    """One factor of a term: an expression, a basis, or a categorical column with (code, text) levels.
 
-    label: as reported. key: equal for two spellings of the same factor (g and C(g)).
+    label: as reported. key: equal for two spellings of the same factor (g and C(g)). basis: labels and
+    functions of a basis, of which `expression` is the first.
     """
 
     key: str
@@ -30,6 +33,7 @@ class Factor:
     expression: Expression | None = None
     column: str = ""
     levels: tuple[tuple[float, str], ...] = ()
+    basis: tuple[tuple[str, Expression], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,9 @@ class ModelParser:
         if is_call(cursor):
             if cursor.at_word("C"):
                 return self._categorical_call()
+            if is_basis(cursor):
+                name, functions = parse_basis(cursor)
+                return Factor(name, name, functions[0][1], basis=functions)
             return _numeric(parse_call(cursor))
         start, column = cursor.token, cursor.column()
         if column.kind is ColumnKind.CATEGORICAL:

@@ -13,8 +13,9 @@ from reticent_server.domain.design import (
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.formula.tokens import Cursor
 
+_WITHOUT_A_NAME = {"square", "power", "legendre", "bspline"}
 FUNCTIONS: dict[str, FunctionName] = {
-    name: name for name in get_args(FunctionName) if name not in {"square", "power"}
+    name: name for name in get_args(FunctionName) if name not in _WITHOUT_A_NAME
 }
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
@@ -41,14 +42,14 @@ def _inner_label(expression: Expression) -> str:
             if not _is_power(expression):
                 return f"{function}({inner})"
             base = f"({inner})" if _is_power(argument) else inner
-            return f"{base}**{2 if function == 'square' else _number(parameter)}"
+            return f"{base}**{2 if function == 'square' else spelled(parameter)}"
 
 
 def _is_power(expression: Expression) -> bool:
     return isinstance(expression, Apply) and expression.function in {"square", "power"}
 
 
-def _number(value: float) -> str:
+def spelled(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
@@ -88,7 +89,9 @@ def parse_call(cursor: Cursor) -> Expression:
     """function "(" value ")"; I(value) is the value itself."""
     name = cursor.token
     if name.quoted or (name.text not in FUNCTIONS and name.text != "I"):
-        cursor.fail(f"use one of the functions {', '.join(FUNCTIONS)}, I, or C on one column")
+        cursor.fail(
+            f"use one of the functions {', '.join(FUNCTIONS)}, I, or C, poly or bs as a term of its own"
+        )
     cursor.advance()
     argument = _bracketed(cursor)
     return argument if name.text == "I" else Apply(FUNCTIONS[name.text], argument)

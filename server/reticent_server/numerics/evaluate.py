@@ -22,6 +22,7 @@ from reticent_server.domain.design import (
     Term,
 )
 from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.numerics.bases import bspline, legendre
 
 _COMPARISONS = {
     "==": np.equal,
@@ -41,9 +42,15 @@ _FUNCTIONS = {
 }
 
 
-def apply_function(name: str, values: FloatArray, parameter: float = 1.0) -> FloatArray:
+def apply_function(
+    name: str, values: FloatArray, parameter: float = 1.0, basis: tuple[float, ...] = ()
+) -> FloatArray:
     """A named function of values; results that are not finite stay so (no warning)."""
     with np.errstate(all="ignore"):
+        if name == "legendre":
+            return legendre(values, int(parameter), *basis[:2])
+        if name == "bspline":
+            return bspline(values, int(parameter), basis)
         if name == "power":
             return np.asarray(np.power(values, parameter), dtype=np.float64)
         return np.asarray(_FUNCTIONS[name](values), dtype=np.float64)
@@ -57,8 +64,8 @@ def evaluate(expression: Expression, block: Block) -> FloatArray:
             return values
         case Indicator(column, code):
             return np.asarray(block.columns[column] == code, dtype=np.float64)
-        case Apply(function, argument, parameter):
-            return apply_function(function, evaluate(argument, block), parameter)
+        case Apply(function, argument, parameter, basis):
+            return apply_function(function, evaluate(argument, block), parameter, basis)
 
 
 def evaluate_term(term: Term, block: Block) -> FloatArray:

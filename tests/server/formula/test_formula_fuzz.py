@@ -23,6 +23,16 @@ PIECES = st.sampled_from(
         "log(",
         "exp(",
         "sqrt(x2)",
+        "poly(x1, 2)",
+        "poly(",
+        "bs(x1, knots=[0, 1])",
+        "bs(x2,",
+        "knots=",
+        "degree=",
+        "[",
+        "]",
+        "nan",
+        "1e-320",
         "I(x1**2)",
         *"~+-*:(),<>=/^|&01'\"`",
         "**",
@@ -59,6 +69,10 @@ LEAVES = st.sampled_from(
         "log(x2)",
         "I(a**2)",
         "log1p(zero)",
+        "poly(a, 3)",
+        "poly(log(x2), 2)",
+        "bs(zero, knots=[2, 5.5], degree=2)",
+        "bs(x1, knots=[])",
     ]
 )
 SUMS = st.recursive(

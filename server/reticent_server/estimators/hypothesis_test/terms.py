@@ -26,10 +26,12 @@ def term_hypotheses(terms: Sequence[Term], intercept: bool) -> list[tuple[str, L
 
 
 def _kind(factor: Expression) -> str:
-    """The same for all levels of a factor."""
+    """The same for all levels of a factor, and for all functions of a basis."""
     match factor:
         case Indicator(column=column):
             return f"level of {column}"
+        case Apply(function=function, argument=argument, basis=basis) if basis:
+            return f"{function} {basis} of {_kind(argument)}"
         case Apply(function=function, argument=argument, parameter=parameter):
             return f"{function} {parameter} of {_kind(argument)}"
         case _:

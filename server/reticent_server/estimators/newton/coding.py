@@ -180,6 +180,6 @@ def _factor_key(factor: Expression) -> tuple[str, str, float]:
             return column, "level", code
         case ColumnValue(column):
             return column, "value", 1.0
-        case Apply(function, argument, parameter):
+        case Apply(function, argument, parameter, basis):
             column, kind, code = _factor_key(argument)
-            return column, f"{function}({kind})^{parameter}", code
+            return column, f"{function}({kind})^{parameter}{basis or ''}", code
