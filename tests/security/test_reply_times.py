@@ -1,13 +1,20 @@
-"""Reply times of two tables, through the grid, cannot be told apart: an audit on the machine's clock."""
+"""Reply times of two tables, through the grid, cannot be told apart: an audit on the machine's clock.
+
+The two are asked in random order, so that load falls on both alike. An area is off by .009 (standard
+error, 2,000 times each) by chance; where one is too large, as many are asked again and all are taken
+together, up to three times: a true difference stays, and chance does not (3σ, then 5σ and 6σ).
+"""
 
 import numpy as np
 import pytest
 from scipy.stats import rankdata
 
 from support_installation import Installation
-from support_pair import SIDES, Outcome, Pair, load_pair, neighbours, probing
+from support_pair import SIDES, Outcome, Pair, Prober, load_pair, neighbours, probing
 
-REQUESTS = 2000
+Found = dict[str, list[Outcome]]
+
+REQUESTS, ROUNDS = 2000, 3
 LARGEST_AUC = 0.53
 FIT = {"kind": "linear_regression", "formula": "y ~ x"}
 IQR = {"kind": "iqr", "column": "y"}
@@ -21,11 +28,22 @@ def auc(left: np.ndarray, right: np.ndarray) -> float:
     return float(max(area, 1 - area))
 
 
-def largest_auc(found: dict[str, list[Outcome]]) -> float:
+def largest_auc(found: Found) -> float:
     """Over classifiers by the time and by its distance from the middle."""
     left, right = (np.array([o.seconds for o in found[side]]) for side in SIDES)
     middle = np.median(np.concatenate([left, right]))
     return max(auc(left, right), auc(np.abs(left - middle), np.abs(right - middle)))
+
+
+def alike(prober: Prober, query: dict[str, str], privacy: dict[str, float]) -> Found:
+    """Outcomes that no classifier tells apart; asserts that there are."""
+    found: Found = {side: [] for side in SIDES}
+    for _ in range(ROUNDS):
+        more = prober.outcomes(query, privacy, REQUESTS)
+        found = {side: found[side] + more[side] for side in SIDES}
+        if largest_auc(found) <= LARGEST_AUC:
+            return found
+    raise AssertionError(f"an area of {largest_auc(found):.3f}")
 
 
 def test_the_classifier_sees_a_difference() -> None:
@@ -46,7 +64,7 @@ def pair(installation: Installation) -> Pair:
 @pytest.mark.parametrize("query", [{"kind": "count"}, FIT], ids=["count", "fit"])
 def test_neighbours(pair: Pair, query: dict[str, str], cache_bytes: int) -> None:
     with probing(pair, reply_grid_ms=100, cache_bytes=cache_bytes) as prober:
-        assert largest_auc(prober.outcomes(query, PRIVACY, REQUESTS)) <= LARGEST_AUC
+        alike(prober, query, PRIVACY)
 
 
 @pytest.mark.audit
@@ -58,7 +76,6 @@ def test_a_reply_and_no_reply(installation: Installation, cache_bytes: int) -> N
     tables = ("\n".join(["y,x,k,g,b,m", *rows, ""]) for rows in (spread, constant))
     pair = load_pair(installation, *tables)
     with probing(pair, reply_grid_ms=100, cache_bytes=cache_bytes) as prober:
-        found = prober.outcomes(IQR, {"epsilon": 20.0, "delta": 1e-3}, REQUESTS)
+        found = alike(prober, IQR, {"epsilon": 20.0, "delta": 1e-3})
     assert {o.status for o in found["left"]} == {"reply"}
     assert {o.status for o in found["right"]} == {"no_reply"}
-    assert largest_auc(found) <= LARGEST_AUC

@@ -3,7 +3,8 @@
 A release holds its thread until its deadline. On the threads that answer everything else, a few dozen
 long fits would keep every free call waiting; here they keep only each other waiting, and one analyst's
 at most half of the threads, so that other analysts' begin all the same. Who waits for a thread is
-charged nothing yet; threads become free on the deadlines that plans fixed.
+charged nothing yet; threads become free on the deadlines that plans fixed. How many may wait is limited,
+too, so that one analyst cannot take every connection that the process may hold.
 """
 
 from collections.abc import Callable
@@ -12,11 +13,14 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
+from reticent_server.errors import RateLimited
+
+FULL = 4
 T = TypeVar("T")
 
 
 class ReleaseThreads:
-    """`number` threads, of which one owner has at most half (rounded up)."""
+    """`number` threads, of which one owner has at most half (rounded up), and three times as many wait."""
 
     def __init__(self, number: int) -> None:
         self._all = CapacityLimiter(number)
@@ -24,7 +28,7 @@ class ReleaseThreads:
         self._waiting: dict[str, tuple[CapacityLimiter, int]] = {}
 
     async def run(self, owner: str, call: Callable[[], T]) -> T:
-        """What the call returns, from a thread, in the order of asking."""
+        """What the call returns, from a thread, in the order of asking. Raises RateLimited."""
         own = self._joined(owner)
         try:
             async with own:
@@ -34,6 +38,8 @@ class ReleaseThreads:
 
     def _joined(self, owner: str) -> CapacityLimiter:
         own, present = self._waiting.get(owner) or (CapacityLimiter(self._half), 0)
+        if present >= FULL * self._half:
+            raise RateLimited("Too many of your releases wait; ask again when one is answered.", 1)
         self._waiting[owner] = own, present + 1
         return own
 

@@ -10,6 +10,7 @@ import pytest
 from reticent_server.api.threads import ReleaseThreads
 from reticent_server.domain.plan import Release
 from reticent_server.engine.local import LocalEngine
+from reticent_server.errors import RateLimited
 from reticent_server.pipeline.services import Services
 from support_installation import Api, Installation, request_body
 
@@ -78,6 +79,28 @@ def test_an_owner_has_half_of_the_threads() -> None:
         go.set()
         assert await asyncio.gather(*many) == [b"a"] * 12
         assert (most, threads._waiting) == (3, {})
+
+    asyncio.run(scene())
+
+
+def test_only_so_many_wait() -> None:
+    """Of one owner: the next is refused at once, another's is not, and later all is as before."""
+    go = threading.Event()
+
+    def call() -> bytes:
+        assert go.wait(SECONDS)
+        return b"a"
+
+    async def scene() -> None:
+        threads = ReleaseThreads(4)
+        many = [asyncio.create_task(threads.run("a", call)) for _ in range(8)]
+        await asyncio.sleep(0)
+        with pytest.raises(RateLimited):
+            await threads.run("a", call)
+        assert await threads.run("b", lambda: b"b") == b"b"
+        go.set()
+        assert await asyncio.gather(*many) == [b"a"] * 8
+        assert await threads.run("a", call) == b"a"
 
     asyncio.run(scene())
 
