@@ -9,6 +9,7 @@ import pytest
 from mkdocs.commands import build as mkdocs_build
 
 from support_docs import ROOT
+from support_kinds import FIELDS
 
 
 class Page(HTMLParser):
@@ -81,6 +82,17 @@ def test_the_reference_has_every_command_and_every_name(site: Path) -> None:
     assert {name.lower() for name in reticent.__all__} <= {place.lower() for place in names}
     assert "/v1/releases" in (site / "reference/http.html").read_text("utf-8")
     assert (site / "reference/release.schema.json").exists()
+
+
+def test_every_query_kind_has_a_page_with_an_example(site: Path) -> None:
+    """Named in a heading or a table as `kind`, and asked for by a block that is run."""
+    pages = [path.read_text("utf-8") for path in (ROOT / "docs/kinds").glob("*.md")]
+    for kind in FIELDS:
+        method = "test" if kind == "hypothesis_test" else kind
+        told = [page for page in pages if f"`{kind}`" in page and f"ds.{method}(" in page]
+        assert told, kind
+    home = parsed(site / "index.html")
+    assert {f"kinds/{p.stem}.html" for p in (ROOT / "docs/kinds").glob("*.md")} <= set(home.links)
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:
