@@ -1,0 +1,59 @@
+"""Settings fail closed: nothing is open, off or shared by default, and no misspelt limit is no limit."""
+
+import pytest
+from pydantic import ValidationError
+
+from reticent_server.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"RETICENT_{name.upper()}", raising=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["RETICENT_REQUEST_PER_MINUTE", "reticent_reply_grid", "RETICENT_"]
+)
+def test_a_variable_that_is_no_setting_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    Settings()
+    monkeypatch.setenv(name, "5")
+    with pytest.raises(ValidationError):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("requests_per_minute", "0"),
+        ("reply_grid_ms", "-1"),
+        ("max_body_bytes", "1e9"),
+        ("release_threads", "0"),
+        ("cors_origins", "*"),
+        ("cors_origins", "https://a.example, https://b.example"),
+        ("log_level", "everything"),
+    ],
+)
+def test_a_value_out_of_bounds_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(f"RETICENT_{name.upper()}", value)
+    with pytest.raises(ValidationError):
+        Settings()
+
+
+def test_nothing_is_open_by_default() -> None:
+    settings = Settings()
+    assert (settings.cors_origins, settings.source_url, settings.dask_scheduler) == ("", "", "")
+    assert settings.reply_grid_ms > 0
+    assert settings.requests_per_minute <= 600
+    assert not [
+        name for name in Settings.model_fields if "secret" in name and name != "secrets_file"
+    ]
+
+
+def test_urls_which_may_hold_passwords_are_not_shown() -> None:
+    shown = repr(Settings(database_url="postgresql://u:hidden@h/d", vault_url="sqlite:///hidden"))
+    assert "hidden" not in shown
