@@ -128,7 +128,7 @@ def test_a_table_of_terms_and_what_is_not_estimable():
     assert [row["term"] for row in result["table"]] == ["x0", "x1", "x2"]
     constant = table | {"x1": np.full(5_000, 3.0)}
     rows = [outcome_of(constant, "linear", t, ["x1 = 0"]) for t in TESTS for _ in range(3)]
-    assert sum(row["p_value"] is None and not row["estimable"] for row in rows) >= 7
+    assert sum(row["p_value"] is None and not row["estimable"] for row in rows) >= 5
 
 
 @pytest.mark.parametrize("test", TESTS)
