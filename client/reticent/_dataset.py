@@ -136,7 +136,8 @@ class Dataset(Statistics):
 
         ridge: λ of the penalty λ/2 times the sum of squared slopes of the standardised terms.
         mechanism: "newton" where it is None; "gradient_descent" is the yardstick, and noisier; "influence"
-        adds noise to the exact fit, and may give No Reply. calibration: of influence; "ptr".
+        adds noise to the exact fit, and may give No Reply. calibration: of influence, "ptr" or
+        "asymptotic".
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(grade)", epsilon=2.0)
         """
@@ -160,7 +161,7 @@ class Dataset(Statistics):
 
         tuning: where Pearson residuals are cut; None means as far out as the noise allows. mechanism:
         "newton" where it is None; "influence" for the binomial family, and may give No Reply.
-        calibration: of influence; "ptr".
+        calibration: of influence; "ptr" or "asymptotic".
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """

@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -100,7 +101,7 @@ def test_hypotheses_that_cannot_be_tested_are_refused(dataset):
     ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
 )
 def test_a_fit_by_influence_replies_where_it_is_safe(dataset, method, arguments):
-    """400 records: at ε = 100 there may be a reply, at ε = 0.5 there is none; both are charged alike."""
+    """400 records: there is no reply at ε = 0.5, and it is charged."""
     ask = getattr(dataset, method)
     plan = dataset.plan(method, *arguments, mechanism="influence", epsilon=0.5)
     silent = ask(*arguments, mechanism="influence", calibration="ptr", epsilon=0.5)
@@ -147,3 +148,24 @@ def test_a_mask_that_leaves_nobody_has_a_reply_with_flags(dataset, method, argum
     assert all(release.charged.epsilon == whole.epsilon for release in found)
     flags = [np.atleast_1d(release.estimable) for release in found]
     assert not all(flag[-1] for flag in flags)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
+)
+def test_a_conditional_guarantee_needs_the_curators_leave(dataset, services, method, arguments):
+    fields = {"mechanism": "influence", "calibration": "asymptotic", "epsilon": 8.0}
+    ask = getattr(dataset, method)
+    with pytest.raises(reticent.PolicyRefused):
+        ask(*arguments, **fields)
+    policy = replace(
+        services.catalog.facts("people").policy, tiers=("unconditional", "conditional")
+    )
+    services.catalog.set_policy("people", policy)
+    fit = ask(*arguments, **fields)
+    assert isinstance(fit, reticent.RegressionResults)
+    assert fit.guarantee.tier == "conditional"
+    assert len(fit.guarantee.assumptions) >= 3
+    assert "every table" not in fit.guarantee.statement
+    assert fit.charged.epsilon <= 8
+    assert len(fit.result["noisy_p_values"]) == len(fit.names)

@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit, logsumexp, ndtr
+from scipy.special import logsumexp, ndtr
 
 from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import convex_fit, ptr, selection
 from reticent_server.numerics.convex_fit import converged, gradient, records_within, solve
+from support_influence import Q, extreme, table, with_responses
 
 LOSSES = ("huber", "logistic")
 FLOORS = {"huber": (0.4, 0.28, 0.2), "logistic": (0.08, 0.05, 0.03)}
 RECORDS = {"huber": (90, 500), "logistic": (300, 1500)}
-Q = 2
 
 
 def part_of(loss, floors=None, **more):
@@ -34,39 +34,6 @@ def part_of(loss, floors=None, **more):
         "delta": DELTA_UNITS // 1000,
     }
     return ConvexFit(**fields | more)
-
-
-def table(rng, loss, n):
-    """(Q + 3, n) records: smooth, heavy-tailed, tied, skewed, or with a rare or collinear column."""
-    x = rng.normal(size=n)
-    kind = rng.integers(5)
-    if kind == 1:
-        x = rng.standard_cauchy(n)
-    elif kind == 2:
-        x = rng.integers(-1, 2, n).astype(float)
-    elif kind == 3:
-        x = rng.exponential(size=n) - 1
-    elif kind == 4:
-        x = (rng.random(n) < 0.1) * rng.choice([1.0, 4.0])
-    return with_responses(rng, loss, np.vstack([np.ones(n), x]))
-
-
-def with_responses(rng, loss, u):
-    n, slope = u.shape[1], rng.normal()
-    offset = rng.normal() * u[1] * (rng.random() < 0.5)
-    if loss == "logistic":
-        y = (rng.random(n) < expit(slope * u[1] + rng.normal())).astype(float)
-    else:
-        y = slope * u[1] + rng.choice([0.3, 1.0]) * rng.normal(size=n)
-        offset = np.zeros(n)
-    return np.vstack([np.ones(n), y, offset, u])
-
-
-def extreme(rng, loss):
-    """One record that pulls as hard, or bends as much, as one record can."""
-    x = rng.choice([0.0, 1.2, -1.2, 1e4, -1e4, 1e-3])
-    y = rng.choice([0.0, 1.0]) if loss == "logistic" else rng.choice([0.0, 2.0, 1e6, -1e6])
-    return np.array([rng.choice([0.0, 1.0]), y, 0.0, rng.choice([1.0, -1.0]), x])
 
 
 def replaced(rng, loss, rows, theta):

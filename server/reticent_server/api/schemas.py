@@ -57,8 +57,9 @@ class LinearRegressionBody(Strict):
         None, description="λ of the penalty λ/2 times the sum of squared standardised slopes."
     )
     mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"
-    calibration: Literal["ptr"] | None = Field(
-        None, description="Of the influence mechanism; null: ptr."
+    calibration: Literal["ptr", "asymptotic"] | None = Field(
+        None,
+        description="Of the influence mechanism; null: ptr. asymptotic: a conditional guarantee.",
     )
     confidence_level: Level = 0.95
 
@@ -88,8 +89,9 @@ class GlmBody(Strict):
         "(binomial: not at all).",
     )
     mechanism: Literal["newton", "influence"] = "newton"
-    calibration: Literal["ptr"] | None = Field(
-        None, description="Of the influence mechanism; null: ptr."
+    calibration: Literal["ptr", "asymptotic"] | None = Field(
+        None,
+        description="Of the influence mechanism; null: ptr. asymptotic: a conditional guarantee.",
     )
     confidence_level: Level = 0.95
 

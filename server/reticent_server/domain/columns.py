@@ -141,4 +141,30 @@ class ConvexFit:
     unit_rows: int = 1
 
 
-ColumnPart = SmoothMedian | StableBin | MEstimate | DepthDraw | ConvexFit
+@dataclass(frozen=True, slots=True)
+class AsymptoticFit:
+    """The minimiser of a convex loss and p-values of contrasts, with noise by their influence.
+
+    The map, loss, tuning, size, radius_squared, reach and slack are those of ConvexFit. floor: what a
+    least curvature counts as at least. The hypothesis of contrast a_j (size,) is a_jᵀϑ + b_j = 0, b_j its
+    offset. epsilon_test, delta_test: of each of the k p-values. Released.values: (size + k,) ϑ within
+    ±reach, and p-values; their noise is private.
+    """
+
+    loss: Literal["huber", "logistic"]
+    tuning: float
+    size: int
+    radius_squared: float
+    floor: float
+    reach: float
+    slack: float
+    contrasts: tuple[tuple[float, ...], ...]
+    offsets: tuple[float, ...]
+    epsilon_fit: int
+    delta_fit: int
+    epsilon_test: int
+    delta_test: int
+    unit_rows: int = 1
+
+
+ColumnPart = SmoothMedian | StableBin | MEstimate | DepthDraw | ConvexFit | AsymptoticFit

@@ -43,7 +43,7 @@ class LinearRegression:
     tuning: float | None = None
     ridge: float | None = None
     mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"
-    calibration: Literal["ptr"] | None = None
+    calibration: Literal["ptr", "asymptotic"] | None = None
     confidence_level: float = 0.95
 
 
@@ -60,7 +60,7 @@ class Glm:
     where: str | None = None
     tuning: float | None = None
     mechanism: Literal["newton", "influence"] = "newton"
-    calibration: Literal["ptr"] | None = None
+    calibration: Literal["ptr", "asymptotic"] | None = None
     confidence_level: float = 0.95
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from reticent_server.domain.columns import (
+    AsymptoticFit,
     ColumnPart,
     ConvexFit,
     DepthDraw,
@@ -14,7 +15,14 @@ from reticent_server.domain.columns import (
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released
-from reticent_server.mechanisms import convex_fit, depth_draw, m_estimate, smooth_median, stable_bin
+from reticent_server.mechanisms import (
+    asymptotic_fit,
+    convex_fit,
+    depth_draw,
+    m_estimate,
+    smooth_median,
+    stable_bin,
+)
 
 _MECHANISMS: Mapping[type[ColumnPart], ModuleType] = {
     SmoothMedian: smooth_median,
@@ -22,6 +30,7 @@ _MECHANISMS: Mapping[type[ColumnPart], ModuleType] = {
     MEstimate: m_estimate,
     DepthDraw: depth_draw,
     ConvexFit: convex_fit,
+    AsymptoticFit: asymptotic_fit,
 }
 
 

@@ -55,11 +55,10 @@ from reticent_server.mechanisms import ptr, selection
 from reticent_server.mechanisms._sampler import Gaussian, smallest_scale
 from reticent_server.numerics.convex_fit import (
     Curvature,
-    HuberLoss,
-    LogisticLoss,
     Problem,
     Records,
     converged,
+    loss_named,
     records_within,
     solve,
 )
@@ -86,9 +85,8 @@ def cost(part: ConvexFit) -> PrivacyCost:
 
 def problem_of(part: ConvexFit, n: int) -> Problem:
     """The public side of the fit; its steps suffice for the smallest floor."""
-    loss = HuberLoss(part.tuning) if part.loss == "huber" else LogisticLoss()
     return Problem(
-        loss=loss,
+        loss=loss_named(part.loss, part.tuning),
         radius_squared=part.radius_squared,
         n=n,
         size=part.size,

@@ -26,7 +26,7 @@ of sizes; `gradient_error` and `eigenvalue_error` bound them, and the arguments 
 
 from dataclasses import dataclass
 from math import ceil, log, sqrt
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy.special import expit
@@ -84,6 +84,11 @@ class LogisticLoss:
         del y
         mu = expit(-np.abs(eta) - slack)
         return np.asarray(mu * (1 - mu))
+
+
+def loss_named(name: Literal["huber", "logistic"], tuning: float) -> Loss:
+    """The loss of a part; tuning is Huber's."""
+    return HuberLoss(tuning) if name == "huber" else LogisticLoss()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,6 +211,19 @@ def converged(problem: Problem, records: Records, theta: FloatArray) -> bool:
     """Whether ‖∇L(ϑ)‖ < τ for certain."""
     size = float(np.linalg.norm(gradient(problem, records, theta)))
     return size <= 0.75 * problem.tolerance
+
+
+def second_moments(
+    problem: Problem, records: Records, theta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The means M of Hessians w a uuᵀ and Q of squared scores w²s² uuᵀ, (q, q), at ϑ."""
+    M, Q = np.zeros((2, problem.size, problem.size))
+    for piece in _pieces(problem.n):
+        u, w, y = records.vectors[:, piece], records.weights[piece], records.response[piece]
+        eta = records.offset[piece] + theta @ u
+        M += (u * (w * problem.loss.least_slope(y, eta, np.zeros_like(eta)))) @ u.T
+        Q += (u * (w * problem.loss.score(y, eta)) ** 2) @ u.T
+    return M / problem.n, Q / problem.n
 
 
 class Curvature:

@@ -1,7 +1,23 @@
 """The promise of a reply, in words that stand in every release."""
 
+from dataclasses import replace
+
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import EstimatorPlan, Guarantee
+
+
+def guarantee_of(
+    facts: DatasetFacts, estimator: EstimatorPlan, epsilon: float, delta: float
+) -> Guarantee:
+    """Conditional where the estimator names assumptions, else unconditional."""
+    assumptions: tuple[str, ...] = getattr(estimator, "assumptions", ())
+    found = unconditional(facts, estimator, epsilon, delta)
+    if not assumptions:
+        return found
+    statement = found.statement.replace(
+        "this holds for every table", "this holds under the assumptions that are named"
+    )
+    return replace(found, tier="conditional", statement=statement, assumptions=assumptions)
 
 
 def unconditional(

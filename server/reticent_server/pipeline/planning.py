@@ -40,7 +40,7 @@ from reticent_server.estimators.quantiles import ExponentialMedianPlan, Quantile
 from reticent_server.estimators.standardise_private import MiniProfile
 from reticent_server.formula import mask_design, parse_formula
 from reticent_server.pipeline import policy
-from reticent_server.pipeline.guarantees import unconditional
+from reticent_server.pipeline.guarantees import guarantee_of
 from reticent_server.pipeline.planning_models import MODEL_PLANNERS, no_calibration
 from reticent_server.pipeline.planning_robust import plan_robust, sufficient
 
@@ -63,7 +63,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
     estimator = _plan_estimator(facts, query, offer)
     cost = getattr(estimator, "cost", replace(offer, rho=estimator.rho))
     delta = from_units(cost.delta, DELTA_UNITS)
-    guarantee = unconditional(facts, estimator, epsilon, delta)
+    guarantee = guarantee_of(facts, estimator, epsilon, delta)
     policy.check(facts.policy, guarantee, cost)
     return Plan(
         facts=facts,

@@ -157,3 +157,26 @@ def test_what_has_no_proof_is_refused(loss, why):
         return
     with pytest.raises(InvalidQuery):
         plan_of(table, loss, design=designs.get(why), **fields.get(why, {}))
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+def test_the_asymptotic_calibration_names_its_assumptions_and_hides_its_scale(loss):
+    table = table_of(N, 4, loss=loss)
+    plan = plan_of(table, loss, epsilon=5.0, calibration="asymptotic")
+    found = answer(plan, whole(table))
+    truth = [0, 1, 1, 1] if loss == "huber" else [-1, 0.5, 0.5, 0.5]
+    z = (np.array(found["coefficients"]) - truth) / found["standard_errors"]
+    assert np.abs(z).max() < 8
+    assert found["calibration"] == "asymptotic"
+    assert all(0 < p < 1 for p in found["noisy_p_values"])
+    assert len(plan.assumptions) >= 3
+    assert plan.cost.epsilon <= offer(5.0).epsilon
+    assert plan.cost.delta <= offer(5.0).delta
+    assert plan.cost.rho > plan.pilot.rho
+    assert any("not shown" in warning for warning in found["warnings"])
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+def test_the_asymptotic_calibration_refuses_too_few_records(loss):
+    with pytest.raises(InvalidQuery, match="more records"):
+        plan_of(table_of(1000, loss=loss), loss, calibration="asymptotic")

@@ -31,28 +31,33 @@ from reticent_server.domain.plan import Recipe
 from reticent_server.domain.query import Glm, LinearRegression
 from reticent_server.domain.steps import ColumnStep, FloatArray, Released
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.glm import GlmPlan, plan_glm
-from reticent_server.estimators.glm.plan import NO_PROFILE
-from reticent_server.estimators.glm.recipe import GlmFitted
-from reticent_server.estimators.glm.report import report as report_glm
+from reticent_server.estimators.glm import plan_glm
+from reticent_server.estimators.influence.asymptotic import (
+    AsymptoticPlan,
+    asymptotic_plan,
+    split,
+)
 from reticent_server.estimators.influence.maps import InfluenceMap
-from reticent_server.estimators.influence.pilot import Pilot, PilotFit, is_unprofiled, pilot_fit
+from reticent_server.estimators.influence.pilot import (
+    NANOSECONDS,
+    Pilot,
+    PilotFit,
+    notes,
+    pilot_fit,
+    reported,
+)
 from reticent_server.estimators.influence.settings import (
     LARGEST_FLOOR,
     fit_part,
     pilot_rho,
     spendable,
 )
-from reticent_server.estimators.newton import LinearRegressionPlan, plan_linear_regression
-from reticent_server.estimators.newton.coding import Coding
+from reticent_server.estimators.newton import plan_linear_regression
 from reticent_server.estimators.newton.maps import Point, on_lattice
-from reticent_server.estimators.newton.recipe import StandardFit
-from reticent_server.estimators.newton.report import report as report_regression
 from reticent_server.mechanisms import convex_fit, ptr
 from reticent_server.numerics.convex_fit import LOGISTIC_SLOPE
 
 TUNING = 1.345
-_NANOSECONDS = {"huber": 5, "logistic": 12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class InfluencePlan:
         steps = sum(convex_fit.problem_of(self.part, n).steps)
         curvatures = 10 * len(self.part.floors) * q
         pilot: int = getattr(self.pilot, "column_ms", 0)
-        work = n * (q + 8) * (steps + curvatures) * _NANOSECONDS[self.part.loss]
+        work = n * (q + 8) * (steps + curvatures) * NANOSECONDS[self.part.loss]
         return pilot + 100 + ceil((work + 50_000 * steps) / 10**6)
 
     @property
@@ -120,18 +125,13 @@ class InfluencePlan:
         return {
             "tuning": self.part.tuning or None,
             "steps": sum(convex_fit.problem_of(self.part, self.n).steps),
-            "notes": self.notes,
+            "notes": notes(self.pilot),
             "shares": self.shares,
             "margin_needed": ptr.threshold(self.part.epsilon_test, self.part.delta),
             "reply_likely": m > 0,
             "sampling_standard_error": self.pilot.forecast["sampling_standard_error"],
             "privacy_standard_error": noise,
         }
-
-    @property
-    def notes(self) -> list[str]:
-        """What an analyst should know of the data set."""
-        return [NO_PROFILE] if is_unprofiled(self.pilot) else []
 
     @property
     def shares(self) -> dict[str, float]:
@@ -153,24 +153,14 @@ class InfluencePlan:
         if not found.passed:
             return None
         moved = _moved(fitted, scale * curvature.transform.T, found)
-        result = self._reported(coding, moved)
-        result["warnings"] += self.notes
+        result = reported(self.pilot, coding, moved, self.part.tuning, self.confidence_level)
+        result["warnings"] += notes(self.pilot)
         return {
             **result,
             "calibration": "ptr",
             "least_curvature": float(found.values[-1]),
             "shares": self.shares,
         }
-
-    def _reported(self, coding: Coding, fitted: PilotFit) -> dict[str, Any]:
-        pilot = self.pilot
-        level, n = self.confidence_level, self.n
-        if isinstance(pilot, LinearRegressionPlan) and isinstance(fitted, StandardFit):
-            c = self.part.tuning
-            return report_regression(coding, fitted, tuning=c, level=level, factor=1.0, n=n)
-        if isinstance(pilot, GlmPlan) and isinstance(fitted, GlmFitted):
-            return report_glm(coding, pilot.settings, fitted, level=level, n=n)
-        raise TypeError("a fit belongs to its pilot")
 
 
 def _moved(fitted: PilotFit, back: FloatArray, found: Released) -> PilotFit:
@@ -186,20 +176,23 @@ def _moved(fitted: PilotFit, back: FloatArray, found: Released) -> PilotFit:
 
 def plan_influence_regression(
     facts: DatasetFacts, design: Design, query: LinearRegression, offer: PrivacyCost
-) -> InfluencePlan:
+) -> InfluencePlan | AsymptoticPlan:
     """A Huber–Mallows regression for at most `offer`'s (ε, δ). Raises InvalidQuery."""
     _check_whole(facts, design)
+    c, ptr_only = query.tuning or TUNING, query.calibration != "asymptotic"
     rho = spendable(offer)
-    c = query.tuning or TUNING
-    pilot = plan_linear_regression(facts, design, replace(query, tuning=c), pilot_rho(rho))
+    share = pilot_rho(rho) if ptr_only else split(offer)[0].rho
+    pilot = plan_linear_regression(facts, design, replace(query, tuning=c), share)
     curvature = pilot.settings.curvature_norm(pilot.settings.steps - 1)
+    if not ptr_only:
+        return asymptotic_plan(pilot, "huber", c, curvature, offer, query.confidence_level)
     part = fit_part("huber", pilot.sizes, rho, offer.delta // 2, tuning=c, curvature=curvature)
     return InfluencePlan(pilot, part, offer, query.confidence_level)
 
 
 def plan_influence_glm(
     facts: DatasetFacts, design: Design, query: Glm, offer: PrivacyCost
-) -> InfluencePlan:
+) -> InfluencePlan | AsymptoticPlan:
     """A Mallows-weighted logistic regression for at most `offer`'s (ε, δ). Raises InvalidQuery."""
     if query.family != "binomial" or (query.tuning or inf) < inf:
         raise InvalidQuery(
@@ -207,9 +200,12 @@ def plan_influence_glm(
             "linear regression."
         )
     _check_whole(facts, design)
-    rho = spendable(offer)
-    pilot = plan_glm(facts, design, query, pilot_rho(rho))
+    rho, ptr_only = spendable(offer), query.calibration != "asymptotic"
+    share = pilot_rho(rho) if ptr_only else split(offer)[0].rho
+    pilot = plan_glm(facts, design, query, share)
     curvature = LOGISTIC_SLOPE * pilot.settings.moments.norm
+    if not ptr_only:
+        return asymptotic_plan(pilot, "logistic", 0.0, curvature, offer, query.confidence_level)
     part = fit_part("logistic", pilot.sizes, rho, offer.delta // 2, curvature=curvature)
     return InfluencePlan(pilot, part, offer, query.confidence_level)
 

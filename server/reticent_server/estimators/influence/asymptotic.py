@@ -1,0 +1,196 @@
+"""A planned M-estimate by `influence` with the asymptotic calibration: conditional, noisy, always replies.
+
+1. A pilot, a noisy Newton fit at (ε/4, δ/4), as in estimators.influence.plan.
+2. The exact fit around it with noise of the scale K/λ_min(M_n) · 5√(2 ln n ln(2/δ))/(εn), at (11ε/20, δ/2).
+3. A p-value of each coefficient with noise by its own influence; all of them share (ε/5, δ/4).
+
+Steps 2 and 3 are a ColumnPart (mechanisms.asymptotic_fit), private under the assumptions that the guarantee names; the
+noise's scale is not returned. Standard errors are made of the pilot's releases: its sandwich, and the noise of
+step 2 at the curvature that the pilot released; `p_values` and intervals are made of them and of the coefficients,
+as in any fit. The p-values of step 3 are `noisy_p_values`: their own noise is not shown, and is large.
+
+Source: Avella-Medina (2021), Theorems 1 and 4; MECHANISMS 5.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any, Literal
+
+import numpy as np
+
+from reticent_server.accounting.conversions import max_rho
+from reticent_server.domain.columns import AsymptoticFit
+from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
+from reticent_server.domain.plan import Recipe
+from reticent_server.domain.steps import ColumnStep, FloatArray
+from reticent_server.errors import InvalidQuery
+from reticent_server.estimators.influence.maps import InfluenceMap
+from reticent_server.estimators.influence.pilot import (
+    NANOSECONDS,
+    Pilot,
+    PilotFit,
+    notes,
+    pilot_fit,
+    reported,
+)
+from reticent_server.estimators.influence.settings import FLOORS, LARGEST_FLOOR, REACH, SLACK
+from reticent_server.estimators.newton.coding import Coding
+from reticent_server.estimators.newton.maps import Point, on_lattice
+from reticent_server.estimators.newton.report import back_transform
+from reticent_server.mechanisms import asymptotic_fit
+from reticent_server.numerics.smooth_p_value import noise_factor, smoothness
+
+ASSUMPTIONS = (
+    "Conditions 1 to 3 of Avella-Medina (2021) hold for the table and for all tables nearby.",
+    "Among them: the mean Hessian is smooth and bounded away from zero around the solution.",
+    "The number of records is beyond the n0 of Theorem 1.",
+    "The solution lies within the planned distance of the pilot fit.",
+)
+_SCALE_NOTE = (
+    "Standard errors count the privacy noise at the curvature that the pilot released; the noise's own "
+    "scale depends on the data and is not shown."
+)
+_TWENTIETHS = {"pilot": 5, "p_values": 4}
+_SLACK_IN_N = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class AsymptoticPlan:
+    """A planned fit; satisfies EstimatorPlan. part: its contrasts are those of the pilot's start."""
+
+    pilot: Pilot
+    pilot_cost: PrivacyCost
+    part: AsymptoticFit
+    confidence_level: float
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+    mechanism: str = "exact M-estimate and p-values with noise by their influence, asymptotic"
+    reference: str = "Avella-Medina (2021), Theorems 1 and 4"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.pilot.columns
+
+    @property
+    def cost(self) -> PrivacyCost:
+        return self.pilot_cost + asymptotic_fit.cost(self.part)
+
+    @property
+    def rho(self) -> int:
+        return self.cost.rho
+
+    @property
+    def n(self) -> int:
+        return self.pilot.facts.n
+
+    @property
+    def passes(self) -> int:
+        return self.pilot.passes + 1
+
+    @property
+    def column_ms(self) -> int:
+        steps = sum(asymptotic_fit.problem_of(self.part, self.n).steps) + 20 * self.part.size
+        pilot: int = getattr(self.pilot, "column_ms", 0)
+        work = self.n * (self.part.size + 8) * steps * NANOSECONDS[self.part.loss]
+        return pilot + 100 + ceil((work + 50_000 * steps) / 10**6)
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """Standard errors as in other fits, for a well-conditioned design."""
+        curvature = self.part.floor * 2 ** ((FLOORS[self.part.loss] - 1) / 2)
+        return {
+            "tuning": self.part.tuning or None,
+            "notes": [*notes(self.pilot), _SCALE_NOTE],
+            "sampling_standard_error": self.pilot.forecast["sampling_standard_error"],
+            "privacy_standard_error": self._noise(curvature),
+        }
+
+    def _noise(self, curvature: float) -> float:
+        part = self.part
+        problem = asymptotic_fit.problem_of(part, self.n)
+        amounts = part.epsilon_fit / EPSILON_UNITS, part.delta_fit / DELTA_UNITS
+        return problem.score_bound / max(curvature, part.floor) * noise_factor(self.n, *amounts)
+
+    def run(self) -> Recipe:
+        """The pilot, and one step of whole columns."""
+        coding, fitted = yield from pilot_fit(self.pilot)
+        curvature = fitted.records[-1].curvature
+        scale = fitted.scale if self.part.loss == "huber" else 1.0
+        white = coding.white_size
+        start, back = on_lattice(fitted.theta, coding.size), scale * curvature.transform.T
+        point = Point(fitted.theta, scale, curvature.transform[:white, :white])
+        part = _contrasted(self.part, coding, start, back)
+        (found,) = yield ColumnStep(
+            "influence", (part,), InfluenceMap(coding, point, self.part.loss)
+        )
+        sd = self._noise(float(np.linalg.eigvalsh(curvature.J)[0]))
+        moved = replace(
+            fitted, theta=start + back @ found.values[: coding.size], privacy=sd**2 * back @ back.T
+        )
+        return self._described(coding, moved, found.values[coding.size :])
+
+    def _described(self, coding: Coding, moved: PilotFit, p_values: FloatArray) -> dict[str, Any]:
+        result = reported(self.pilot, coding, moved, self.part.tuning, self.confidence_level)
+        result["warnings"] += [*notes(self.pilot), _SCALE_NOTE]
+        noisy = [float(p) for p in p_values]
+        return {**result, "noisy_p_values": noisy, "calibration": "asymptotic"}
+
+
+def _contrasted(
+    part: AsymptoticFit, coding: Coding, start: FloatArray, back: FloatArray
+) -> AsymptoticFit:
+    """The part with the contrasts β_j = (L back)_j ϑ + (Lθ₀ + o)_j of the reported coefficients."""
+    linear = back_transform(coding)
+    contrasts = tuple(tuple(map(float, row)) for row in linear.matrix @ back)
+    offsets = tuple(map(float, linear.coefficients(start)))
+    return replace(part, contrasts=contrasts, offsets=offsets)
+
+
+def split(offer: PrivacyCost) -> tuple[PrivacyCost, PrivacyCost]:
+    """What the pilot costs, and (ε, δ) of all p-values."""
+    epsilon = offer.epsilon * _TWENTIETHS["pilot"] // 20
+    delta = offer.delta // 4
+    pilot = PrivacyCost(epsilon, delta, max_rho(epsilon, delta))
+    return pilot, PrivacyCost(offer.epsilon * _TWENTIETHS["p_values"] // 20, delta, 0)
+
+
+def asymptotic_plan(
+    pilot: Pilot,
+    loss: Literal["huber", "logistic"],
+    tuning: float,
+    curvature: float,
+    offer: PrivacyCost,
+    confidence_level: float,
+) -> AsymptoticPlan:
+    """Plans around a pilot at split(offer)[0]. Raises InvalidQuery where n is too small for the theory."""
+    pilot_cost, tests = split(offer)
+    q = pilot.sizes.size
+    part = AsymptoticFit(
+        loss=loss,
+        tuning=tuning,
+        size=q,
+        radius_squared=pilot.sizes.radius_squared,
+        floor=LARGEST_FLOOR * curvature * 2 ** (-(FLOORS[loss] - 1) / 2),
+        reach=REACH,
+        slack=SLACK,
+        contrasts=((0.0,) * q,) * q,
+        offsets=(0.0,) * q,
+        epsilon_fit=offer.epsilon - pilot_cost.epsilon - tests.epsilon,
+        delta_fit=offer.delta - pilot_cost.delta - tests.delta,
+        epsilon_test=max(tests.epsilon // q, 1),
+        delta_test=max(tests.delta // q, 1),
+    )
+    _check_records(part, pilot.facts.n, curvature)
+    cost = replace(pilot_cost, rho=pilot.rho)
+    return AsymptoticPlan(pilot, cost, part, confidence_level)
+
+
+def _check_records(part: AsymptoticFit, n: int, curvature: float) -> None:
+    """B/(nλ) ≤ β/2 at the curvature λ of a well-conditioned design."""
+    epsilon, delta = part.epsilon_fit / EPSILON_UNITS, part.delta_fit / DELTA_UNITS
+    beta = smoothness(part.size, epsilon, delta)
+    B = asymptotic_fit.problem_of(part, n).largest_curvature
+    if B / (n * curvature) > beta / _SLACK_IN_N:
+        raise InvalidQuery(
+            "The asymptotic calibration needs more records, a larger epsilon or fewer terms; ask for ptr."
+        )
