@@ -1,6 +1,6 @@
 """A parametric bootstrap of the whole mechanism, where its noise is too large for normal theory.
 
-Where the public noise ratio η exceeds .05, the noise bends the Newton steps and the plug-in standard
+Where the public noise ratio η exceeds .038, the noise bends the Newton steps and the plug-in standard
 errors are too small. The mechanism is run again on a public synthetic table drawn from the released
 fit (x̃ normal with second moment M, ỹ = x̃ᵀθ + s N(0, 1)), its sums scaled up to n records and given
 noise of the planned size; for each run the studentised error
@@ -37,7 +37,7 @@ from reticent_server.numerics.huber_mallows import fit_whitened_mallows
 from reticent_server.numerics.matrices import eigen
 from reticent_server.numerics.public_random import PublicGenerator
 
-NOISY = 0.05
+NOISY = 0.038
 _RUNS, _RECORDS = 100, 1000
 _NORMAL_95 = 1.959963984540054
 
@@ -52,7 +52,7 @@ class SyntheticTable:
 
 
 def widening(newton: Newton, fitted: StandardFit, rng: PublicGenerator) -> float:
-    """The factor ≥ 1 for standard errors; 1 without work where η ≤ .05."""
+    """The factor ≥ 1 for standard errors; 1 without work where η ≤ .038."""
     if newton.settings.eta <= NOISY:
         return 1.0
     table = synthetic_table(newton, fitted, rng)
