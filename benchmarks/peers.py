@@ -3,7 +3,8 @@
 n = 10⁶, p = 10, two threads, warm cache, time grid off, over a loopback socket. Peers: one reading of
 the array (`X.sum()`), scikit-learn's HuberRegressor, statsmodels' RLM, and diffprivlib's
 LinearRegression where BENCH_DIFFPRIVLIB names the Python of an environment that has it.
-BENCH_SECONDS (30): how long 16 analysts ask at the same time.
+A logistic regression on the same terms, against statsmodels' Logit.
+BENCH_SECONDS (30): how long 16 analysts ask at the same time. BENCH_PEER_ROWS (1e6): the table's rows.
 """
 
 import json
@@ -32,10 +33,13 @@ from reticent_server.cli.init import prepare
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.settings import Settings
 
-N, P, REPEATS = 10**6, 10, 5
+N = int(float(os.environ.get("BENCH_PEER_ROWS", "1e6")))
+P, REPEATS = 10, 5
 ANALYSTS = 16
 SECONDS = float(os.environ.get("BENCH_SECONDS", "30"))
-MODEL = {"kind": "linear_regression", "formula": "y ~ " + " + ".join(names(P))}
+TERMS = " + ".join(names(P))
+MODEL = {"kind": "linear_regression", "formula": f"y ~ {TERMS}"}
+LOGISTIC = {"kind": "glm", "family": "binomial", "formula": f"positive ~ {TERMS}"}
 _DIFFPRIVLIB = """
 import sys, time, warnings, numpy as np
 warnings.simplefilter("ignore")
@@ -50,11 +54,12 @@ print(time.perf_counter() - start)
 
 def installation(folder):
     """A server's services on one registered table, and a key for each analyst."""
-    write_table(folder / "rows", N, P)
+    write_table(folder / "rows", N, P, binary=True)
     columns = "\n".join(
         f"  {k}: {{kind: numeric, lower: -20, upper: 20}}" for k in [*names(P), "y"]
     )
-    (folder / "schema.yaml").write_text(f"columns:\n{columns}\n")
+    columns += "\n  positive: {kind: boolean}\n"
+    (folder / "schema.yaml").write_text(f"columns:\n{columns}")
     settings = Settings(
         database_url=f"sqlite:///{folder / 'reticent.db'}",
         vault_url=f"sqlite:///{folder / 'vault.db'}",
@@ -98,9 +103,9 @@ def client(url, key):
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=300)
 
 
-def ask(http):
+def ask(http, query=MODEL):
     start = time.perf_counter()
-    body = {"dataset": "bench", "query": MODEL, "privacy": {"epsilon": 1.0, "delta": 1e-9}}
+    body = {"dataset": "bench", "query": query, "privacy": {"epsilon": 1.0, "delta": 1e-9}}
     reply = http.post("/v1/releases", json=body)
     assert reply.json()["status"] == "reply", reply.text
     return time.perf_counter() - start
@@ -159,10 +164,14 @@ def peers(folder):
     table = pads.dataset(folder / "rows").to_table()
     X = np.column_stack([table[k].to_numpy() for k in names(P)])
     y = table["y"].to_numpy()
+    positive = table["positive"].to_numpy() * 1.0
     found = {
         "numpy_sum_seconds": seconds(X.sum, 20),
         "sklearn_huber_seconds": seconds(lambda: HuberRegressor(alpha=0.0).fit(X, y), 3),
         "statsmodels_rlm_seconds": seconds(lambda: sm.RLM(y, sm.add_constant(X)).fit(), 1),
+        "statsmodels_logit_seconds": seconds(
+            lambda: sm.Logit(positive, sm.add_constant(X)).fit(disp=0), 3
+        ),
     }
     python = os.environ.get("BENCH_DIFFPRIVLIB")
     if python:
@@ -185,6 +194,8 @@ def main() -> None:
             ask(http)
             times = [ask(http) for _ in range(REPEATS)]
             found = {"http_seconds": min(times), "http_median": statistics.median(times)}
+            ask(http, LOGISTIC)
+            found["http_logistic_seconds"] = min(ask(http, LOGISTIC) for _ in range(REPEATS))
             found |= peers(folder)
             found |= many(url, keys)
     ours = found["http_seconds"]
@@ -192,6 +203,8 @@ def main() -> None:
     for peer in ("sklearn_huber", "statsmodels_rlm", "diffprivlib"):
         if f"{peer}_seconds" in found:
             found[f"times_{peer}"] = found[f"{peer}_seconds"] / ours
+    logistic = found["http_logistic_seconds"]
+    found["times_statsmodels_logit"] = found["statsmodels_logit_seconds"] / logistic
     for key, value in found.items():
         print(f"{key:32} {value if isinstance(value, list) else round(value, 4)}")
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"

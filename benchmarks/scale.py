@@ -1,26 +1,42 @@
-"""How a regression grows: with rows (cached and streamed), with columns, on a cluster, cold.
+"""How a regression grows: with rows (cached and streamed), with columns, and on a cluster.
 
 The engine as it serves, without HTTP. Each regime runs in a process of its own, so that its memory is
-its own. BENCH_ROWS (10⁷) is the largest table; 5·10⁷ take 5 GB of disk.
+its own; a table is made when it is needed and removed after it.
+
+BENCH_PARTS    which of cached, columns, dask, streamed (all)
+BENCH_ROWS     the largest table that is cached, and the cluster's (1e7)
+BENCH_STREAMED the largest table that is streamed (5e7: 5 GB of disk)
+BENCH_COLUMNS  numbers of slopes at BENCH_COLUMN_ROWS (1e5) rows (5,10,20,40,60,100)
 """
 
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.tables import AnyReservation, planned, reader, write_table
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
 
+ROOT = Path(__file__).parents[1]
 P = 10
-LARGEST = int(float(os.environ.get("BENCH_ROWS", "1e7")))
+CELL_BYTES = 9  # a value and a mark
 THREADS = 2
+PARTS = os.environ.get("BENCH_PARTS", "cached,columns,dask,streamed").split(",")
+LARGEST = int(float(os.environ.get("BENCH_ROWS", "1e7")))
+STREAMED = int(float(os.environ.get("BENCH_STREAMED", "5e7")))
+COLUMNS = [int(p) for p in os.environ.get("BENCH_COLUMNS", "5,10,20,40,60,100").split(",")]
+COLUMN_ROWS = int(float(os.environ.get("BENCH_COLUMN_ROWS", "1e5")))
+CACHE = 4 << 30
+STREAM_CACHE = 768 << 20
 
 
 def resident_mb():
@@ -76,71 +92,107 @@ def fit(folder, n, p, cache_bytes, repeats):
     return {
         "first_seconds": times[0],
         "seconds": min(times[1:] or times),
+        "microseconds_a_row": 1e6 * min(times[1:] or times) / n,
         "passes": plan.estimator.passes,
         "memory_mb": peak.above_mb,
     }
 
 
+def sums(local, found, step, plan):
+    """A pass's exact integers as lists."""
+    table = Table(found, plan.facts.version_id, plan.facts.schema, plan.estimator.columns)
+    return [total.unwrap().tolist() for total in local.totals(table, step)]
+
+
 def on_dask(folder, n, p):
-    """The same fits on two worker processes, and whether a pass has the same sums."""
+    """The same fits on two worker processes; whether passes have the same sums, also one in which a
+    worker is killed."""
     from reticent_server.engine.dask_cluster import local_cluster
+    from support_dask import KillsItsWorker
 
     found, (plan, reservation) = reader(folder, p), planned(n, p)
-    cluster = local_cluster(2, cache_bytes=4 << 30)
-    there, here = engine(found, 0, cluster), engine(found, 4 << 30)
-    step = next(plan.estimator.run())
-    sums = [
-        [
-            t.unwrap()
-            for t in e.totals(Table(found, "v", plan.facts.schema, plan.estimator.columns), step)
-        ]
-        for e in (there, here)
-    ]
+    there, here = engine(found, 0, local_cluster(2, cache_bytes=CACHE)), engine(found, CACHE)
+    first = next(plan.estimator.run())
     times = []
     for each in (there, here):
         runs = []
         for _ in range(4):
             start = time.perf_counter()
-            each.execute(plan, reservation)
+            assert each.execute(plan, reservation).status == "reply"
             runs.append(time.perf_counter() - start)
         times.append(min(runs[1:]))
+    everything = replace(first, subset=None)
+    expected = [sums(here, found, step, plan) for step in (first, everything)]
+    same = [sums(there, found, step, plan) for step in (first, everything)] == expected
+    killer = KillsItsWorker(first.map_fn, n // 2, Path(folder) / "killed")
+    after = sums(there, found, replace(everything, map_fn=killer), plan)
+    killed = (Path(folder) / "killed").exists()
     there.close()
     here.close()
     return {
         "seconds": times[0],
         "overhead": times[0] / times[1],
-        "same_sums": all((a == b).all() for a, b in zip(*sums, strict=True)),
+        "same_sums": same,
+        "worker_killed": killed,
+        "same_sums_after_kill": after == expected[1],
     }
 
 
 def in_child(what, *arguments):
     """The JSON that a function of this module prints in a process of its own."""
     code = f"import json, benchmarks.scale as s; print(json.dumps(s.{what}(*{arguments!r})))"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,  # its own traceback is shown
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    if done.returncode:
+        sys.exit(f"{what}{arguments} failed")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+@contextmanager
+def written(folder, n, p):
+    """A table for as long as it is needed. Exits where the disk has no room for it."""
+    place = Path(folder) / f"n{n}p{p}"
+    needed = 1.2 * n * (p + 1) * 8
+    if shutil.disk_usage(folder).free < needed:
+        sys.exit(f"{needed / 1e9:.0f} GB of disk are needed for {n} rows")
+    write_table(place, n, p)
+    try:
+        yield str(place)
+    finally:
+        shutil.rmtree(place)
+
+
+def measured(folder):
+    """(name, figures), one after the other."""
+    for n in sorted({LARGEST // 100, LARGEST // 10, LARGEST}):
+        if not {"cached", "dask"} & set(PARTS):
+            break
+        with written(folder, n, P) as place:
+            if "cached" in PARTS:
+                yield f"cached n={n:.0e}", in_child("fit", place, n, P, CACHE, 3)
+            if "dask" in PARTS and n == LARGEST:
+                yield f"dask n={n:.0e}", in_child("on_dask", place, n, P)
+    for p in COLUMNS if "columns" in PARTS else ():
+        with written(folder, COLUMN_ROWS, p) as place:
+            yield f"columns p={p}", in_child("fit", place, COLUMN_ROWS, p, CACHE, 3)
+    for n in sorted({STREAMED // 50, STREAMED // 5, STREAMED}) if "streamed" in PARTS else ():
+        room = min(STREAM_CACHE, n * (P + 1) * CELL_BYTES // 2)
+        with written(folder, n, P) as place:
+            yield f"streamed n={n:.0e}", in_child("fit", place, n, P, room, 0)
 
 
 def main() -> None:
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for n in (10**5, 10**6, 10**7):
-            if n <= LARGEST:
-                place = str(write_table(Path(folder) / f"n{n}", n, P))
-                found[f"cached n={n:.0e}"] = in_child("fit", place, n, P, 4 << 30, 3)
-        for p in (5, 20, 40, 60):  # a formula may have 64 design columns
-            place = str(write_table(Path(folder) / f"p{p}", 10**5, p))
-            found[f"cached n=1e+05 p={p}"] = in_child("fit", place, 10**5, p, 4 << 30, 3)
-        largest = min(LARGEST, 10**7)
-        place = str(Path(folder) / f"n{largest}")
-        found[f"dask n={largest:.0e}"] = in_child("on_dask", place, largest, P)
-        streams = sorted({10**6, largest, LARGEST})
-        for n in streams:
-            place = Path(folder) / f"n{n}"
-            if not place.exists():
-                write_table(place, n, P)
-            found[f"streamed n={n:.0e}"] = in_child("fit", str(place), n, P, 0, 0)
-    for key, value in found.items():
-        print(f"{key:24} { ({k: round(v, 3) for k, v in value.items()}) }", flush=True)
+        for name, figures in measured(folder):
+            found[name] = figures
+            print(f"{name:20} { ({k: round(v, 3) for k, v in figures.items()}) }", flush=True)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(json.dumps({"benchmark": "scale", "machine": machine} | found))
 

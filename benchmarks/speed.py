@@ -2,9 +2,11 @@
 
 One thread, the engine and mechanisms as they serve, without HTTP; the vault is replaced by arrays in
 memory. In the same run: numpy's sum of the same array and scikit-learn's HuberRegressor.
+BENCH_SPEED_ROWS (1e6): the table's rows.
 """
 
 import json
+import os
 import platform
 import resource
 import time
@@ -21,7 +23,8 @@ from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.engine.local import LocalEngine
 from reticent_server.pipeline import planning
 
-N, P, REPEATS = 1_000_000, 10, 3
+N = int(float(os.environ.get("BENCH_SPEED_ROWS", "1e6")))
+P, REPEATS = 10, 3
 NAMES = [f"x{j}" for j in range(P)]
 
 
