@@ -66,7 +66,7 @@ def hypothesis_test(
     )
     if hypothesis is None:
         return query
-    texts = hypothesis.split(",") if isinstance(hypothesis, str) else list(hypothesis)
+    texts = _split(hypothesis) if isinstance(hypothesis, str) else list(hypothesis)
     if not all(isinstance(text, str) for text in texts):
         raise InvalidQuery("hypothesis must be a text, or several.")
     return query | {"hypothesis": [text.strip() for text in texts]}
@@ -109,3 +109,15 @@ def _query(kind: str, **fields: Any) -> Query:
         if not isinstance(value, str | float):
             raise InvalidQuery(f"{name} must be a text.")
     return {"kind": kind} | given
+
+
+def _split(text: str) -> list[str]:
+    """At the commas that are in no bracket: bs(x, knots=[0, 1], degree=3)[1] is one name."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts

@@ -6,6 +6,7 @@ from scipy import stats
 
 import reticent
 from reticent._hypotheses import parse
+from reticent._queries import build
 from support_client import COEFFICIENTS, COVARIANCE, TERMS, release
 
 FIT = reticent.RegressionResults(release())
@@ -29,6 +30,16 @@ def test_hypotheses_in_words(text: str, R: list[list[float]], r: list[float]) ->
     _, matrix, right = parse(text, TERMS)
     assert matrix.tolist() == R
     assert right.tolist() == r
+
+
+def test_a_basis_in_a_hypothesis() -> None:
+    names = ["poly(x, 2)[1]", "poly(x, 2)[2]", "bs(x, knots=[0, 1], degree=3)[1]"]
+    text = "poly(x, 2)[2] = 0, bs(x, knots=[0, 1], degree=3)[1] = 2*poly(x, 2)[1]"
+    texts, R, r = parse(text, names)
+    assert R.tolist() == [[0, 1, 0], [-2, 0, 1]]
+    assert r.tolist() == [0, 0]
+    query = build("test", "y ~ x", text + " , C(g)[a, b] = 0,z")
+    assert query["hypothesis"] == [*texts, "C(g)[a, b] = 0", "z"]
 
 
 def test_names_that_look_like_formulas() -> None:

@@ -51,6 +51,44 @@ def test_a_target_is_for_plans_of_regressions(api: Api) -> None:
     assert release.status_code == 422
 
 
+@pytest.mark.parametrize(
+    "term",
+    [
+        *(
+            "poly(x, 0)",
+            "poly(x, 11)",
+            "poly(x, NaN)",
+            "poly(x)",
+            "poly(poly(x, 2), 2)",
+            "poly(g, 2)",
+        ),
+        *(
+            "bs(x, knots=[1, 0])",
+            "bs(x, knots=[NaN])",
+            "bs(x, knots=[1e9])",
+            "bs(x, knots=[1e999])",
+        ),
+        *(
+            "bs(x, knots=[0], degree=99)",
+            f"bs(x, knots=[{','.join(['0'] * 400)}])",
+            "bs(x, knots=[",
+        ),
+    ],
+)
+def test_a_hostile_basis_is_refused(api: Api, term: str) -> None:
+    for path in ("/v1/plans", "/v1/releases"):
+        reply = api.post(path, request_body(QUERY | {"formula": f"y ~ {term}"}))
+        assert (reply.status_code, reply.json()["code"]) == (422, "invalid_formula")
+
+
+def test_a_basis_is_planned(api: Api) -> None:
+    forecast = planned(api, QUERY | {"formula": "y ~ poly(x, 2) + bs(k, knots=[3])"}).json()[
+        "forecast"
+    ]
+    assert forecast["terms"][1:3] == ["poly(x, 2)[1]", "poly(x, 2)[2]"]
+    assert len(forecast["terms"]) == 7
+
+
 def test_the_client_shows_the_forecast(api: Api) -> None:
     sent = []
 
