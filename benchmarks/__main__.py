@@ -3,7 +3,18 @@
 import importlib
 import sys
 
-NAMES = ("accuracy", "cells", "logistic", "glm", "speed", "peers", "scale", "service")
+NAMES = (
+    "accuracy",
+    "cells",
+    "logistic",
+    "glm",
+    "speed",
+    "peers",
+    "scale",
+    "service",
+    "depth",
+    "no_reply",
+)
 
 
 def main() -> None:
