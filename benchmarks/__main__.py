@@ -11,6 +11,7 @@ NAMES = (
     "speed",
     "peers",
     "scale",
+    "sources",
     "service",
     "depth",
     "no_reply",
