@@ -100,6 +100,27 @@ def test_margins_fall_by_one_where_every_record_curves_as_much_as_one_can():
     assert margins[0] - margins[-1] == 29
 
 
+def test_the_bound_is_nearly_attained_and_a_point_that_is_no_solution_has_no_margin():
+    """One record of an axis pulls as hard as one can, and then the other way."""
+    part, n = part_of("huber", floors=(1.2,)), 300
+    rows = np.zeros((Q + 3, n))
+    rows[0] = 1.0
+    rows[3, ::2] = rows[4, 1::2] = np.sqrt(2.5) * (1 - 1e-12)
+    rows[1, 0] = 1e6
+    other = rows.copy()
+    other[1, 0] = -1e6
+    theta, (q,), _ = fitted(part, rows)
+    theta_, (q_,), _ = fitted(part, other)
+    problem = convex_fit.problem_of(part, n)
+    ratio = float(np.linalg.norm(theta - theta_)) / convex_fit.sensitivity(problem, 1.2)
+    assert q >= 1
+    assert q_ >= 1
+    assert 0.9 < ratio <= 1
+    records = records_within(problem, rows)
+    assert convex_fit.margins(part, problem, records, theta) == [q]
+    assert convex_fit.margins(part, problem, records, theta + 0.01) == [0]
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_solver_converges_wherever_a_margin_is_positive(loss):
     """To half of τ, as proved; from the farthest start that the margin allows."""
