@@ -7,12 +7,11 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.query import LinearRegression
 from reticent_server.estimators.newton import plan_linear_regression
 from reticent_server.estimators.newton.report import back_transform
-from reticent_server.estimators.newton.ridge import information, shrinkage
+from reticent_server.estimators.newton.ridge import information, ridged, shrinkage
 from reticent_server.estimators.newton.target import noise_free_fit, standardised_table
 from support_newton import (
     HUGE_RHO,
     drive,
-    drive_step,
     facts_of,
     linear_table,
     numeric,
@@ -55,6 +54,15 @@ def test_the_covariance_goes_through_the_same_map(ridge):
     np.testing.assert_allclose(shrinkage(P, 0.0, intercept=True), np.eye(3), atol=1e-12)
 
 
+def test_both_parts_of_the_covariance_are_mapped():
+    table = linear_table(2000, 3, np.random.default_rng(6))
+    _, fit, _ = drive(planned(table, None, rho_units(4.0, 1e-6)).fitted(), whole(table)).result
+    A, found = shrinkage(information(fit), 0.7, intercept=True), ridged(fit, 0.7, intercept=True)
+    np.testing.assert_allclose(found.theta, A @ fit.theta)
+    np.testing.assert_allclose(found.sampling, A @ fit.sampling @ A.T)
+    np.testing.assert_allclose(found.privacy, A @ fit.privacy @ A.T)
+
+
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
 def test_the_steps_and_the_cost_are_those_of_the_fit_without_it(ridge):
     """What leaves the table does not depend on the ridge, so its privacy is the fit's."""
@@ -75,13 +83,7 @@ def test_intervals_cover_the_penalised_truth():
     for _ in range(400):
         table = linear_table(5000, 3, rng)
         plan = planned(table, 0.5, rho_units(1.0, 1e-6))
-        recipe, fit = plan.fitted(), None
-        try:
-            step = next(recipe)
-            while True:
-                step = recipe.send(drive_step(step, whole(table)))
-        except StopIteration as stop:
-            coding, fit, result = stop.value
+        coding, fit, result = drive(plan.fitted(), whole(table)).result
         back = back_transform(coding)
         theta = np.linalg.solve(back.matrix, np.array([0.0, 1, 1, 1]) - back.offset)
         A = shrinkage(information(fit), 0.5, intercept=True)
