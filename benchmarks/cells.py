@@ -8,9 +8,9 @@ is told the true residual scale, with the best of six settings for each cell, ch
 what a private descent could at best be. Seeds were not used for tuning.
 
 BENCH_RUNS (100): runs of a clean cell, and of p = 4, n = 20,000 with contamination; others get 20 % of
-them. BENCH_PEER_RUNS (16): runs of the peers in these, half as many in others and at n = 100,000. BENCH_CELLS: largest n (default: all). BENCH_PLOT: the
-file that the plot is written to. BENCH_ROWS: a file that rows are kept in, and taken from when it is
-run again.
+them. BENCH_PEER_RUNS (16): runs of the peers in these, half as many in others and at n = 100,000.
+BENCH_CELLS: largest n (default: all). BENCH_PLOT: the file that the plot is written to. BENCH_ROWS: a
+file that rows are kept in, and taken from when it is run again.
 """
 
 import json
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import designs, private_peers
-from benchmarks.accuracy import EPSILONS, Table, house_prices
+from benchmarks.accuracy import EPSILONS, Table
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
@@ -251,7 +251,8 @@ def plot(rows, path):
     mpl.rcParams["svg.hashsalt"] = "accuracy"
     figure, axes = plt.subplots(2, 3, figsize=(10, 6), sharex=True, sharey=True)
     for panels, p in zip(axes, (4, 10), strict=True):
-        cells = [row for row in rows if row["errors"] == "clean" and row["p"] == p]
+        clean = (row for row in rows if row["errors"] == "clean" and row["p"] == p)
+        cells = sorted(clean, key=lambda row: row["n"])
         for k, (axis, epsilon) in enumerate(zip(panels, EPSILONS, strict=True)):
             for method, label in names.items():
                 values = [r[method][k] if method in PRIVATE else r[method] for r in cells]
@@ -264,7 +265,7 @@ def plot(rows, path):
     for panels in axes:
         panels[0].set_ylabel("median L2 error")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower center", ncols=3)
-    figure.tight_layout(rect=(0, 0.08, 1, 1))
+    figure.tight_layout(rect=(0, 0.14, 1, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
@@ -289,8 +290,7 @@ def main() -> None:
     found = summary(rows)
     print(found)
     plot(rows, PLOT)
-    prices = house_prices()
-    print(json.dumps({"benchmark": "cells", **found, "cells": rows, "houses": prices}))
+    print(json.dumps({"benchmark": "cells", **found, "cells": rows}))
 
 
 if __name__ == "__main__":
