@@ -67,7 +67,9 @@ def forecast_fit(
     expected = _expected(coding, sizes, profile)
     e, S, records = START_ERROR, 1.0, list[StepRecord]()
     for t in range(settings.steps):
-        record = _record(settings, sizes, expected.M, n, t, (e, S), records)
+        subset = settings.subset(t)
+        added = n / subset.stride if subset else n
+        record = _record(settings, sizes, expected.M, added, t, (e, S), records)
         kept = 1 - record.k0 / max(float(record.curvature.J[0, 0]), record.k0)
         e = (_CONTRACTION + kept**2) * e + float(np.trace(privacy_covariance([record], [1.0])))
         if t < settings.steps - 1:
@@ -76,7 +78,7 @@ def forecast_fit(
     meat = Huber(settings.c).mean_square * expected.meat
     sampling = sampling_covariance(records[-1], meat, n)
     back = back_transform(coding)
-    variances = (np.diag(back.covariance(C)) for C in (_averaged(records), sampling))
+    variances = (np.diag(back.covariance(C)) for C in (_last(records, settings), sampling))
     privacy, own = (np.maximum(v, np.finfo(float).tiny) for v in variances)
     known = expected.known[list(coding.reported_order)]
     return Forecast(np.where(known, np.sqrt(privacy / own), np.nan), sqrt(e))
@@ -184,11 +186,11 @@ def _record(
     return StepRecord(sqrt(S), gradient, gradient_sd, k0, curvature, prior)
 
 
-def _averaged(records: Sequence[StepRecord]) -> FloatArray:
-    """The privacy covariance of the average of the last two steps, weighted as in the recipe."""
+def _last(records: Sequence[StepRecord], settings: Settings) -> FloatArray:
+    """The privacy covariance of the last step or, as in the recipe, of the average of the last two."""
     steps = list(records[-2:])
     noise = [float(np.trace(privacy_covariance([s], [1.0]))) for s in steps]
-    f = min(0.5, noise[1] / (noise[0] + noise[1])) if len(records) > 2 else 0.0
+    f = min(0.5, noise[1] / (noise[0] + noise[1])) if settings.averaged else 0.0
     return privacy_covariance(steps, [f, 1 - f])
 
 
