@@ -36,6 +36,14 @@ def test_keys_are_random_and_stored_as_an_hmac_only(access: Access, engine: Engi
     assert key[-43:] not in everything
 
 
+def test_every_character_of_a_secret_is_drawn_by_itself() -> None:
+    """256 bits in 43 characters: no two places of 40 keys' secrets always agree."""
+    secrets = [keys_module.new_key().token.split("_", 2)[2] for _ in range(40)]
+    places = list(zip(*secrets, strict=True))
+    assert len(set(places)) == len(places) == 43
+    assert all(len(set(place)) > 8 for place in places)
+
+
 def test_the_pepper_is_needed(access: Access, engine: Engine, clock: SetClock) -> None:
     _, key = access.add_analyst("alice")
     assert Access(engine, b"q" * 32, clock).authenticate(key) is None
