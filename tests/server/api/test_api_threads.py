@@ -12,16 +12,25 @@ from reticent_server.domain.plan import Release
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import RateLimited
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation, request_body
+from support_installation import Api, Installation, opened, request_body
 
 SLOW = 70
 SECONDS = 60
 
 
 def test_free_calls_and_other_analysts_are_answered_while_many_fits_run(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ana's 70 releases stand still, more than half of the threads are for, and that half is more than the
+    40 threads of everything else; bob's is computed."""
+    settings = installation.settings.model_copy(update={"release_threads": 120})
+    with opened(settings) as services:
+        check_meanwhile(services, installation, monkeypatch)
+
+
+def check_meanwhile(
     services: Services, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ana's 70 releases stand still, more than there are threads for; bob's is computed."""
     go, secret = threading.Event(), services.catalog.facts("secret").version_id
 
     def execute(_engine: LocalEngine, ready: Any, _reservation: Any) -> Release:
