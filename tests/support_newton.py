@@ -1,7 +1,7 @@
 """Helpers of the regression's tests: designs, tables, and a driver through the real mechanisms."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,15 @@ from reticent_server.domain.plan import Recipe
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
-from reticent_server.domain.steps import Block, ColumnStep, FloatArray, Part, Released, Step
+from reticent_server.domain.steps import (
+    Block,
+    ColumnStep,
+    FloatArray,
+    Part,
+    Released,
+    Step,
+    SumStep,
+)
 from reticent_server.mechanisms import registry
 
 Table = dict[str, FloatArray]
@@ -144,7 +152,10 @@ def drive(recipe: Recipe, block: Block) -> Trace:
 
 def drive_step(step: Step, block: Block) -> tuple[Released, ...]:
     """One step's parts, released."""
-    return tuple(release(p, s) for p, s in zip(step.parts, totals(step, block), strict=True))
+    some = isinstance(step, SumStep) and step.subset is not None
+    rows = of_step(step, block).rows if some else None
+    found = (release(p, s) for p, s in zip(step.parts, totals(step, block), strict=True))
+    return tuple(replace(each, rows=rows) for each in found)
 
 
 def release(part: Part, total: Any) -> Released:

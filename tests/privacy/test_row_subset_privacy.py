@@ -1,4 +1,4 @@
-"""Sums over a public subset of rows: neighbours in it, outside it and across it, as the engine adds them."""
+"""Sums over a part of the rows: neighbours in it, outside it and across it, as the engine adds them."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from reticent_server.engine.partition import part_sums
 from reticent_server.mechanisms import noisy_sum
 
 N = 200
-SUBSET = RowSubset(4)
+SUBSET = RowSubset(4, b"of one release")
 INSIDE = SUBSET.positions(0, N)
 OUTSIDE = np.setdiff1d(np.arange(N), INSIDE)
 SCHEMA = Schema(tuple(Column(name, ColumnKind.NUMERIC, -1e9, 1e9) for name in "xy"))

@@ -1,53 +1,56 @@
-"""A public part of a table's rows: of every `stride` runs of eight consecutive rows, one.
+"""A random part of a table's rows: of each row, with probability 1/stride, chosen by a secret key.
 
-Which run it is comes from a fixed hash of the group's number, so membership is a function of the stored
-position and of `stride` alone: the same in every process, for every source, and before a cell is read.
-Runs are short, and one is taken everywhere: a table in the order of a column is sampled evenly along
-it, a pattern in the order of the rows does not meet the pattern of the hash, and rows that resemble
-their neighbours are few in a run. A run of eight float64 values is what the memory delivers at once.
+A plan names the stride only; the engine draws the key anew for every release (mechanisms.secret_rows),
+from the system's CSPRNG, and never shows it. Given the key, membership is a function of the stored
+position: the same in every process, for every source, and before a cell is read.
 
-Source of the hash: Steele, Lea & Flood (2014), "Fast splittable pseudorandom number generators".
+Rows are chosen one by one, independently, so the law of the choice is the same for every order of the
+rows. The guarantee therefore does not rest on the order in which a table came (domain.steps.SumStep),
+and a table in the order of a column is sampled as well as any other.
+
+Source of the bits: SHAKE-128 (FIPS 202) of the key and the chunk's number, one byte for each position.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import shake_128
 
 import numpy as np
 from numpy.typing import NDArray
 
-RUN = 8
-_ODD, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+CHUNK = 1 << 16
+LARGEST_STRIDE = 1 << 8
 
 
 @dataclass(frozen=True, slots=True)
 class RowSubset:
-    """One run of every `stride`, a power of two up to 2¹⁶; 1: all rows."""
+    """One row of `stride`, a power of two up to 2⁸, on average; 1: all rows. key: 16 secret bytes."""
 
     stride: int
-
-    @property
-    def group(self) -> int:
-        """Rows of which one run is taken."""
-        return RUN * self.stride
+    key: bytes = field(default=b"", repr=False)
 
     def positions(self, start: int, stop: int) -> NDArray[np.int64]:
         """The stored positions of the subset in [start, stop), increasing."""
-        groups = np.arange(start // self.group, -(-stop // self.group), dtype=np.int64)
-        runs = groups * self.group + RUN * _hashed(groups, self.stride)
-        found = (runs[:, None] + np.arange(RUN)).ravel()
-        return found[np.searchsorted(found, start) : np.searchsorted(found, stop)]
+        return np.concatenate([np.empty(0, dtype=np.int64), *self._pieces(start, stop)])
 
     def count(self, stop: int, start: int = 0) -> int:
         """How many positions of the subset are in [start, stop)."""
-        return self._below(stop) - self._below(start)
+        if self.stride == 1:
+            return max(stop - start, 0)
+        return sum(map(len, self._pieces(start, stop)))
 
-    def _below(self, stop: int) -> int:
-        whole = stop // self.group
-        return whole * RUN + len(self.positions(whole * self.group, stop))
+    def _pieces(self, start: int, stop: int) -> Iterator[NDArray[np.int64]]:
+        for chunk in range(start // CHUNK, -(-stop // CHUNK)):
+            first = chunk * CHUNK
+            chosen = _chosen(self.stride, self.key, chunk)
+            low, high = np.searchsorted(chosen, (start - first, stop - first))
+            yield chosen[low:high].astype(np.int64) + first
 
 
-def _hashed(groups: NDArray[np.int64], stride: int) -> NDArray[np.int64]:
-    """A number in [0, stride) for each group: the lowest bits of splitmix64's output."""
-    z = (groups.astype(np.uint64) + np.uint64(1)) * np.uint64(_ODD)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(_FIRST)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(_SECOND)
-    return ((z ^ (z >> np.uint64(31))) & np.uint64(stride - 1)).astype(np.int64)
+@lru_cache(maxsize=256)
+def _chosen(stride: int, key: bytes, chunk: int) -> NDArray[np.int32]:
+    """The subset's positions within a chunk, increasing."""
+    stream = shake_128(key + chunk.to_bytes(8, "big")).digest(CHUNK)
+    bits = np.frombuffer(stream, dtype=np.uint8) & (stride - 1)
+    return np.flatnonzero(bits == 0).astype(np.int32)

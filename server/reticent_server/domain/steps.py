@@ -116,13 +116,13 @@ class SumStep:
     public values only, computed column by column, so that the integer sums do not depend on the
     block size. Rows that are not finite are made zero by the primitive.
 
-    subset: the rows that are added, all without one. It is a function of stored positions and public
-    numbers, and neighbours (one unit's records replaced, each in its place) have the same positions.
-    So a sum over the subset I has the sensitivity of the sum over all rows: with the replaced
-    positions K, |K| ≤ m, the two sums differ by Σ_{i ∈ I ∩ K} (q_i − q′_i), which has at most the m
-    terms that mechanisms.noisy_sum and mechanisms.quantile_tree are proved for. Nothing is gained for
-    privacy either, because the subset is public: parts cost what they cost on all rows. The proof
-    needs positions that do not depend on the records, so rows are stored as they came.
+    subset: the rows that are added, all without one. The plan gives the stride; the engine draws the
+    secret key, independently of the records. Given the subset I, neighbours (one unit's records
+    replaced, each in its place) have sums that differ by Σ_{i ∈ I ∩ K} (q_i − q′_i) over the replaced
+    positions K, |K| ≤ m: at most the m terms that mechanisms.noisy_sum and mechanisms.quantile_tree are
+    proved for. So a sum over I has the sensitivity of the sum over all rows, and parts cost what they
+    cost on all rows. mechanisms.secret_rows proves the same where the replaced records also change
+    the order of the rows. Quantiles add all rows: their ties are spread by stored position.
     """
 
     label: str
@@ -157,8 +157,10 @@ class Released:
     sd: the noise's standard deviation for an entry of `values` (for GramSum: of a diagonal entry,
     the others having sd/√2); 0 for QuantileTree.
     passed: False where a test of safety did not pass (No Reply); `values` is then empty.
+    rows: how many rows a step over a subset has added, whatever is in them; None: all.
     """
 
     values: FloatArray
     sd: float
     passed: bool = True
+    rows: int | None = None

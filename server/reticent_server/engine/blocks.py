@@ -54,15 +54,13 @@ class Table:
         self._width = max(self._width, *sizes, 1)
         return min(limit, max(LEAST_ROWS, CELLS_PER_BLOCK // (self._width + 1) // 64 * 64))
 
-    def parts(self, subset: RowSubset | None = None) -> "list[Table] | None":
-        """The table in parts that other processes can read, those without a row of the subset left
-        out; None where they cannot."""
+    def parts(self) -> "list[Table] | None":
+        """The table in parts that other processes can read; None where they cannot."""
         if not isinstance(self._reader, PartitionedReader):
             return None
         return [
             Table(reader, f"{self._version_id}@{first}", self._schema, self._names, first)
             for first, reader in self._reader.partitions()
-            if subset is None or subset.count(first + reader.n, first)
         ]
 
     def blocks(
@@ -80,7 +78,7 @@ class Table:
                 yield from self._streamed(block_rows, None)
                 return
         rows = subset.count(self._first + self.n, self._first)
-        key = f"{self._version_id}/{subset.stride}"
+        key = f"{self._version_id}/{subset.stride}/{subset.key.hex()}"
         load = partial(self._load, subset=subset)
         with cache.hold(key, self._sizes(rows), load) as arrays:
             if arrays is not None:

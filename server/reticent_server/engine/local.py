@@ -6,6 +6,7 @@ the estimator is sent released values only, and cannot be sent more than its pla
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import structlog
@@ -20,7 +21,7 @@ from reticent_server.engine.cache import ColumnCache
 from reticent_server.engine.columns import gather
 from reticent_server.engine.workers import Workers
 from reticent_server.errors import Unavailable
-from reticent_server.mechanisms import column_registry, registry
+from reticent_server.mechanisms import column_registry, registry, secret_rows
 from reticent_server.vault.ports import Reader
 
 log = structlog.get_logger(__name__)
@@ -90,26 +91,32 @@ class LocalEngine:
     def _drive(self, plan: Plan) -> dict[str, Any] | None:
         table = self._table(plan)
         spent = PrivacyCost(0, 0, 0)
+        key = secret_rows.secret_key()
         recipe = plan.estimator.run()
         step = next(recipe)
         while True:
             spent += _cost(step, plan)
             if not spent.within(plan.cost):
                 raise RuntimeError("a step costs more than the plan has paid for")
-            released = self._released(table, step)
+            released = self._released(table, step, key)
             try:
                 step = recipe.send(released)
             except StopIteration as stop:
                 return _storable(stop.value)
 
-    def _released(self, table: Table, step: Step) -> tuple[Released, ...]:
+    def _released(self, table: Table, step: Step, key: bytes) -> tuple[Released, ...]:
         if isinstance(step, ColumnStep):
             columns = gather(step, table.n, table.blocks(self._cache, self._block_rows))
             return tuple(
                 column_registry.release(p, c) for p, c in zip(step.parts, columns, strict=True)
             )
+        rows = None
+        if step.subset is not None:
+            subset = secret_rows.chosen(step.subset, key)
+            step, rows = replace(step, subset=subset), subset.count(table.n)
         totals = self.totals(table, step)
-        return tuple(registry.release(p, t) for p, t in zip(step.parts, totals, strict=True))
+        found = (registry.release(p, t) for p, t in zip(step.parts, totals, strict=True))
+        return tuple(replace(each, rows=rows) for each in found)
 
     def _table(self, plan: Plan) -> Table:
         reader = self._open_reader(plan.facts.version_id)
@@ -120,7 +127,7 @@ class LocalEngine:
     def totals(self, table: Table, step: SumStep) -> Totals:
         """The exact integer statistics of one pass: the same for any block size and any threads."""
         rows = table.rows_per_block(self._block_rows, step)
-        parts = table.parts(step.subset) if self._cluster else None
+        parts = table.parts() if self._cluster else None
         if self._cluster and parts:
             return tuple(map(Private, self._cluster.totals(parts, step, rows)))
         blocks = table.blocks(self._cache, rows, step.subset)

@@ -19,8 +19,8 @@ for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced 
   upper triangle has the same bound and √2 more noise off the diagonal.)
 - CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
 
-A sum over a public subset of positions (domain.steps.SumStep) has some of these terms and no others, so
-the same Δ.
+A sum over a subset of positions that does not depend on the records (domain.steps.SumStep) has some of
+these terms and no others, so the same Δ.
 
 Units: `Released.values` is in the units of the contributions (the integers times g, or g²).
 Errors: none that depend on the data. Source: MECHANISMS 1.1; Canonne, Kamath & Steinke (2020).

@@ -1,29 +1,27 @@
-"""The public subset of rows: a function of positions, one run of every group, everywhere in a table."""
+"""The random subset of rows: a function of key and position, each row by itself."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from reticent_server.domain.row_subset import RUN, RowSubset
+from reticent_server.domain.row_subset import CHUNK, RowSubset
 
-
-def test_one_run_of_each_group():
-    found = RowSubset(16).positions(0, 16 * RUN * 500)
-    runs = found.reshape(500, RUN)
-    assert (np.diff(runs, axis=1) == 1).all()
-    assert (runs[:, 0] % RUN == 0).all()
-    assert (runs[:, 0] // (16 * RUN) == np.arange(500)).all()
+KEY = b"of one release"
 
 
 def test_a_stride_of_one_is_everything():
-    assert np.array_equal(RowSubset(1).positions(3, 1003), np.arange(3, 1003))
+    assert np.array_equal(RowSubset(1, KEY).positions(3, 1003), np.arange(3, 1003))
+    assert RowSubset(1).count(1003, 3) == 1000
 
 
-@pytest.mark.parametrize("stride", [2, 16, 1 << 16])
+@pytest.mark.parametrize("stride", [2, 8, 256])
 def test_parts_are_those_of_the_whole(stride):
-    subset, whole = RowSubset(stride), RowSubset(stride).positions(0, 20_011)
-    borders = [0, 1, 7, 64, 65, 4_096, 12_345, 20_011]
+    n = 3 * CHUNK + 11
+    subset, whole = RowSubset(stride, KEY), RowSubset(stride, KEY).positions(0, n)
+    assert (np.diff(whole) > 0).all()
+    assert subset.count(n) == len(whole)
+    borders = [0, 1, 7, 64, 65, 4_096, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 5, n]
     parts = [subset.positions(a, b) for a, b in pairwise(borders)]
     assert np.array_equal(np.concatenate(parts), whole)
     for a, b in pairwise(borders):
@@ -31,16 +29,22 @@ def test_parts_are_those_of_the_whole(stride):
     assert subset.positions(100, 100).size == 0
 
 
-def test_membership_never_changes():
-    """The first numbers that splitmix64 is published with (seed 0) end in 7, 4, 7, 4 modulo 8."""
-    assert RowSubset(8).positions(0, 256)[::RUN].tolist() == [56, 64 + 32, 128 + 56, 192 + 32]
+@pytest.mark.parametrize("stride", [2, 8])
+def test_rows_are_chosen_one_by_one_at_the_stated_rate(stride):
+    """Counts, pairs at any distance, and pairs over two keys: as of independent coins."""
+    n, p = 1 << 18, 1 / stride
+    chosen = np.zeros((2, n))
+    for row, key in zip(chosen, (b"one", b"other"), strict=True):
+        row[RowSubset(stride, key).positions(0, n)] = 1
+    coins = (chosen - p) / np.sqrt(p * (1 - p))
+    assert np.abs(coins.sum(axis=1)).max() < 5 * np.sqrt(n)
+    for lag in (1, 2, 3, 4, 7, 8, 16, 64, 4096, CHUNK):
+        assert np.abs((coins[:, lag:] * coins[:, :-lag]).sum(axis=1)).max() < 5 * np.sqrt(n)
+    assert abs((coins[0] * coins[1]).sum()) < 5 * np.sqrt(n)
+    for period in (3, 8):
+        sums = np.array([coins[:, phase::period].sum(axis=1) for phase in range(period)])
+        assert np.abs(sums).max() < 5 * np.sqrt(n / period)
 
 
-def test_runs_are_evenly_spread_and_follow_no_period():
-    stride, groups = 8, 1 << 14
-    choice = RowSubset(stride).positions(0, stride * RUN * groups)[::RUN] // RUN % stride
-    for period in (1, 2, 3, 4, 7, 8, 64):
-        for phase in range(min(period, 4)):
-            counts = np.bincount(choice[phase::period], minlength=stride)
-            expected = counts.sum() / stride
-            assert ((counts - expected) ** 2 / expected).sum() < 40  # χ²(7), of a fixed sequence
+def test_the_key_is_not_shown():
+    assert "release" not in repr(RowSubset(4, KEY))

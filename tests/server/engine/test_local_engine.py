@@ -97,7 +97,7 @@ def test_streaming_gives_the_sums_of_the_cache():
         assert np.array_equal(a, b)
 
 
-SUBSET = RowSubset(4)
+SUBSET = RowSubset(4, b"of one release")
 SUBSET_BYTES = SUBSET.count(N) * (8 + 8 + 1)
 
 

@@ -118,7 +118,7 @@ class GlmNewton:
             expected = self._predicted(state, score)
             ball = gradient_ball(score, state.theta, expected.W, sqrt(self.sizes.radius_squared))
             released = yield self._score_step(state, score, expected.W, ball, t)
-            released = self._moved_back(released, ball, t)
+            released = self._moved_back(released, ball)
             state = self._counted(state, released, t)
             record, error = self._record(state, score, released, expected, t)
             restriction = None if self._is_last(t) else self.restriction
@@ -195,15 +195,16 @@ class GlmNewton:
         parts = self.settings.score_parts(t, self.sizes, score, ball.radius, chi)
         return SumStep(f"scoring step {t + 1}", parts, score_map, self.settings.subset(t))
 
-    def _rows(self, t: int) -> int:
-        """How many rows a step adds: public."""
+    def _rows(self, t: int) -> float:
+        """How many rows a step adds, on average: public."""
         subset = self.settings.subset(t)
-        return self.sizes.n if subset is None else subset.count(self.sizes.n)
+        return self.sizes.n if subset is None else self.sizes.n / subset.stride
 
-    def _moved_back(self, released: Sequence[Released], ball: Ball, t: int) -> tuple[Released, ...]:
+    def _moved_back(self, released: Sequence[Released], ball: Ball) -> tuple[Released, ...]:
         """The gradient without the shift of all records that were added."""
         gradient, *others = released
-        values = gradient.values - self._rows(t) * ball.shift
+        rows = self.sizes.n if gradient.rows is None else gradient.rows
+        values = gradient.values - rows * ball.shift
         return replace(gradient, values=values), *others
 
     def _scale_step(self, state: GlmState, t: int) -> SumStep:

@@ -1,7 +1,7 @@
-"""Early steps on a public subset of the rows, where n is so large that all of them would be a waste.
+"""Early steps on a random part of the rows, where n is so large that all of them would be a waste.
 
 All steps but the last two, and the residual scales after them, may add one row of every `stride`
-(domain.row_subset). They then go to the subset's solution, which in units of the residual scale is off
+(domain.row_subset, chosen in secret). They then go to the subset's solution, which in units of the residual scale is off
 the table's by its sampling error and by the noise, `stride` times that of a whole step:
 
     e² = stride · q v/n + stride² η²/f,   v = E ψ²/(κ b_c²) at c = 1, f an early gradient's share.

@@ -5,7 +5,7 @@
 3. After each step but the last, s ← s·median|r|/(.6745 s) from a noisy histogram.
 4. The last step also releases the meat Q; θ = (1 − f)θ_T + fθ_{T−1} by inverse variance.
 
-Where the plan says so, all steps but the last two add a public subset of the rows (early_rows).
+Where the plan says so, all steps but the last two add a random part of the rows (early_rows).
 """
 
 from collections.abc import Generator, Sequence
@@ -122,9 +122,9 @@ class Newton:
         return SumStep(f"residual scale {t + 1}", (part,), scale, self.settings.subset(t))
 
     def _share(self, t: int) -> float:
-        """The share of the rows that a step adds: public."""
+        """The share of the rows that a step adds, on average: public."""
         subset = self.settings.subset(t)
-        return 1.0 if subset is None else subset.count(self.sizes.n) / self.sizes.n
+        return 1.0 if subset is None else 1 / subset.stride
 
     def _added(self, state: State, t: int) -> float:
         """The records in use that a step adds."""
