@@ -32,7 +32,7 @@ def page(browser: Browser, desk: Desk) -> Iterator[Page]:
     """A page of a browser context of its own. What a script says, or a policy blocks, is an error."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, base_url=desk.url)
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(30_000)
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))

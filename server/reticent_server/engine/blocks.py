@@ -71,18 +71,28 @@ class Table:
         Where there is no room for the columns, there may be for the subset's part of them.
         """
         with cache.hold(self._version_id, self._sizes(self.n), self._load) as arrays:
-            if arrays is not None:
-                yield from self._cut(arrays, self._first, self.n, block_rows, subset)
-                return
-            if subset is None:
+            if subset is not None:
+                yield from self._part(cache, block_rows, subset, arrays)
+            elif arrays is not None:
+                yield from self._cut(arrays, self._first, self.n, block_rows)
+            else:
                 yield from self._streamed(block_rows, None)
-                return
+
+    def _part(
+        self, cache: ColumnCache, block_rows: int, subset: RowSubset, whole: Columns | None
+    ) -> Iterator[Block]:
+        """The subset's records: taken out once for all passes of a release, where there is room."""
         rows = subset.count(self._first + self.n, self._first)
         key = f"{self._version_id}/{subset.stride}/{subset.key.hex()}"
-        load = partial(self._load, subset=subset)
+        if whole is None:
+            load = partial(self._load, subset=subset)
+        else:
+            load = partial(_taken, whole, subset, self._first, self._first + self.n)
         with cache.hold(key, self._sizes(rows), load) as arrays:
             if arrays is not None:
                 yield from self._cut(arrays, self._first, rows, block_rows)
+            elif whole is not None:
+                yield from self._cut(whole, self._first, self.n, block_rows, subset)
             else:
                 yield from self._streamed(block_rows, subset)
 
@@ -160,6 +170,12 @@ class Table:
 def _indices(subset: RowSubset | None, start: int, stop: int) -> NDArray[np.int64] | None:
     """Which of the records at [start, stop) are the subset's; None where all are."""
     return None if subset is None else subset.positions(start, stop) - start
+
+
+def _taken(whole: Columns, subset: RowSubset, first: int, end: int, keys: list[str]) -> Columns:
+    """The subset's part of some of the arrays of the records at [first, end)."""
+    index = subset.positions(first, end) - first
+    return {key: whole[key][index] for key in keys}
 
 
 def _kind(key: str) -> type[np.generic]:

@@ -46,6 +46,12 @@ class ColumnCache:
         finally:
             self._let_go(wanted)
 
+    def forget(self, ending: str) -> None:
+        """Gives up columns that nobody will ask for again: of versions whose id ends so."""
+        with self._changed:
+            for key in [k for k in self._kept if k[0].endswith(ending) and not self._holders[k]]:
+                del self._kept[key], self._sizes[key]
+
     def _claim(self, wanted: Mapping[Key, int]) -> bool:
         """Makes room for the columns that are absent, and holds all of them."""
         with self._changed:

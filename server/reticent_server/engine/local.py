@@ -79,19 +79,21 @@ class LocalEngine:
         paid = reservation.cost == plan.cost and reservation.version_id == plan.facts.version_id
         if not (paid and self._ledger.confirm(reservation)):
             raise Unavailable("The reservation is no longer valid; send the request again.")
+        key = secret_rows.secret_key()
         try:
-            result = self._drive(plan)
+            result = self._drive(plan, key)
             return Release(status="no_reply" if result is None else "reply", result=result)
         except Unavailable:
             raise
         except Exception:  # noqa: BLE001 - its text may depend on a private cell
             log.error("computation_failed", release_id=reservation.id)
             return Release(status="failed", result=None)
+        finally:
+            self._cache.forget(key.hex())
 
-    def _drive(self, plan: Plan) -> dict[str, Any] | None:
+    def _drive(self, plan: Plan, key: bytes) -> dict[str, Any] | None:
         table = self._table(plan)
         spent = PrivacyCost(0, 0, 0)
-        key = secret_rows.secret_key()
         recipe = plan.estimator.run()
         step = next(recipe)
         while True:

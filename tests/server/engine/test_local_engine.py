@@ -113,8 +113,8 @@ def sums_by_hand(subset):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     ("cache_bytes", "batch"),
-    [(1 << 24, 4999), (SUBSET_BYTES, 777), (SUBSET_BYTES - 1, 777), (0, 3)],
-    ids=["cached", "subset cached", "streamed", "streamed in small batches"],
+    [(1 << 24, 4999), (N * 17, 4999), (SUBSET_BYTES, 777), (SUBSET_BYTES - 1, 777), (0, 3)],
+    ids=["cached", "table cached", "subset cached", "streamed", "streamed in small batches"],
 )
 def test_a_subset_is_the_same_rows_whatever_the_blocks(block_rows, threads, cache_bytes, batch):
     how = {"block_rows": block_rows, "threads": threads}
@@ -138,6 +138,16 @@ def test_a_subset_and_the_table_are_cached_side_by_side():
     local.close()
     assert all(map(np.array_equal, part, sums_by_hand(SUBSET)))
     assert all(map(np.array_equal, whole, totals()))
+
+
+def test_a_release_leaves_only_the_table_in_the_cache():
+    """Its part of the rows is of no use to others, who have secrets of their own."""
+    plan, reservation = prepared(OneStep(replace(STEP, subset=RowSubset(4))))
+    local = engine(MemoryReader())
+    assert local.execute(plan, reservation).status == "reply"
+    assert {version for version, _ in local._cache._kept} == {"v1"}
+    assert sum(local._cache._sizes.values()) == N * 17
+    local.close()
 
 
 def test_cached_columns_are_read_once_and_cannot_be_written():
