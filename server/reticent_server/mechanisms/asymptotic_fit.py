@@ -15,7 +15,7 @@ within a constant of smooth. Nothing here tests that. Composition: sums of ε an
 
 The scales depend on the data: they leave this module only as noise. λ_min counts as `floor` at least, V_jj as a
 millionth of its bound at least. Noise is discrete, of at least 2¹⁴ steps. Errors: none that depend on the data.
-Source: Avella-Medina (2021), Theorems 1, 4; MECHANISMS 5.
+Source: Avella-Medina (2021), Theorems 1, 4.
 """
 
 from dataclasses import dataclass

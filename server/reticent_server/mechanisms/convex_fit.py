@@ -33,7 +33,7 @@ raises the sensitivity to 2²⁰ + √q steps at most. Computed curvatures are o
 gradient_error (below τ/4), and Δ is 10⁻¹¹ larger than above for the rounding of η. The number of the
 solver's steps is public; a bisection takes at most log₂ cap evaluations.
 
-Errors: none that depend on the data. Source: MECHANISMS 5; Avella-Medina (2021); Dwork & Lei (2009).
+Errors: none that depend on the data. Source: Avella-Medina (2021); Dwork & Lei (2009).
 """
 
 from functools import lru_cache

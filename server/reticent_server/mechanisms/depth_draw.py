@@ -21,7 +21,7 @@ probability exp(−η(O − h)), without a limit on their number; no Markov chai
 proposals carry relative errors near 10⁻¹³ and the uniforms have 104 bits; the draw is rounded to the
 lattice. The number of proposals depends on the data, hence so does the time within the deadline.
 
-Errors: none that depend on the data. Source: MECHANISMS 6; Zuo (2003); Brown et al. (2021).
+Errors: none that depend on the data. Source: Zuo (2003); Brown et al. (2021).
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ factor 2^(−1/2) at most, μ is replaced by its largest value there, and the dr
 Exact means in real arithmetic: masses are float64 with relative errors of 10⁻¹², uniforms have 104 bits,
 and the draw is rounded to 2⁻¹⁰ lattice steps and kept within the column's bounds.
 
-Errors: none that depend on the data. Source: MECHANISMS 7; Chaudhuri & Hsu (2012).
+Errors: none that depend on the data. Source: Chaudhuri & Hsu (2012).
 """
 
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ A sum over a subset of positions that does not depend on the records (domain.ste
 these terms and no others, so the same Δ.
 
 Units: `Released.values` is in the units of the contributions (the integers times g, or g²).
-Errors: none that depend on the data. Source: MECHANISMS 1.1; Canonne, Kamath & Steinke (2020).
+Errors: none that depend on the data. Source: Canonne, Kamath & Steinke (2020).
 """
 
 from math import sqrt

@@ -8,7 +8,7 @@ exp(u_k/b) / Σ_j exp(u_j/b): the exponential mechanism with ε = 2Δu/b (McSher
 ε-DP and, being bounded-range with parameter ε, ε²/8 = Δu²/(2b²)-zCDP (Dong, Durfee & Rogers 2020;
 Cesar & Rogers 2021). With any other noise that zCDP bound does not hold (it would be ε²/2).
 
-Errors: none that depend on the data. Units: scores and b in the same units. Source: MECHANISMS 1.2.
+Errors: none that depend on the data. Units: scores and b in the same units. Source: McSherry & Talwar (2007).
 """
 
 import numpy as np

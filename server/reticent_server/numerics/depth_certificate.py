@@ -24,7 +24,7 @@ three terms. E_k increases in k. F_k comes from a linear program and the changes
 errors move E_k by far less than `TOLERANCE`, and the 2k·TOLERANCE that is added restores the property for
 computed values.
 
-Source: MECHANISMS 6; for the safety of such mechanisms, the paper on private projection-depth medians.
+Source: for the safety of such mechanisms, the paper on private projection-depth medians.
 """
 
 from dataclasses import dataclass

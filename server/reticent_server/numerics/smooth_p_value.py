@@ -9,7 +9,7 @@ to it is not private. In its place
 has φ*(t) ≥ φ(t) and φ*(t − s) ≤ e^β φ*(t). The exponent −βk − (t − ks)²/2 is concave: its maximum over [0, t/s] is at
 k = (t − β/s)/s, or at an end.
 
-Source: Avella-Medina (2021), Theorem 4; MECHANISMS 5; Nissim, Raskhodnikova & Smith (2007).
+Source: Avella-Medina (2021), Theorem 4; Nissim, Raskhodnikova & Smith (2007).
 """
 
 from math import log, pi, sqrt

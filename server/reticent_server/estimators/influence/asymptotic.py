@@ -9,7 +9,7 @@ noise's scale is not returned. Standard errors are made of the pilot's releases:
 step 2 at the curvature that the pilot released; `p_values` and intervals are made of them and of the coefficients,
 as in any fit. The p-values of step 3 are `noisy_p_values`: their own noise is not shown, and is large.
 
-Source: Avella-Medina (2021), Theorems 1 and 4; MECHANISMS 5.
+Source: Avella-Medina (2021), Theorems 1 and 4.
 """
 
 from collections.abc import Mapping

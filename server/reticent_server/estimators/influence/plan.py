@@ -13,7 +13,7 @@ estimators.glm.plan); steps 2 and 3 are a ColumnPart that is δ₁-approximately
 The sampling part of the covariance is the pilot's sandwich, of released matrices, at the same σ and W; the
 privacy part is the noise of step 3, σ² sd² WᵀW, known exactly. Nothing else is computed from the table.
 
-Source: Avella-Medina (2021), eq. (3); MECHANISMS 5.
+Source: Avella-Medina (2021), eq. (3).
 """
 
 from collections.abc import Mapping
