@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reticent_server.api.schemas import RequestBody
-from reticent_server.domain.plan import Release, Reservation
+from reticent_server.domain.plan import Reservation
 from reticent_server.domain.query import Mean, Privacy
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import ReticentError, Unavailable
@@ -62,19 +62,6 @@ def test_an_answer_that_ends_in_an_exception_is_charged(
     assert api.get(f"/v1/releases/{failed['id']}").json() == failed
     assert api.post("/v1/releases", MEAN).json()["status"] == "reply"
     assert spent(api) == pytest.approx(2 * once)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}])
-def test_a_result_that_is_no_json_is_a_failed_release(
-    api: Api, monkeypatch: pytest.MonkeyPatch, value: Any
-) -> None:
-    """Neither an error of the server nor a release that is computed again and again."""
-    bad = Release(status="reply", result={"value": value})
-    monkeypatch.setattr(LocalEngine, "execute", lambda *_: bad)
-    reply = api.post("/v1/releases", MEAN)
-    assert (reply.status_code, reply.json()["status"]) == (201, "failed")
-    assert api.get(f"/v1/releases/{reply.json()['id']}").json() == reply.json()
-    assert api.services.ledger.verify() == []
 
 
 def test_spend_survives_a_restart(api: Api, installation: Installation) -> None:

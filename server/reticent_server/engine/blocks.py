@@ -81,14 +81,15 @@ class Table:
     def _part(
         self, cache: ColumnCache, block_rows: int, subset: RowSubset, whole: Columns | None
     ) -> Iterator[Block]:
-        """The subset's records: taken out once for all passes of a release, where there is room."""
+        """The subset's records: taken out once for all passes of a release, where there is room, and
+        none is made for them where the whole table has its own."""
         rows = subset.count(self._first + self.n, self._first)
         key = f"{self._version_id}/{subset.stride}/{subset.key.hex()}"
         if whole is None:
             load = partial(self._load, subset=subset)
         else:
             load = partial(_taken, whole, subset, self._first, self._first + self.n)
-        with cache.hold(key, self._sizes(rows), load) as arrays:
+        with cache.hold(key, self._sizes(rows), load, evict=whole is None) as arrays:
             if arrays is not None:
                 yield from self._cut(arrays, self._first, rows, block_rows)
             elif whole is not None:

@@ -25,20 +25,22 @@ class ColumnCache:
         self._sizes: dict[Key, int] = {}
         self._kept: OrderedDict[Key, Private[Any]] = OrderedDict()
         self._reading: set[Key] = set()
+        self._guests: set[Key] = set()
         self._holders: Counter[Key] = Counter()
         self._changed = Condition()
 
     @contextmanager
     def hold(
-        self, version_id: str, sizes: Mapping[str, int], load: Load
+        self, version_id: str, sizes: Mapping[str, int], load: Load, *, evict: bool = True
     ) -> Iterator[Columns | None]:
         """The named arrays while the block runs, or None where there is no room for them.
 
         sizes: bytes by column, which are public. load: reads the columns that are absent. A column is
         read by one caller while those who also want it wait; callers of other columns do not.
+        evict: whether columns that nobody holds make room; those of a caller who wants none go first.
         """
         wanted = {(version_id, name): size for name, size in sizes.items()}
-        if not self._claim(wanted):
+        if not self._claim(wanted, evict=evict):
             yield None
             return
         try:
@@ -52,18 +54,21 @@ class ColumnCache:
             for key in [k for k in self._kept if k[0].endswith(ending) and not self._holders[k]]:
                 del self._kept[key], self._sizes[key]
 
-    def _claim(self, wanted: Mapping[Key, int]) -> bool:
+    def _claim(self, wanted: Mapping[Key, int], *, evict: bool) -> bool:
         """Makes room for the columns that are absent, and holds all of them."""
         with self._changed:
             missing = sum(size for key, size in wanted.items() if key not in self._sizes)
             free = self._limit - sum(self._sizes.values())
-            spare = [k for k in self._kept if not self._holders[k] and k not in wanted]
+            spare = [k for k in self._kept if evict and not self._holders[k] and k not in wanted]
+            spare.sort(key=lambda k: k not in self._guests)
             if missing > free + sum(self._sizes[k] for k in spare):
                 return False
             while missing > free:
                 oldest = spare.pop(0)
                 free += self._sizes.pop(oldest)
                 del self._kept[oldest]
+            self._guests.intersection_update(self._sizes)
+            self._guests.update(() if evict else wanted)
             self._sizes.update(wanted)
             self._holders.update(wanted.keys())
             return True

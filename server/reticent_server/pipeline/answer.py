@@ -103,18 +103,8 @@ def execute(services: Services, ready: Plan, reservation: Reservation, started: 
     except BaseException:
         services.ledger.give_up(reservation)
         raise
-    status, body = _status_and_body(ready, reservation, release)
-    return _settled(services, reservation, status, body)
-
-
-def _status_and_body(ready: Plan, reservation: Reservation, release: Release) -> tuple[str, bytes]:
-    """A result that is no JSON (a number that is not finite) is a failed computation like any other."""
-    try:
-        return release.status, release_body(ready, reservation, release)
-    except (ValueError, TypeError):
-        log.error("unwritable_result")
-        failed = Release(status="failed", result=None)
-        return failed.status, release_body(ready, reservation, failed)
+    body = release_body(ready, reservation, release)
+    return _settled(services, reservation, release.status, body)
 
 
 def _settled(services: Services, reservation: Reservation, status: str, body: bytes) -> bytes:

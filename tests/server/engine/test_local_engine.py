@@ -150,6 +150,18 @@ def test_a_release_leaves_only_the_table_in_the_cache():
     local.close()
 
 
+def test_a_part_of_the_rows_takes_no_other_table_s_place():
+    """With room for two tables and for nothing else, both stay."""
+    readers = [MemoryReader(), MemoryReader()]
+    local = engine(readers[0], cache_bytes=2 * N * 17)
+    tables = [Table(r, f"v{k}", SCHEMA, ("x", "g")) for k, r in enumerate(readers)]
+    for _ in range(3):
+        for table in tables:
+            local.totals(table, replace(STEP, subset=SUBSET))
+    assert [reader.opened for reader in readers] == [1, 1]
+    local.close()
+
+
 def test_cached_columns_are_read_once_and_cannot_be_written():
     reader = MemoryReader()
     local = engine(reader)
