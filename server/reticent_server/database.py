@@ -6,16 +6,17 @@ PostgreSQL: psycopg 3; writers in READ COMMITTED (the ledger relies on condition
 hold on both), readers in REPEATABLE READ, so that both give a reader one consistent view.
 """
 
+import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, Engine, MetaData, create_engine, event, text
+from sqlalchemy import Connection, Engine, MetaData, create_engine, event, make_url, text
 from sqlalchemy.exc import DisconnectionError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -157,13 +158,27 @@ def _unavailable_when_down() -> Iterator[None]:
 
 
 def upgrade(url: str) -> None:
-    """Creates the tables at `url`, or brings them to the newest revision, in one transaction."""
+    """Creates the tables at `url`, or brings them to the newest revision, in one transaction.
+
+    A new SQLite file is readable by its owner only: every analyst's answers are in it.
+    """
     from alembic import command  # noqa: PLC0415  (0.15 s that only `init` and tests need)
     from alembic.config import Config  # noqa: PLC0415
 
     config = Config(attributes={"url": url})
     config.set_main_option("script_location", str(_migrations()).replace("%", "%%"))
+    _make_private_file(url)
     command.upgrade(config, "head")
+
+
+def _make_private_file(url: str) -> None:
+    """The empty SQLite file of `url`, with mode 0600; one that is there keeps its mode."""
+    parsed = make_url(url)
+    file = parsed.database or ":memory:"
+    if parsed.get_backend_name() != "sqlite" or file.startswith((":memory:", "file:")):
+        return
+    with suppress(OSError):  # there already; or it cannot be made, as opening it will say
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def is_current(engine: Engine) -> bool:

@@ -16,6 +16,7 @@ class Settings(BaseSettings):
     """Read from RETICENT_* variables; relative SQLite paths are in the working directory.
 
     A variable of that prefix that is none of these is refused: a misspelt limit is no limit.
+    max_body_seconds: for a request's head, and then for its body.
     release_threads: of this process, for releases that are waited for; one analyst has at most half.
     release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
     one analyst's last planned answer may be. source_url: of the external database for `dataset register`, where a command line would show it.

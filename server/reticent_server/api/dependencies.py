@@ -6,13 +6,26 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.requests import HTTPConnection
 
 from reticent_server.api.validation import KEY
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import InvalidRequest, RateLimited, Unauthorized, WrongRole
 from reticent_server.pipeline.services import Services
 
-_bearer = HTTPBearer(auto_error=False, description="A key from `reticent analyst add`.")
+
+class _OneBearer(HTTPBearer):
+    """No credentials where the header is sent twice: others on the way may have read the other one."""
+
+    async def __call__(self, request: HTTPConnection) -> HTTPAuthorizationCredentials | None:
+        if len(request.headers.getlist("authorization")) > 1:
+            return None
+        return await super().__call__(request)
+
+
+_bearer = _OneBearer(
+    scheme_name="HTTPBearer", auto_error=False, description="A key from `reticent analyst add`."
+)
 _Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import cast
 
 import structlog
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reticent_server.api.problems import problem, unexpected
@@ -13,6 +14,9 @@ from reticent_server.pipeline import metrics
 
 access_log = structlog.get_logger("reticent.access")
 log = structlog.get_logger(__name__)
+
+FORGOTTEN = 16
+"""How many times the limit on bodies is read of one that is too large."""
 
 METHODS = metrics.LABELS["method"]
 HEADERS: tuple[tuple[bytes, bytes], ...] = (
@@ -65,7 +69,8 @@ class Edge:
 class BodyLimit:
     """Reads a body of at most `limit` bytes in at most `seconds` before the application runs.
 
-    Else 413 or 408, which close the connection: the rest of the body is never read.
+    Else 413 or 408, after which the connection is closed. Of a body that is too large the rest is
+    read and forgotten for a while: who is still sending when a connection closes may miss the reply.
     """
 
     def __init__(self, app: ASGIApp, limit: int, seconds: float) -> None:
@@ -82,11 +87,11 @@ class BodyLimit:
                 body = await self._body(receive)
         except TimeoutError:
             detail = f"A body must arrive within {self._seconds:g} seconds."
-            await problem(408, "too_slow", "Body too slow", detail)(scope, receive, send)
+            await _last(408, "too_slow", "Body too slow", detail)(scope, receive, send)
             return
         if body is None:
             detail = f"A body may have at most {self._limit} bytes."
-            await problem(413, "too_large", "Body too large", detail)(scope, receive, send)
+            await _last(413, "too_large", "Body too large", detail)(scope, receive, send)
             return
         first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -97,14 +102,22 @@ class BodyLimit:
 
     async def _body(self, receive: Receive) -> bytes | None:
         """The whole body, or None where it is too large. A caller who has left sends what came."""
-        body = b""
+        body, length = bytearray(), 0
         while True:
             message = await receive()
-            body += cast(bytes, message.get("body", b""))
-            if len(body) > self._limit:
+            part = cast(bytes, message.get("body", b""))
+            length += len(part)
+            if length <= self._limit:
+                body += part
+            if length > FORGOTTEN * self._limit:
                 return None
             if not message.get("more_body", False):
-                return body
+                return bytes(body) if length <= self._limit else None
+
+
+def _last(status: int, code: str, title: str, detail: str) -> Response:
+    """A problem after which the connection is closed, whatever else the caller sends."""
+    return problem(status, code, title, detail, headers={"Connection": "close"})
 
 
 def _with_constant(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

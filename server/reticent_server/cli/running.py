@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from reticent_server.api.connections import connections
 from reticent_server.cli.listening import Tls
 
 if TYPE_CHECKING:
@@ -60,8 +61,10 @@ def running_beside(
 
 def _config(application: "FastAPI", tls: Tls | None) -> uvicorn.Config:
     """proxy_headers off: nothing here asks who the caller's address is, so nobody can forge it."""
+    seconds: int = application.state.services.settings.max_body_seconds
     return uvicorn.Config(
         application,
+        http=connections(seconds),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -47,6 +47,15 @@ def changed(installation: Installation, **settings: Any) -> Iterator[Services]:
         yield services
 
 
+def test_two_keys_are_none(api: Api, installation: Installation) -> None:
+    """A proxy on the way could have checked the other one."""
+    for second in (api.key, installation.keys["bob"], "x"):
+        keys = [("Authorization", f"Bearer {key}") for key in (api.key, second)]
+        for headers in (keys, keys[::-1]):
+            reply = Api(api.services, None).get("/v1/budget", headers=headers)
+            assert (reply.status_code, reply.json()["code"]) == (401, "unauthorized")
+
+
 @pytest.mark.parametrize(("method", "path"), ANALYST_ROUTES)
 def test_a_curator_s_key_asks_nothing_about_rows(
     services: Services, method: str, path: str
@@ -161,7 +170,8 @@ def test_a_body_that_does_not_come_is_not_waited_for(
         sent.append(message)
 
     with changed(installation, max_body_seconds=0.05) as services:
-        asyncio.run(create_app(services)(scope, never, send))
+        waited = asyncio.wait_for(create_app(services)(scope, never, send), 20)
+        asyncio.run(waited)
     assert sent[0]["status"] == 408
     assert b"too_slow" in sent[1]["body"]
 

@@ -1,4 +1,6 @@
+import os
 from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -51,6 +53,25 @@ def test_a_path_with_a_percent_sign_is_upgraded(tmp_path: Path) -> None:
     engine = database.connect(url)
     assert Ledger(engine, SetClock(), 600).verify() == []
     engine.dispose()
+
+
+def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
+    """And so are the files that SQLite puts beside it; an old one keeps its mode."""
+    file = tmp_path / "reticent.db"
+    before = os.umask(0o022)
+    try:
+        database.upgrade(f"sqlite:///{file}")
+        engine = database.connect(f"sqlite:///{file}")
+        with database.reading(engine):
+            files = sorted(tmp_path.iterdir())
+            assert {S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+        assert len(files) == 3
+        engine.dispose()
+        file.chmod(0o640)
+        database.upgrade(f"sqlite:///{file}")
+        assert S_IMODE(file.stat().st_mode) == 0o640
+    finally:
+        os.umask(before)
 
 
 def test_the_database_itself_refuses_to_change_an_entry(ledger: Ledger, engine: Engine) -> None:

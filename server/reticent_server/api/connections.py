@@ -1,0 +1,51 @@
+"""Connections on which no request comes are closed, so that silence takes no place of others' requests.
+
+uvicorn closes a connection that is idle after a reply; it waits without end for the first request of
+one, and for the rest of a head that has begun.
+"""
+
+import asyncio
+from typing import ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+class Connection(H11Protocol):
+    """The head of a request must arrive within `seconds` of its first byte; the first request's,
+    within `seconds` of the connection. h11 holds at most 64 KB of a head."""
+
+    seconds: ClassVar[float]
+    _head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Called by the event loop."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the event loop."""
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._await_head()
+        else:
+            self._forget()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the event loop."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        """From now, unless a head is awaited already: further bytes of it gain no time."""
+        if self._head is None:
+            self._head = self.loop.call_later(self.seconds, self.transport.close)
+
+    def _forget(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+
+def connections(seconds: float) -> type[Connection]:
+    """The connections of a server that waits so long for a head."""
+    return type("Connection", (Connection,), {"seconds": seconds})

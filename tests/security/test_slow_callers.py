@@ -1,0 +1,111 @@
+"""Callers without a key who send slowly, too much, or nothing: over the wire, and closed in the end."""
+
+import socket
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from support_installation import Installation, Server, serving
+
+POST = b"POST /v1/releases HTTP/1.1\r\nHost: x\r\n"
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+CLOSED_AFTER = 1.0
+MARGIN = 8.0
+
+
+@pytest.fixture(scope="module")
+def server(installation_template: Installation) -> Iterator[Server]:
+    """One for all: nobody here has a key, so nothing is written."""
+    with serving(installation_template, max_body_seconds=1) as server:
+        yield server
+
+
+def said(server: Server, begin: bytes, drip: bytes = b"") -> tuple[bytes, float]:
+    """What the server says until it closes the connection, and when that is, in seconds.
+
+    begin: sent at once. drip: sent again and again.
+    """
+    host, port = server.url.removeprefix("http://").split(":")
+    found, started = b"", time.monotonic()
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(begin)
+        connection.settimeout(0.2)
+        while time.monotonic() < started + MARGIN:
+            try:
+                part = connection.recv(1 << 16)
+            except TimeoutError:
+                try:
+                    connection.sendall(drip)
+                except OSError:
+                    break
+                continue
+            except ConnectionResetError:
+                break
+            if not part:
+                break
+            found += part
+        else:
+            raise AssertionError("it is open still")
+    return found, time.monotonic() - started
+
+
+def test_a_body_that_drips_is_cut_off(server: Server) -> None:
+    for drip in (b"", b" "):
+        reply, seconds = said(server, POST + b"Content-Length: 60000\r\n\r\n{", drip)
+        assert reply.startswith(b"HTTP/1.1 408 ")
+        assert b'"too_slow"' in reply
+        assert seconds >= CLOSED_AFTER
+
+
+def test_a_body_without_end_is_cut_off(server: Server) -> None:
+    """Of any declared length, or of none."""
+    megabyte = b" " * (1 << 20)
+    reply, seconds = said(server, POST + b"Content-Length: 999999999999\r\n\r\n" + 2 * megabyte)
+    assert reply == b"" or reply.startswith(b"HTTP/1.1 413 ")
+    assert seconds < CLOSED_AFTER
+    chunk = b"10000\r\n" + b" " * (1 << 16) + b"\r\n"
+    chunked = POST + b"Transfer-Encoding: chunked\r\n\r\n" + 2 * chunk + b"0\r\n\r\n"
+    reply, _ = said(server, chunked)
+    assert reply.startswith(b"HTTP/1.1 413 ")
+    assert b'"too_large"' in reply
+
+
+def test_who_sends_somewhat_too_much_is_told(server: Server) -> None:
+    for length in (1 << 16) + 1, 1 << 19:
+        reply = httpx.post(f"{server.url}/v1/releases", content=b" " * length)
+        assert (reply.status_code, reply.json()["code"]) == (413, "too_large")
+        assert reply.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [b"", b"GET /healthz HTT", GET, GET + b"\r\n" + GET],
+    ids=["nothing", "half a line", "half a head", "half a second head"],
+)
+def test_a_head_that_does_not_come_is_not_waited_for(server: Server, begin: bytes) -> None:
+    for drip in (b"", b"A: b\r\n" if begin.endswith(b"\r\n") else b"x" * bool(begin)):
+        if not drip and begin.count(b"GET") == 2:
+            continue  # idle after a reply: uvicorn's own limit, of 5 seconds
+        reply, seconds = said(server, begin, drip)
+        assert reply.count(b"HTTP/1.1 200") == begin.count(b"\r\n\r\n")
+        assert seconds >= CLOSED_AFTER
+
+
+def test_a_head_without_end_is_cut_off(server: Server) -> None:
+    for begin in (GET + b"A: " + b"a" * (1 << 20), GET + b"a: b\r\n" * (1 << 17)):
+        try:
+            reply, seconds = said(server, begin)
+        except ConnectionError:
+            continue
+        assert b" 200 " not in reply
+        assert seconds < CLOSED_AFTER
+
+
+def test_a_connection_in_use_stays(server: Server) -> None:
+    """Requests one after the other, for longer than a head may take."""
+    with httpx.Client(base_url=server.url) as http:
+        for _ in range(6):
+            assert http.get("/healthz").status_code == 200
+            time.sleep(0.3)
