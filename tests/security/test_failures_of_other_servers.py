@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.plan import Reservation
@@ -153,6 +154,22 @@ def test_no_error_comes_before_the_deadline(
         (500, 500),
     }
     assert "7" not in reply.json().get("detail", "")
+
+
+def test_a_failure_is_logged_when_it_becomes_visible(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line of the log is a time, too: between which other lines it stands."""
+    clock = SetClock()
+    settings = installation.settings.model_copy(update={"reply_grid_ms": 100})
+    with opened(settings, clock) as services, capture_logs() as lines:
+        monkeypatch.setattr(registry, "release", broken(ZeroDivisionError("7")))
+        lines_at: list[int] = []
+        monkeypatch.setattr(clock, "sleep", lambda _: lines_at.append(len(lines)))
+        reply = Api(services, installation.keys["ana"]).post("/v1/releases", MEAN)
+    assert lines_at == [0]
+    assert [line["event"] for line in lines] == ["computation_failed", "request"]
+    assert lines[0]["release_id"] == reply.json()["id"]
 
 
 def test_refusals_before_a_charge_do_not_wait_and_tell_nothing_of_rows(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-import structlog
 from threadpoolctl import threadpool_limits
 
 from reticent_server.domain.cost import PrivacyCost
@@ -23,8 +22,6 @@ from reticent_server.engine.workers import Workers
 from reticent_server.errors import Unavailable
 from reticent_server.mechanisms import column_registry, registry, secret_rows
 from reticent_server.vault.ports import Reader
-
-log = structlog.get_logger(__name__)
 
 Totals = tuple[Private[Any], ...]
 
@@ -86,7 +83,6 @@ class LocalEngine:
         except Unavailable:
             raise
         except Exception:  # noqa: BLE001 - its text may depend on a private cell
-            log.error("computation_failed", release_id=reservation.id)
             return Release(status="failed", result=None)
         finally:
             self._cache.forget(key.hex())
@@ -109,9 +105,9 @@ class LocalEngine:
     def _released(self, table: Table, step: Step, key: bytes) -> tuple[Released, ...]:
         if isinstance(step, ColumnStep):
             columns = gather(step, table.n, table.blocks(self._cache, self._block_rows))
-            return tuple(
-                column_registry.release(p, c) for p, c in zip(step.parts, columns, strict=True)
-            )
+            each = self._workers.each
+            parts = zip(step.parts, columns, strict=True)
+            return tuple(column_registry.release(p, c, each) for p, c in parts)
         rows = None
         if step.subset is not None:
             subset = secret_rows.chosen(step.subset, key)

@@ -15,7 +15,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import Unavailable
 from reticent_server.ledger import audit, budgets, queueing, repository, reservations
-from reticent_server.ledger.chain import entry_row
+from reticent_server.ledger.chain import canonical_json, entry_row
 from reticent_server.ledger.model import (
     Balance,
     Entry,
@@ -147,6 +147,18 @@ class Ledger:
         with reading(self._engine) as connection:
             found = repository.release_by_key(connection, analyst_id, idempotency_key)
         return found is not None
+
+    def stored(
+        self, analyst_id: str, dataset: str, request: dict[str, Any], idempotency_key: str | None
+    ) -> bytes | None:
+        """The answer that the analyst's key has had; None where there is none, or to another request."""
+        if idempotency_key is None:
+            return None
+        with reading(self._engine) as connection:
+            found = repository.release_by_key(connection, analyst_id, idempotency_key)
+        if found is None or (found.dataset, found.request) != (dataset, canonical_json(request)):
+            return None
+        return found.body
 
     def pending(self, analyst_id: str, limit: int = 100) -> tuple[Pending, ...]:
         """The analyst's releases that are not settled, oldest first."""

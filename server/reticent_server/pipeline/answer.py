@@ -5,7 +5,13 @@ import structlog
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release, Reservation
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import NotFound, ReticentError, Unavailable
+from reticent_server.errors import (
+    InvalidRequest,
+    NotFound,
+    PolicyRefused,
+    ReticentError,
+    Unavailable,
+)
 from reticent_server.ledger.service import Fresh, InFlight, Outcome, Replay, Stale
 from reticent_server.pipeline import metrics, planning
 from reticent_server.pipeline.ask import Ask
@@ -35,8 +41,21 @@ def plan(services: Services, principal: Principal, ask: Ask) -> Plan:
 
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
-    ready = plan(services, principal, ask)
+    try:
+        ready = plan(services, principal, ask)
+    except (InvalidRequest, PolicyRefused):
+        stored = answered(services, principal, ask)
+        if stored is None:
+            raise
+        return stored
     return charge_and_execute(services, ready, ask, principal.id)
+
+
+def answered(services: Services, principal: Principal, ask: Ask) -> bytes | None:
+    """The stored bytes for a retry of what cannot be planned any more, after a change of the policy
+    or of the schema: a refusal would say that nothing was charged."""
+    key = ask.idempotency_key
+    return services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
 
 
 def charge_and_execute(services: Services, ready: Plan, ask: Ask, analyst_id: str | None) -> bytes:
@@ -103,6 +122,8 @@ def execute(services: Services, ready: Plan, reservation: Reservation, started: 
     except BaseException:
         services.ledger.give_up(reservation)
         raise
+    if release.status == "failed":  # said now, as the order of lines tells a time, too
+        log.error("computation_failed", release_id=reservation.id)
     body = release_body(ready, reservation, release)
     return _settled(services, reservation, release.status, body)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -62,6 +63,22 @@ def test_the_same_key_is_one_charge_and_the_same_bytes(api: Api) -> None:
         conflict = api.post("/v1/releases", other, headers=headers)
         assert (conflict.status_code, conflict.json()["code"]) == (409, "idempotency_conflict")
     assert api.get("/v1/budget").content == charged
+
+
+@pytest.mark.parametrize("prefer", ["", "respond-async"], ids=["waiting", "later"])
+def test_a_retry_after_a_change_of_the_policy_is_the_same_bytes(api: Api, prefer: str) -> None:
+    """It was charged; a refusal would say that it was not."""
+    headers = {"Idempotency-Key": "one"}
+    first = api.post("/v1/releases", request_body(), headers=headers)
+    facts, head = api.services.catalog.facts("people"), api.services.ledger.head()
+    api.services.catalog.set_policy("people", replace(facts.policy, max_epsilon=0.1))
+    again = api.post("/v1/releases", request_body(), headers=headers | {"Prefer": prefer})
+    assert (again.status_code, again.content) == (201, first.content)
+    for other in (headers, {"Idempotency-Key": "two"}, {}):
+        body = request_body(epsilon=0.6 if other is headers else 0.5)
+        refused = api.post("/v1/releases", body, headers=other | {"Prefer": prefer})
+        assert (refused.status_code, refused.json()["code"]) == (403, "policy")
+    assert api.services.ledger.head() == head
 
 
 def test_numbers_that_mean_the_same_are_the_same_request(api: Api) -> None:

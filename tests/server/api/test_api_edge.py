@@ -79,6 +79,12 @@ def test_a_log_line_has_public_fields_only(api: Api, log: io.StringIO) -> None:
     ]
 
 
+def test_a_field_that_is_not_on_the_list_is_dropped(log: io.StringIO) -> None:
+    """Even where its value has the form of a public one."""
+    structlog.get_logger().error("computation_failed", cell="a", rows=7, release_id="rel_x")
+    assert lines(log) == [{"event": "computation_failed", "level": "error", "release_id": "rel_x"}]
+
+
 @pytest.mark.parametrize(
     "error", [RuntimeError(SECRET), CuratorError(SECRET)], ids=["any", "curator's"]
 )

@@ -5,11 +5,19 @@ from hypothesis import strategies as st
 from reticent_server.accounting.conversions import zcdp_caps
 from reticent_server.domain.cost import PrivacyCost, decimal_units
 from reticent_server.errors import InvalidPrivacy
-from reticent_server.ledger.rules import MAX_AMOUNT, Amounts, budget, charge, decimal_floor
+from reticent_server.ledger.rules import MAX_AMOUNT, Amounts, Rule, budget, charge, decimal_floor
 
 
 def test_a_budget_under_basic_is_the_decimal_that_prints() -> None:
     assert budget(0.3, 1e-6, "basic", zcdp_caps).cap == Amounts(300_000_000, 10**12)
+
+
+@pytest.mark.parametrize("rule", ["basic", "zcdp"])
+def test_a_budget_between_two_units_is_the_lower(rule: Rule) -> None:
+    """Rounded up it would let a little more be spent than was given."""
+    between = budget(0.3000000009, 1.0000000000009e-6, rule, zcdp_caps)
+    assert between == budget(0.3, 1e-6, rule, zcdp_caps)
+    assert (between.epsilon, between.delta) == (300_000_000, 10**12)
 
 
 def test_a_budget_under_zcdp_is_converted_with_half_of_delta() -> None:
