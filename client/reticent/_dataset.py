@@ -130,10 +130,13 @@ class Dataset(Statistics):
         ridge: float | None = None,
         mechanism: str | None = None,
         calibration: str | None = None,
+        loss: str | None = None,
         idempotency_key: str | None = None,
     ) -> RegressionResults | NoReply:
         """Robust (Huber–Mallows) regression. tuning: Huber's c; None means planned.
 
+        loss: "huber" where it is None; "tukey" is the biweight, started from a private Huber fit, and its c
+        is 4.685 where tuning is None.
         ridge: λ of the penalty λ/2 times the sum of squared slopes of the standardised terms.
         mechanism: "newton" where it is None; "gradient_descent" is the yardstick, and noisier; "influence"
         adds noise to the exact fit, and may give No Reply. calibration: of influence, "ptr" or
@@ -141,7 +144,9 @@ class Dataset(Statistics):
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(grade)", epsilon=2.0)
         """
-        query = _queries.linear_regression(formula, where, tuning, ridge, mechanism, calibration)
+        query = _queries.linear_regression(
+            formula, where, tuning, ridge, mechanism, calibration, loss
+        )
         return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
 
     def glm(

@@ -1,6 +1,6 @@
 """The query kinds as the server reads them; one function each, shared by releases and plans."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from reticent import _queries_robust
@@ -25,9 +25,12 @@ def linear_regression(
     ridge: float | None = None,
     mechanism: str | None = None,
     calibration: str | None = None,
+    loss: str | None = None,
 ) -> Query:
     c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
     fields = {"formula": formula, "where": where, "tuning": c, "mechanism": mechanism}
+    if loss is not None:
+        fields["loss"] = loss
     if ridge is not None:
         fields["ridge"] = _number(ridge, InvalidQuery("ridge must be a finite number."))
     return _query("linear_regression", calibration=calibration, **fields)
@@ -72,6 +75,25 @@ def hypothesis_test(
     return query | {"hypothesis": [text.strip() for text in texts]}
 
 
+def subsample_aggregate(
+    model: str | Callable[..., Any],
+    *arguments: Any,
+    blocks: int | None = None,
+    parameter_bounds: Iterable[Sequence[float]] | None = None,
+    bias_correction: bool = True,
+    **fields: Any,
+) -> Query:
+    """model, arguments, fields: as in `build`."""
+    wrong = InvalidQuery("parameter_bounds must be a list of two finite numbers each.")
+    query: Query = {"kind": "subsample_aggregate", "model": build(model, *arguments, **fields)}
+    if blocks is not None:
+        query["blocks"] = int(_number(blocks, InvalidQuery("blocks must be a whole number.")))
+    if parameter_bounds is not None:
+        pairs = [list(pair) for pair in parameter_bounds if isinstance(pair, Iterable)]
+        query["parameter_bounds"] = [[_number(v, wrong) for v in pair] for pair in pairs]
+    return query | {"bias_correction": bool(bias_correction)}
+
+
 KINDS: dict[str, Callable[..., Query]] = {
     "count": count,
     "mean": mean,
@@ -80,6 +102,7 @@ KINDS: dict[str, Callable[..., Query]] = {
     "location_scale": location_scale,
     "test": hypothesis_test,
     "hypothesis_test": hypothesis_test,
+    "subsample_aggregate": subsample_aggregate,
     **_queries_robust.KINDS,
 }
 

@@ -127,6 +127,24 @@ def test_a_ridge_is_free_and_of_the_newton_mechanism(dataset):
             dataset.linear_regression("y ~ x", **refused, epsilon=1.0)
 
 
+def test_the_biweight_is_of_the_newton_mechanism(dataset):
+    plan = dataset.plan("linear_regression", "y ~ x + C(g)", loss="tukey", epsilon=20.0)
+    fit = dataset.linear_regression("y ~ x + C(g)", loss="tukey", epsilon=20.0)
+    assert fit.charged == plan.cost
+    assert fit.tuning == plan.forecast["tuning"] == pytest.approx(4.685, abs=1e-3)
+    assert "Mallows-Tukey" in fit.result["estimand"]
+    again = dataset.linear_regression("y ~ x", loss="tukey", tuning=6.0, ridge=0.1, epsilon=5.0)
+    assert again.tuning == 6.0
+    for refused in (
+        {"tuning": 1.0},
+        {"mechanism": "influence"},
+        {"mechanism": "gradient_descent"},
+        {"loss": "cauchy"},
+    ):
+        with pytest.raises(reticent.ReticentError):
+            dataset.linear_regression("y ~ x", **({"loss": "tukey"} | refused), epsilon=1.0)
+
+
 NOBODY = "x > 5 and x < -5"
 
 

@@ -11,6 +11,7 @@ from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
 from reticent_server.estimators.newton import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum, quantile_tree
+from support_losses import farthest_records
 from support_newton import (
     WIDE,
     boolean,
@@ -80,10 +81,11 @@ def distance(part, a, b):
     return float(np.sqrt(np.sum(difference**2))) / noisy_sum.sensitivity(part)
 
 
-def planned(data, *, m=1, profile=True, **design):
+def planned(data, *, m=1, profile=True, loss="huber", **design):
     released = profile_of(data, EVERY) if profile else None
     facts = facts_of(N, EVERY, released, m)
-    return plan_linear_regression(facts, plain_design(COLUMNS, Y, **design), query(), RHO)
+    asked = query(loss=loss)
+    return plan_linear_regression(facts, plain_design(COLUMNS, Y, **design), asked, RHO)
 
 
 def worst_ratios(plan, data, rng, rows):
@@ -99,12 +101,13 @@ def worst_ratios(plan, data, rng, rows):
     return worst
 
 
+@pytest.mark.parametrize("loss", ["huber", "tukey"])
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("kind", ["plain", "collinear", "ties", "leverage"])
-def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(kind, m):
+def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(kind, m, loss):
     rng = np.random.default_rng(11)
     data = table(1, kind)
-    worst = worst_ratios(planned(data, m=m), data, rng, m)
+    worst = worst_ratios(planned(data, m=m, loss=loss), data, rng, m)
     assert set(worst) == {VectorSum, GramSum, CountSum}
     assert max(worst.values()) <= 1
     if m == 1:
@@ -143,6 +146,18 @@ def test_the_noise_of_all_parts_together_costs_what_is_charged(profile):
             spent += noisy_sum.sensitivity(part) ** 2 / (2 * sigma**2)
     assert spent <= plan.rho / RHO_UNITS * (1 + 1e-12)
     assert spent > 0.99 * plan.rho / RHO_UNITS
+
+
+def test_the_biweights_steps_attain_their_bound_and_do_not_exceed_it():
+    """Rare records over a grid of places and responses, of which some are where |ψ| is largest."""
+    data = table(5, "plain")
+    steps = drive(planned(data, loss="tukey").run(), whole(data)).steps
+    x, y = (a.ravel() for a in np.meshgrid(np.linspace(0, 2, 6), np.linspace(-12, 12, 81)))
+    records = {"x0": x, "x1": 0 * x, "common": 0 * x, "rare": 0 * x + 1, "y": y}
+    for step in (steps[-3], steps[-1]):
+        found = dict(farthest_records(step, records))
+        assert 0.85 < found[VectorSum] <= 1
+        assert found[GramSum] <= 1
 
 
 def test_released_noise_has_the_size_that_the_covariance_counts():

@@ -51,8 +51,12 @@ class LinearRegressionBody(Strict):
     kind: Literal["linear_regression"]
     formula: Text = Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")
     where: Text | None = None
-    loss: Literal["huber"] = "huber"
-    tuning: Tuning | None = Field(None, description="Huber's c; null means planned.")
+    loss: Literal["huber", "tukey"] = Field(
+        "huber", description="tukey: the biweight, started from a private Huber fit; newton only."
+    )
+    tuning: Tuning | None = Field(
+        None, description="The loss's c; null means planned (tukey: 4.685)."
+    )
     ridge: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = Field(
         None, description="λ of the penalty λ/2 times the sum of squared standardised slopes."
     )

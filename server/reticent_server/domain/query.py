@@ -33,13 +33,14 @@ class Mean:
 class LinearRegression:
     """Huber–Mallows regression. tuning None: planned. calibration: of influence; None: ptr.
 
+    loss: "tukey" is the biweight, from a private Huber fit; newton only.
     ridge: λ of the penalty λ/2 times the sum of squared standardised slopes; newton only.
     """
 
     kind: ClassVar[str] = "linear_regression"
     formula: str
     where: str | None = None
-    loss: Literal["huber"] = "huber"
+    loss: Literal["huber", "tukey"] = "huber"
     tuning: float | None = None
     ridge: float | None = None
     mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"

@@ -13,7 +13,7 @@ Two estimating equations are solved, each to the precision of floats:
 Source: Huber & Ronchetti (2009), ch. 7; Maronna (1976) for the whitening; NEWTON recipe.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class HuberFit:
     """coefficients (q,), scale, weights w (n,), and the sandwich covariance (q, q) at fixed scale.
 
     residual: the largest |mean estimating equation|; converged: whether it is below 1e-10.
-    whitening: M (q, q) of a whitened fit, else None.
+    whitening: M (q, q) of a whitened fit, and guard, what M is kept above; else None.
     """
 
     coefficients: FloatArray
@@ -41,6 +41,7 @@ class HuberFit:
     covariance: FloatArray
     residual: float
     whitening: FloatArray | None = None
+    guard: FloatArray | None = None
 
     @property
     def converged(self) -> bool:
@@ -115,19 +116,19 @@ def fit_whitened_mallows(
     k0 = mean_norm * family.mean_weight
     M, beta = np.eye(q), np.zeros(X.shape[1])
     s = _median_scale(y[kept])
-    first = used * mallows_weights(_norms_squared(X[:, :q], M), radius_squared) * family.weight(y)
-    guard = WHITENING_GUARD * _second_moment(X[:, :q], first, used.sum() * k0)
+    first = used * mallows_weights(white_norms(X[:, :q], M), radius_squared) * family.weight(y)
+    guard = WHITENING_GUARD * second_moment(X[:, :q], first, used.sum() * k0)
     for _ in range(1000):
-        w = used * mallows_weights(_norms_squared(X[:, :q], M), radius_squared)
+        w = used * mallows_weights(white_norms(X[:, :q], M), radius_squared)
         beta = regress(X, y, s, w, family, beta, steps=3)
         r = y - X @ beta
         s = _median_scale(r[kept])
         previous = M
-        M = _second_moment(X[:, :q], w * family.weight(r / s), used.sum() * k0)
+        M = second_moment(X[:, :q], w * family.weight(r / s), used.sum() * k0)
         M = at_least(M, guard)
         if np.abs(M - previous).max(initial=0.0) <= 1e-13 * np.abs(M).max(initial=0.0):
             break
-    return _finish(X, y, s, w, family, beta, M)
+    return replace(_finish(X, y, s, w, family, beta), whitening=M, guard=guard)
 
 
 def regress(
@@ -176,15 +177,14 @@ def _finish(
     w: FloatArray,
     family: Huber,
     beta: FloatArray,
-    M: FloatArray,
 ) -> HuberFit:
     beta = regress(X, y, s, w, family, beta)
     z = (y - X @ beta) / s
     residual = float(np.max(np.abs(X.T @ (w * family.psi(z))))) / len(y)
-    return HuberFit(beta, s, w, sandwich(X, z, s, w, family), residual, M)
+    return HuberFit(beta, s, w, sandwich(X, z, s, w, family), residual)
 
 
-def _second_moment(X: FloatArray, w: FloatArray, total: float) -> FloatArray:
+def second_moment(X: FloatArray, w: FloatArray, total: float) -> FloatArray:
     """Σ w x xᵀ/total, with eigenvalues of 10⁻¹² at least."""
     return floored((X.T * w) @ X / max(total, 1e-12), 1e-12)
 
@@ -210,6 +210,7 @@ def _proposal_2(size: FloatArray, s: float, omega: FloatArray, target: float, c:
     return s
 
 
-def _norms_squared(X: FloatArray, M: FloatArray) -> FloatArray:
+def white_norms(X: FloatArray, M: FloatArray) -> FloatArray:
+    """(n,) ‖M^(−1/2)x‖²."""
     u = X @ inverse_root(M)
     return np.asarray(np.sum(u * u, axis=1))

@@ -43,6 +43,11 @@ class Huber:
         return (np.abs(z) <= self.c).astype(np.float64)
 
     @property
+    def bound(self) -> float:
+        """sup |ψ| = c."""
+        return self.c
+
+    @property
     def mean_derivative(self) -> float:
         """b_c = E ψ′(z) = 2Φ(c) − 1."""
         return float(2 * ndtr(self.c) - 1)

@@ -138,8 +138,8 @@ def _plan_estimator(facts: DatasetFacts, query: Query, offer: PrivacyCost) -> Es
             return plan_mean(facts, mask_design((name,), facts.schema, where), column, rho)
         case LinearRegression(formula=formula, where=where, mechanism=mechanism):
             design = parse_formula(formula, facts.schema, where)
-            if query.ridge is not None and mechanism != "newton":
-                raise InvalidQuery("A ridge is for the newton mechanism only.")
+            if mechanism != "newton" and (query.ridge is not None or query.loss != "huber"):
+                raise InvalidQuery("A ridge and the biweight are for the newton mechanism only.")
             if mechanism == "influence":
                 return plan_influence_regression(facts, design, query, sufficient(offer))
             no_calibration(query.calibration)

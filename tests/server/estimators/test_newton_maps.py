@@ -27,6 +27,7 @@ from reticent_server.estimators.newton.maps import (
     residuals,
     standardised,
 )
+from reticent_server.numerics.psi import Huber
 from support_newton import blocks_of, boolean, facts_of, numeric, profile_of, query, totals, whole
 
 N = 10_000
@@ -76,7 +77,7 @@ def rich_maps(design, meat=True):
     point = Point(rng.normal(size=coding.size), 0.37, W)
     first = next(plan.run())
     parts = settings.score_parts(settings.steps - 1, plan.sizes)
-    score = ScoreMap(coding, point, 1.0, reweighted=True, meat=meat)
+    score = ScoreMap(coding, point, Huber(1.0), reweighted=True, meat=meat)
     scale = replace(first, parts=(settings.scale_part(0, plan.sizes),))
     return [
         replace(first, parts=parts, map_fn=score),

@@ -54,7 +54,7 @@ class CurvatureMap:
     count: bool = False
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
-        scores = ScoreMap(self.coding, self.point, self.c, self.reweighted, count=self.count)(block)
-        score, root, *more = scores
+        scores = ScoreMap(self.coding, self.point, Huber(self.c), self.reweighted, count=self.count)
+        score, root, *more = scores(block)
         rest: tuple[Contribution | FloatArray, ...] = (score,) if self.meat else tuple(more)
         return (root, *rest)

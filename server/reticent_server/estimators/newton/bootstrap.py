@@ -32,8 +32,8 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.estimators.newton.coding import Coding
 from reticent_server.estimators.newton.recipe import Fitting, Newton, StandardFit
+from reticent_server.estimators.newton.target import solve
 from reticent_server.estimators.standardise import Location
-from reticent_server.numerics.huber_mallows import fit_whitened_mallows
 from reticent_server.numerics.matrices import eigen
 from reticent_server.numerics.public_random import PublicGenerator
 
@@ -137,14 +137,7 @@ def synthetic_table(newton: Newton, fitted: StandardFit, rng: PublicGenerator) -
     X = np.hstack([_white_rows(coding, M, rng), _rare_rows(coding, M, rng)])
     y = X @ fitted.theta + fitted.scale * rng.standard_normal(_RECORDS)
     block, plain = _as_block(coding, X, y)
-    target = fit_whitened_mallows(
-        X,
-        y,
-        newton.settings.c,
-        radius_squared=coding.white_radius_squared,
-        mean_norm=newton.settings.mean_norm,
-        whitened=coding.white_size,
-    )
+    target = solve(coding, newton.settings, X, y)
     return SyntheticTable(block, plain, target.coefficients)
 
 

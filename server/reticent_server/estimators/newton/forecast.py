@@ -35,7 +35,6 @@ from reticent_server.estimators.newton.schedule import ERROR_FLOOR, SCALE_GROWTH
 from reticent_server.estimators.newton.settings import Dimensions, Settings
 from reticent_server.estimators.standardise import dummy_frequency
 from reticent_server.numerics.mallows_moments import weight_moments
-from reticent_server.numerics.psi import Huber
 
 _CONTRACTION = 0.03
 _LEAST_SHARE = 0.05
@@ -75,7 +74,7 @@ def forecast_fit(
         if t < settings.steps - 1:
             S = min(ERROR_FLOOR + e, SCALE_GROWTH * S)
         records.append(record)
-    meat = Huber(settings.c).mean_square * expected.meat
+    meat = settings.family.mean_square * expected.meat
     sampling = sampling_covariance(records[-1], meat, n)
     back = back_transform(coding)
     variances = (np.diag(back.covariance(C)) for C in (_last(records, settings), sampling))
@@ -175,7 +174,8 @@ def _record(
     e, S = error
     k0, q, unit = settings.curvature_norm(t), sizes.size, sizes.unit_rows / n
     R = sqrt(sizes.radius_squared)
-    gradient_sd = 2 * R * settings.c * unit / sqrt(2 * settings.gradients[t] / RHO_UNITS)
+    clip = R * settings.family_at(t).bound
+    gradient_sd = 2 * clip * unit / sqrt(2 * settings.gradients[t] / RHO_UNITS)
     sd = sqrt(2) * R**2 * unit / sqrt(2 * settings.jacobians[t] / RHO_UNITS)
     sd *= settings.relaxation(t)
     J, plain = k0 * M, np.eye(q)

@@ -1,7 +1,7 @@
 """What one record contributes: functions of the record and of public values only.
 
     u = W x̃,  w = min(1, R_c²/‖u_c‖²),  z = r/s,  r = ỹ − x̃ᵀθ
-    score    w u ψ_c(z)          ‖·‖ ≤ Rc         its sum is the gradient, its Gram sum the meat
+    score    w u ψ(z)            ‖·‖ ≤ R sup|ψ|   its sum is the gradient, its Gram sum the meat
     root     u √(w a(z))         ‖·‖ ≤ R          its Gram sum is the Jacobian, 0 ≤ a ≤ 1
     code     bin of |z|                           its counts give the next residual scale
 
@@ -22,6 +22,7 @@ from reticent_server.domain.scratch import FRESH, Scratch
 from reticent_server.domain.steps import Block, Contribution, FloatArray, Scaled
 from reticent_server.estimators.newton.coding import Coding
 from reticent_server.estimators.standardise import Location
+from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.psi import Huber
@@ -47,19 +48,19 @@ class Point:
 class ScoreMap:
     """Gives (score, root) or, with `meat`, (score, root, score): u (q, rows) with weights (rows,).
 
-    reweighted: whether a(z) is the reweighting ψ(z)/z (else ψ′). count: appends a code 0 for each
-    record in use.
+    family: ψ. reweighted: whether a(z) is the reweighting ψ(z)/z (else ψ′, which only Huber's may
+    have). count: appends a code 0 for each record in use.
     """
 
     coding: Coding
     point: Point
-    c: float
+    family: Huber | Biweight
     reweighted: bool
     meat: bool = False
     count: bool = False
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
-        family, used = Huber(self.c), _used(self.coding, block)
+        family, used = self.family, _used(self.coding, block)
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
             z = residuals(self.coding, self.point, block, x)

@@ -4,9 +4,9 @@ Privacy (unconditional, for every table and every n; neighbours replace one unit
 value that leaves the table is a part of one of the steps, and each part's contributions are functions
 of one record and of earlier releases:
 
-    gradient   ‖w u ψ_c‖ ≤ Rc        VectorSum  Δ = 2Rc m
+    gradient   ‖w u ψ‖ ≤ Rk          VectorSum  Δ = 2Rk m      k = sup|ψ|: Huber's c, biweight's .286c
     Jacobian   ‖u√(w a)‖ ≤ R         GramSum    Δ = √2 R² m    (0 ≤ a ≤ 1)
-    meat       ‖w u ψ_c‖ ≤ Rc        GramSum    Δ = √2 R²c² m
+    meat       ‖w u ψ‖ ≤ Rk          GramSum    Δ = √2 R²k² m
     scale      one bin               CountSum   Δ = √2 m
     count      one bin               CountSum   Δ = √2 m       (masked designs)
     quantiles  one cell              QuantileTree              (no profile)
@@ -40,10 +40,16 @@ from reticent_server.estimators.newton.coding import (
 )
 from reticent_server.estimators.newton.forecast import Forecast, forecast_fit, forecast_notes
 from reticent_server.estimators.newton.recipe import Newton, StandardFit
-from reticent_server.estimators.newton.report import report
+from reticent_server.estimators.newton.report import estimand, report
 from reticent_server.estimators.newton.restriction import Restriction
 from reticent_server.estimators.newton.ridge import PENALISED, penalised_estimand, ridged
-from reticent_server.estimators.newton.settings import Dimensions, Settings, forecast, plan_settings
+from reticent_server.estimators.newton.settings import (
+    LEAST_BIWEIGHT,
+    Dimensions,
+    Settings,
+    forecast,
+    plan_settings,
+)
 from reticent_server.estimators.standardise import Location
 from reticent_server.estimators.standardise_private import MiniProfile, plan_mini_profile
 from reticent_server.numerics.public_random import public_generator
@@ -108,9 +114,8 @@ class LinearRegressionPlan:
     def noise_ratio(self, rho: int) -> float:
         """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were the
         same regression planned at `rho` (with the same share for a mini-profile)."""
-        masked = self.coding.design.masked
         left = rho - (rho * self.start.rho // self.rho if self.start else 0)
-        settings = plan_settings(self.sizes, left, tuning=self.query.tuning, masked=masked)
+        settings = _settings(self.sizes, left, self.query, self.coding.design)
         return forecast_fit(self.coding, settings, self.sizes, self.facts.profile).worst
 
     @property
@@ -158,6 +163,9 @@ class LinearRegressionPlan:
             factor=factor,
             n=self.facts.n,
         )
+        if self.settings.biweight is not None:
+            found = estimand(coding, self.settings.c, self.settings.start.c)
+            result["estimand"] = found
         if self.query.ridge is not None:
             result["estimand"] += penalised_estimand(self.query.ridge)
             result["warnings"].append(PENALISED)
@@ -186,8 +194,16 @@ def plan_linear_regression(
         unit_rows=facts.schema.unit.max_rows,
     )
     left = rho - (start.rho if start else 0)
-    settings = plan_settings(sizes, left, tuning=query.tuning, masked=design.masked)
+    settings = _settings(sizes, left, query, design)
     return LinearRegressionPlan(facts, coding, settings, sizes, start, query)
+
+
+def _settings(sizes: Dimensions, rho: int, query: LinearRegression, design: Design) -> Settings:
+    """The settings at `rho`; InvalidQuery where the biweight's c is too small."""
+    biweight = query.loss == "tukey"
+    if biweight and query.tuning is not None and query.tuning < LEAST_BIWEIGHT:
+        raise InvalidQuery(f"The biweight's tuning constant is at least {LEAST_BIWEIGHT:g}.")
+    return plan_settings(sizes, rho, tuning=query.tuning, masked=design.masked, biweight=biweight)
 
 
 def _start(

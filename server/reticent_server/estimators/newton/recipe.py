@@ -107,8 +107,8 @@ class Newton:
         score = ScoreMap(
             coding=self.coding,
             point=Point(state.theta, state.scale, white),
-            c=self.settings.c,
-            reweighted=not self._is_last(t),
+            family=self.settings.family_at(t),
+            reweighted=self.settings.reweighted(t),
             meat=self._is_last(t),
             count=self.settings.count_at(t) > 0,
         )

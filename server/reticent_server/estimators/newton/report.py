@@ -96,13 +96,17 @@ def p_values(beta: FloatArray, se: FloatArray, estimable: BoolArray) -> list[flo
     return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]
 
 
-def estimand(coding: Coding, tuning: float) -> str:
-    """The target in words."""
+def estimand(coding: Coding, tuning: float, start: float | None = None) -> str:
+    """The target in words. start: of a biweight fit, the tuning constant of its Huber fit."""
+    name = "Mallows-Huber" if start is None else "Mallows-Tukey (biweight)"
     text = (
-        f"Mallows-Huber regression coefficients with tuning constant {tuning:g} and residual scale "
+        f"{name} regression coefficients with tuning constant {tuning:g} and residual scale "
         f"median|r|/0.6745; weights min(1, {coding.white_radius_squared:g}/|u|^2) on whitened terms"
     )
-    return text + (" and the intercept" if coding.design.intercept else "")
+    text += " and the intercept" if coding.design.intercept else ""
+    if start is not None:
+        text += f"; the solution reached from the Huber fit with tuning constant {start:g}"
+    return text
 
 
 def warnings(coding: Coding, fit: StandardFit, factor: float, estimable: BoolArray) -> list[str]:

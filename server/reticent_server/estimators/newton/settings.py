@@ -1,4 +1,10 @@
-"""The planned numbers of one noisy Newton fit: tuning, steps, and every release's integer ρ."""
+"""The planned numbers of one noisy Newton fit: tuning, steps, and every release's integer ρ.
+
+With the biweight the last two steps (the last, of two) have its score and start where the steps before
+them, Huber's, have come: the solution near the private Huber fit, of several. Its ψ′ is negative for
+|z| > c/√5, so the Jacobian of its steps is that of reweighting, 0 ≤ ψ(z)/z ≤ 1, times the
+ratio E ψ′/E[ψ(z)/z] under normal errors: see relaxation.
+"""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -17,12 +23,16 @@ from reticent_server.estimators.newton.schedule import (
     allocate,
     plan_steps,
 )
+from reticent_server.numerics.biweight import EFFICIENT_95, Biweight
 from reticent_server.numerics.mallows import mean_weighted_norm
 from reticent_server.numerics.psi import Huber
 from reticent_server.numerics.scale_histogram import BINS
 
 QUIET_TUNING, NOISY_TUNING = 1.0, 0.6
 NOISY_RATIO = 0.1
+BIWEIGHT_STEPS, LEAST_BIWEIGHT = 2, 2.0
+
+Family = Huber | Biweight
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +56,14 @@ class Dimensions:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """c, κ, η and the ρ of each release: jacobians and gradients (T,), scales (T − 1,).
+    """ψ, κ, η and the ρ of each release: jacobians and gradients (T,), scales (T − 1,).
 
-    fractions is f; count is 0 unless the design is masked. stride: above 1, all steps but the last two
+    start: Huber's ψ; biweight: the ψ of the last steps, None where it is Huber's. fractions is f; count is 0 unless the design is masked. stride: above 1, all steps but the last two
     add one row of so many (early_rows).
     """
 
-    c: float
+    start: Huber
+    biweight: Biweight | None
     mean_norm: float
     eta: float
     fractions: Fractions
@@ -66,6 +77,25 @@ class Settings:
     @property
     def steps(self) -> int:
         return len(self.gradients)
+
+    @property
+    def family(self) -> Family:
+        """The ψ of what is estimated."""
+        return self.biweight or self.start
+
+    @property
+    def c(self) -> float:
+        """The tuning constant of what is estimated."""
+        return self.family.c
+
+    def family_at(self, step: int) -> Family:
+        """The ψ of a step (from 0)."""
+        first = self.steps - min(BIWEIGHT_STEPS, self.steps - 1)
+        return self.family if step >= first else self.start
+
+    def reweighted(self, step: int) -> bool:
+        """Whether a step's Jacobian has the weights ψ(z)/z rather than ψ′."""
+        return step < self.steps - 1 or self.biweight is not None
 
     def subset(self, step: int) -> RowSubset | None:
         """The rows that a step (from 0) and the scale after it add; None for all."""
@@ -99,28 +129,30 @@ class Settings:
 
         Reweighting overestimates the derivative of a settled fit by k_c/b_c; half of that (in
         logarithms) is taken off: faster than reweighting, calmer than Newton. At the first step the
-        residuals are mostly signal, and reweighting is exact; the last uses ψ′ itself.
+        residuals are mostly signal, and reweighting is exact; the last uses ψ′ itself, or the whole ratio.
         """
-        family = Huber(self.c)
-        settled = 0 < step < self.steps - 1
-        return sqrt(family.mean_derivative / family.mean_weight) if settled else 1.0
+        family = self.family_at(step)
+        ratio = family.mean_derivative / family.mean_weight
+        if step == self.steps - 1:
+            return ratio if self.reweighted(step) else 1.0
+        return sqrt(ratio) if step else 1.0
 
     def curvature_norm(self, step: int) -> float:
         """k₀: what a relaxed Jacobian is expected to be in whitened coordinates."""
-        family = Huber(self.c)
-        last = step == self.steps - 1
-        mean = family.mean_derivative if last else family.mean_weight
+        family = self.family_at(step)
+        mean = family.mean_weight if self.reweighted(step) else family.mean_derivative
         return self.mean_norm * mean * self.relaxation(step)
 
     def score_parts(self, step: int, sizes: Dimensions) -> tuple[Part, ...]:
         """Gradient, Jacobian, in the last step the meat; a count (count_at)."""
         q, m, R = sizes.size, sizes.unit_rows, sqrt(sizes.radius_squared)
+        bound = R * self.family_at(step).bound
         parts: list[Part] = [
-            VectorSum(q, R * self.c, self.gradients[step], m),
+            VectorSum(q, bound, self.gradients[step], m),
             GramSum(q, R, self.jacobians[step], m),
         ]
         if step == self.steps - 1:
-            parts.append(GramSum(q, R * self.c, self.meat, m))
+            parts.append(GramSum(q, bound, self.meat, m))
         if self.count_at(step):
             parts.append(CountSum(1, self.count_at(step), m))
         return tuple(parts)
@@ -138,9 +170,18 @@ def noise_ratio(sizes: Dimensions, rho: int) -> float:
 
 
 def plan_settings(
-    sizes: Dimensions, rho: int, *, tuning: float | None, masked: bool, shares: Shares | None = None
+    sizes: Dimensions,
+    rho: int,
+    *,
+    tuning: float | None,
+    masked: bool,
+    biweight: bool = False,
+    shares: Shares | None = None,
 ) -> Settings:
-    """Splits `rho` (RHO_UNITS) over the releases; their sum is exactly rho."""
+    """Splits `rho` (RHO_UNITS) over the releases; their sum is exactly rho.
+
+    tuning: c of what is estimated; None: planned, or 4.685 for the biweight.
+    """
     shares = shares or Shares(count=0.01 if masked else 0.0)
     eta = noise_ratio(sizes, rho)
     mean_norm = sizes.mean_norm or 1.0
@@ -150,8 +191,10 @@ def plan_settings(
     if stride > 1:
         fractions = early_fractions(T)
     parts = allocate(rho, _weights(shares, fractions))
+    planned = QUIET_TUNING if eta < NOISY_RATIO else NOISY_TUNING
     return Settings(
-        c=tuning or (QUIET_TUNING if eta < NOISY_RATIO else NOISY_TUNING),
+        start=Huber(planned if biweight else tuning or planned),
+        biweight=Biweight(tuning or EFFICIENT_95) if biweight else None,
         mean_norm=mean_norm,
         eta=eta,
         fractions=fractions,
@@ -183,10 +226,10 @@ def forecast(settings: Settings, sizes: Dimensions) -> dict[str, float]:
     Sampling: of the Huber–Mallows fit with normal uncorrelated terms; privacy: the last gradient's
     noise. Factors on top: correlated terms, errors that are not normal.
     """
-    family = Huber(settings.c)
+    family = settings.family
     n, kappa = sizes.n, settings.mean_norm
     sampling = sqrt(family.mean_square / (n * kappa)) / family.mean_derivative
-    clip = sqrt(sizes.radius_squared) * settings.c * sizes.unit_rows
+    clip = sqrt(sizes.radius_squared) * family.bound * sizes.unit_rows
     noise = 2 * clip / (n * sqrt(2 * settings.gradients[-1] / RHO_UNITS))
     return {
         "sampling_standard_error": sampling,

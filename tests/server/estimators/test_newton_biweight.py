@@ -1,0 +1,151 @@
+"""Tukey's biweight by noisy Newton: its target, what outliers do to it, its plan."""
+
+import json
+
+import numpy as np
+import pytest
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.query import LinearRegression
+from reticent_server.errors import InvalidQuery
+from reticent_server.estimators.newton import plan_linear_regression
+from reticent_server.estimators.newton.settings import Dimensions, plan_settings
+from reticent_server.estimators.newton.target import noise_free_fit
+from reticent_server.numerics.biweight import Biweight
+from reticent_server.numerics.psi import Huber
+from support_newton import (
+    HUGE_RHO,
+    boolean,
+    drive,
+    facts_of,
+    linear_table,
+    numeric,
+    plain_design,
+    profile_of,
+    whole,
+)
+
+COLUMNS, Y = [numeric(f"x{j}") for j in range(3)], numeric("y")
+TUKEY = LinearRegression("y ~ x", loss="tukey")
+
+
+def table_of(n=5000, outliers=0):
+    table = linear_table(n, 3, np.random.default_rng(7))
+    for name, value in (("x0", 5.0), ("x1", 5.0), ("x2", 5.0), ("y", 12.0)):
+        table[name][:outliers] = value
+    return table
+
+
+def planned(table, rho, asked=TUKEY, columns=COLUMNS, **design):
+    n = len(table["y"])
+    facts = facts_of(n, [*columns, Y], profile_of(table, [*columns, Y]))
+    return plan_linear_regression(facts, plain_design(columns, Y, **design), asked, rho)
+
+
+CASES = {
+    "clean": (table_of, COLUMNS, TUKEY, {}),
+    "outliers": (lambda: table_of(outliers=250), COLUMNS, TUKEY, {}),
+    "no intercept": (table_of, COLUMNS, TUKEY, {"intercept": False}),
+    "a small c": (table_of, COLUMNS, LinearRegression("y ~ x", loss="tukey", tuning=3.0), {}),
+    "a rare dummy": (
+        lambda: table_of() | {"d": (np.arange(5000) % 25 == 0).astype(float)},
+        [*COLUMNS, boolean("d")],
+        TUKEY,
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_noise_it_solves_the_estimating_equation(case):
+    make, columns, asked, more = CASES[case]
+    table = make()
+    plan = planned(table, HUGE_RHO, asked, columns, **more)
+    result = drive(plan.run(), whole(table)).result
+    target = noise_free_fit(plan.coding, plan.settings, whole(table))
+    assert target.fit.converged
+    gap = (np.array(result["coefficients"]) - target.coefficients) / target.standard_errors
+    assert np.max(np.abs(gap)) < 0.06
+    ratio = np.array(result["standard_errors"]) / target.standard_errors
+    np.testing.assert_allclose(ratio, 1, atol=0.12)
+    assert result["tuning"] == (asked.tuning or pytest.approx(4.685, abs=1e-3))
+    assert result["estimand"].startswith("Mallows-Tukey")
+    assert "from the Huber fit with tuning constant 1" in result["estimand"]
+    assert all(result["estimable"])
+
+
+def test_gross_outliers_move_huber_and_not_the_biweight():
+    """5 % of records at one wrong place; 40 sampling errors separate the two thresholds."""
+    table, truth = table_of(20_000, outliers=1000), np.array([0.0, 1, 1, 1])
+    errors = {}
+    for asked in (LinearRegression("y ~ x"), TUKEY):
+        plan = planned(table, rho_units(4.0, 1e-6), asked)
+        result = drive(plan.run(), whole(table)).result
+        errors[asked.loss] = np.max(np.abs(np.array(result["coefficients"]) - truth))
+    assert errors["tukey"] < 0.6 * errors["huber"]
+    assert errors["tukey"] < 0.03
+
+
+def test_the_last_two_steps_have_the_biweights_score_and_its_bound():
+    plan = planned(table_of(), rho_units(1.0, 1e-6))
+    settings = plan.settings
+    T, R = settings.steps, plan.coding.radius_squared**0.5
+    families = [settings.family_at(t) for t in range(T)]
+    assert families == [Huber(1.0)] * (T - 2) + [Biweight()] * 2
+    assert all(settings.reweighted(t) for t in range(T))
+    for t, family in enumerate(families):
+        gradient, jacobian, *_ = settings.score_parts(t, plan.sizes)
+        assert gradient.clip == pytest.approx(R * family.bound)
+        assert jacobian.clip == pytest.approx(R)
+    assert settings.score_parts(T - 1, plan.sizes)[2].clip == pytest.approx(R * Biweight().bound)
+    last = settings.curvature_norm(T - 1)
+    assert last == pytest.approx(settings.mean_norm * Biweight().mean_derivative)
+    two = plan_settings(plan.sizes, 10**6, tuning=None, masked=False, biweight=True)
+    assert [type(two.family_at(t)) for t in range(two.steps)] == [Huber, Biweight]
+
+
+def test_it_costs_what_was_offered_and_plans_from_public_facts():
+    rho = rho_units(1.0, 1e-6)
+    plan, huber = planned(table_of(), rho), planned(table_of(), rho, LinearRegression("y ~ x"))
+    assert plan.rho == huber.rho == rho
+    forecast = plan.forecast
+    json.dumps(dict(forecast), allow_nan=False)
+    assert forecast["tuning"] == pytest.approx(4.685, abs=1e-3)
+    assert forecast["sampling_standard_error"] < huber.forecast["sampling_standard_error"]
+    assert forecast["privacy_standard_error"] > huber.forecast["privacy_standard_error"]
+    assert 0 < plan.noise_ratio(rho) < 2 * huber.noise_ratio(rho)
+    with pytest.raises(InvalidQuery):
+        planned(table_of(), rho, LinearRegression("y ~ x", loss="tukey", tuning=1.9))
+
+
+def test_the_forecast_is_of_the_size_of_what_comes():
+    plan = planned(table_of(20_000), rho_units(1.0, 1e-6))
+    result = drive(plan.run(), whole(table_of(20_000))).result
+    privacy = np.array(result["privacy_standard_errors"])
+    sampling = np.sqrt(np.array(result["standard_errors"]) ** 2 - privacy**2)
+    ratio = privacy / sampling / np.array(plan.forecast["privacy_to_sampling"])
+    assert np.all((ratio > 0.6) & (ratio < 1.7))
+
+
+DEGENERATE = {
+    "one record": {k: v[:1] for k, v in table_of().items()},
+    "equal responses": table_of() | {"y": np.full(5000, 2.0)},
+    "all beyond c": table_of() | {"y": 900.0 * (-1.0) ** np.arange(5000)},
+    "everything equal": {k: np.full(50, 1.0) for k in ("x0", "x1", "x2", "y")},
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+@pytest.mark.parametrize("epsilon", [0.05, 20.0])
+def test_no_table_raises(case, epsilon):
+    table = DEGENERATE[case]
+    result = drive(planned(table, rho_units(epsilon, 1e-6)).run(), whole(table)).result
+    json.dumps(result, allow_nan=False)
+
+
+def test_sizes_alone_decide_the_settings():
+    sizes = Dimensions(4, 4, True, 3.2, 3.2, 10**6)
+    settings = plan_settings(sizes, 10**10, tuning=None, masked=False, biweight=True)
+    assert settings.stride > 1
+    assert settings.subset(settings.steps - 2) is None
+    assert isinstance(settings.family_at(settings.steps - 2), Biweight)
