@@ -23,6 +23,7 @@ MAX_UNIT_ROWS = 1_000_000
 MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
 MAX_INTEGER = 2**53  # larger integers are not exact in float64
 
+_NAMED = 12  # columns, in one message
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
 _TOP_KEYS = ("description", "unit", "columns")
 _KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
@@ -42,7 +43,9 @@ def parse_schema(document: object) -> Schema:
     """The schema of a parsed YAML document."""
     top = _mapping(document, "The schema file must be a mapping with the key `columns`.")
     _only(top, _TOP_KEYS, "The schema file")
-    columns = tuple(_column(name, body) for name, body in _declared(top).items())
+    declared = _declared(top)
+    _refuse_open(declared)
+    columns = tuple(_column(name, body) for name, body in declared.items())
     unit = _unit(top.get("unit", "row"))
     keyed = next((c for c in columns if c.name == unit.column), None)
     if keyed is not None and keyed.may_be_missing:
@@ -57,6 +60,28 @@ def _declared(top: Mapping[object, object]) -> Mapping[object, object]:
     if len(columns) > MAX_COLUMNS:
         raise CuratorError(f"`columns` declares more than {MAX_COLUMNS} columns; declare fewer.")
     return columns
+
+
+def _refuse_open(declared: Mapping[object, object]) -> None:
+    """Names every column whose bounds or levels are still empty, as `dataset schema` leaves them."""
+    bodies = [(str(name), body) for name, body in declared.items() if isinstance(body, Mapping)]
+    bounds = [n for n, body in bodies if any(body.get(k, 0) is None for k in ("lower", "upper"))]
+    levels = [n for n, body in bodies if body.get("levels", "") in (None, [])]
+    parts = [
+        f"{what} of {_some(names)}"
+        for what, names in (("lower and upper", bounds), ("levels", levels))
+        if names
+    ]
+    if parts:
+        raise CuratorError(
+            f"Fill in {', and '.join(parts)}. They are published, so take them from a codebook or from "
+            "common knowledge, never from the file; delete the columns that analysts do not need."
+        )
+
+
+def _some(names: list[str]) -> str:
+    shown = [name[:MAX_TEXT] for name in names[:_NAMED]]
+    return ", ".join(shown) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
 
 
 def _column(name: object, body: object) -> Column:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from reticent_server.access.service import Access
+from reticent_server.access.service import Access, Analyst
 from reticent_server.app import build_services
 from reticent_server.cli.common import (
     JsonFlag,
@@ -77,18 +77,31 @@ def _offer(
 def list_analysts(as_json: JsonFlag = False) -> None:
     """List all analysts, with their data sets and live keys."""
     access = build_services(Settings()).access
+    if as_json:
+        print_json([_document(access, analyst) for analyst in access.analysts()])
+        return
     rows = [
         {
             "name": analyst.name,
-            **({"id": analyst.id} if as_json else {}),
             "data sets": ", ".join(access.grants(analyst.id)),
             "live keys": analyst.live_keys,
             "revoked": analyst.revoked,
-            "added": analyst.created_at if as_json else minute(analyst.created_at),
+            "added": minute(analyst.created_at),
         }
         for analyst in access.analysts()
     ]
-    show(rows, as_json=as_json)
+    show(rows, as_json=False)
+
+
+def _document(access: Access, analyst: Analyst) -> dict[str, object]:
+    return {
+        "name": analyst.name,
+        "id": analyst.id,
+        "datasets": list(access.grants(analyst.id)),
+        "live_keys": analyst.live_keys,
+        "revoked": analyst.revoked,
+        "added": analyst.created_at,
+    }
 
 
 @app.command()

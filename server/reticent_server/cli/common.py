@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from reticent_server.errors import ReticentError
+from reticent_server.errors import NotFound, ReticentError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,18 +36,42 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of ta
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
+_LONGEST_KEPT = 12
+_NAMES = "`reticent dataset list`, `analyst list` and `curator list` show the names."
+
 
 def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str = "") -> None:
     """Prints rows as a table, or as a JSON list."""
     if as_json:
         print_json(list(rows))
         return
+    if rows and _least_width(rows) > out.width:
+        _show_one_by_one(rows, title)
+        return
     table = Table(title=title or None, title_justify="left")
     for name in rows[0] if rows else ("(none)",):
-        table.add_column(str(name))
+        table.add_column(str(name), overflow="fold")
     for row in rows:
         table.add_row(*(_cell(v) for v in row.values()))
     out.print(table)
+
+
+def _least_width(rows: Sequence[dict[str, Any]]) -> int:
+    """Of a table in which no number and no short word is broken into two lines."""
+    columns = [[name, *(_cell(row[name]) for row in rows)] for name in rows[0]]
+    longest = (
+        max(len(word) for cell in column for word in f"{cell} ".split(" ")) for column in columns
+    )
+    return 1 + sum(min(width, _LONGEST_KEPT) + 3 for width in longest)
+
+
+def _show_one_by_one(rows: Sequence[dict[str, Any]], title: str) -> None:
+    """For a narrow terminal: every row as lines, so that nothing is cut off."""
+    if title:
+        out.print(title, markup=False)
+    for row in rows:
+        shown = [(name, _cell(value)) for name, value in row.items()]
+        out.print("\n".join(f"{name}: {cell}" for name, cell in shown if cell) + "\n")
 
 
 def _cell(value: Any) -> str:
@@ -92,7 +116,8 @@ def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except ReticentError as error:
-            err.print(f"reticent: {error.detail}", markup=False)
+            advice = f" {_NAMES}" if isinstance(error, NotFound) else ""
+            err.print(f"reticent: {error.detail}{advice}", markup=False)
             raise typer.Exit(1) from None
 
     return wrapped

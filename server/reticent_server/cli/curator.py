@@ -40,7 +40,7 @@ def list_curators(as_json: JsonFlag = False) -> None:
     rows = [
         {
             "name": c.name,
-            "live keys": c.live_keys,
+            "live_keys" if as_json else "live keys": c.live_keys,
             "revoked": c.revoked,
             "added": c.created_at if as_json else minute(c.created_at),
         }

@@ -284,7 +284,8 @@ def retire(
     with open_catalog(Settings()) as catalog:
         facts = catalog.facts(name)
         if not yes:
-            typer.confirm(f"Retire {name} (version {facts.version}, n = {facts.n})?", abort=True)
+            question = f"Retire {name} (version {facts.version}, n = {facts.n})?"
+            typer.confirm(question, abort=True, err=True)
         catalog.retire(name)
     show([{"dataset": name, "state": "retired"}], as_json=as_json)
 

@@ -5,7 +5,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import (
+    ExitStack,
+    chdir,
+    contextmanager,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+)
 from io import StringIO
 from pathlib import Path
 from shlex import join, split
@@ -19,7 +26,7 @@ import typer
 import reticent
 from reticent_server.app import build_services
 from reticent_server.cli import root
-from reticent_server.cli.common import one_line_errors, out
+from reticent_server.cli.common import one_line_errors, out, print_json
 from reticent_server.cli.demo_data import write_table
 from reticent_server.cli.demo_target import Target, curator_fit
 from reticent_server.domain.query import LinearRegression, Privacy
@@ -39,23 +46,42 @@ def demo(
     keep: Annotated[
         Path | None, typer.Option(help="Work in this new directory and keep it.")
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print nothing but the release and the noise-free fit.")
+    ] = False,
 ) -> None:
     """Load real medical data, set budgets, serve, fit a private regression, and stop."""
     if not out.is_terminal:
         out.width = PIPED_WIDTH
     signal.signal(signal.SIGTERM, _end)
+    with redirect_stdout(StringIO()) if as_json else nullcontext():
+        fit, target = _session(keep)
+    if as_json:
+        print_json({"release": fit.release, "noise_free": _document(target)})
+
+
+def _session(keep: Path | None) -> tuple[reticent.RegressionResults, Target]:
+    """All of it; the released fit, and the noise-free one."""
     with _workplace(keep) as place, chdir(place), _clean_environment():
         key = _curator()
         try:
             with _server() as url, reticent.Client(url, key=key) as client:
                 fit = _analyst(client, url)
-                _beside(fit)
+                target = _beside(fit)
                 _exhausted(client)
         except reticent.ReticentError as error:
             raise CuratorError(f"The demonstration's analyst met an error: {error}") from None
         _ledger()
     end = f"In {keep}, `reticent serve` goes on." if keep else "Its temporary directory is gone."
     _say(f"\nThe server has ended. {end}")
+    return fit, target
+
+
+def _document(target: Target) -> dict[str, list[float]]:
+    return {
+        "coefficients": target.coefficients.tolist(),
+        "standard_errors": target.standard_errors.tolist(),
+    }
 
 
 def _curator() -> str:
@@ -98,8 +124,8 @@ def _analyst(client: reticent.Client, url: str) -> reticent.RegressionResults:
     return fit
 
 
-def _beside(fit: reticent.RegressionResults) -> None:
-    """The private estimates beside the noise-free ones."""
+def _beside(fit: reticent.RegressionResults) -> Target:
+    """The private estimates beside the noise-free ones, which it gives."""
     _title("3. Beside what only the curator could see")
     facts = build_services(Settings()).catalog.facts("randhie")
     target = curator_fit(
@@ -114,6 +140,7 @@ def _beside(fit: reticent.RegressionResults) -> None:
     for name, *cells in rows:
         right = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
         _say("  ".join([name.ljust(widths[0]), *right]))
+    return target
 
 
 _COMPARED = ("", "estimate", "sampling SE", "privacy SE", "| noise-free", "SE", "difference/SE |")

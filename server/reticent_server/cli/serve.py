@@ -1,10 +1,11 @@
 """`reticent serve`: the HTTP server, in one process or several."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -32,6 +33,7 @@ def serve(
     workers: Annotated[
         int, typer.Option(min=1, max=MAX_WORKERS, help="Processes that answer.")
     ] = 1,
+    *,
     tls_cert: Annotated[Path | None, TlsFile] = None,
     tls_key: Annotated[Path | None, TlsFile] = None,
     behind_proxy: Annotated[
@@ -47,6 +49,9 @@ def serve(
         int | None,
         typer.Option(min=0, max=65535, help="Serve /metrics there, and /console there only."),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Say where it serves as one line of JSON.")
+    ] = False,
 ) -> None:
     """Answer analysts over HTTP, until SIGTERM or Ctrl-C."""
     settings = Settings()
@@ -60,21 +65,38 @@ def serve(
         listener = listen(host, port)
         _warn(settings)
         silence()
-        console = f"{url_of(host, listener, tls)}/console"
-        lines = [f"Reticent serves at {url_of(host, listener, tls)} (process {os.getpid()})"]
+        served = curated = url_of(host, listener, tls)
         if curator_port is not None:
             curators = listen(curator_host, curator_port)
-            lines.append(f"Metrics are at {url_of(curator_host, curators, tls)}/metrics")
-            console = f"{url_of(curator_host, curators, tls)}/console"
+            curated = url_of(curator_host, curators, tls)
             beside = running_beside(create_curator_app(services, files), curators, tls)
             stack.enter_context(beside)
-        lines.append(f"The curator's console is at {console}")
-        _answer(services, Job(settings, listener, tls, curator_port is None), workers, lines)
+        metrics = f"{curated}/metrics" if curator_port is not None else None
+        places = Places(served, f"{curated}/console", metrics, os.getpid())
+        text = json.dumps(asdict(places)) if as_json else places.sentences()
+        _answer(services, Job(settings, listener, tls, curator_port is None), workers, text)
 
 
-def _answer(services: Services, job: Job, workers: int, lines: list[str]) -> None:
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where what is served. metrics: on the curator's port only."""
+
+    url: str
+    console: str
+    metrics: str | None
+    process: int
+
+    def sentences(self) -> str:
+        lines = [f"Reticent serves at {self.url} (process {self.process})"]
+        if self.metrics is not None:
+            lines.append(f"Metrics are at {self.metrics}")
+        lines.append(f"The curator's console is at {self.console}")
+        return "\n".join([*lines, "Ctrl-C or SIGTERM ends it."])
+
+
+def _answer(services: Services, job: Job, workers: int, text: str) -> None:
     def announce() -> None:
-        typer.echo("\n".join([*lines, "Ctrl-C or SIGTERM ends it."]))
+        typer.echo(text)
         sys.stdout.flush()
 
     if workers == 1:

@@ -57,7 +57,7 @@ BAD_COLUMNS = {
     "x: {kind: boolean, lower: 0}": "Column x (boolean): the key 'lower' is not known",
     "x: {kind: numeric, lower: 0, upper: 1, bound: 2}": "Column x (numeric): the key 'bound'",
     "x: {kind: categorical}": "Column x: levels must be a list",
-    "x: {kind: categorical, levels: []}": "Column x: levels must be a list",
+    "x: {kind: categorical, levels: []}": "Fill in levels of x.",
     'x: {kind: categorical, levels: ["a"]}': "Column x: levels must have at least two",
     'x: {kind: categorical, levels: ["a", ""]}': "Column x: a level is empty",
     'x: {kind: categorical, levels: ["a", "a"]}': "Column x: 'a' appears twice in levels",

@@ -210,8 +210,12 @@ def test_a_draft_leaves_bounds_and_levels_to_the_curator(folder: Path) -> None:
     assert "ok: {kind: boolean}" in text
     assert not any(cell in text.split("columns:")[1] for cell in ("0.5", "3.25", "m,", "f]"))
     (folder / "draft.yaml").write_text(text)
-    with pytest.raises(CuratorError, match="Column id: lower must be a number"):
+    open_places = "Fill in lower and upper of id, x, yes, and levels of sex. They are published"
+    with pytest.raises(CuratorError, match=open_places):
         read_schema(folder / "draft.yaml")
+    _, told = run("dataset", "load", "d", "d.csv", "--schema", "draft.yaml", status=1)
+    assert open_places in told
+    assert "delete the columns that analysts do not need" in told
     columns = {"k": [1], "x": [0.5], "g": ["u"], "b": [True], "t": [pa.scalar(1, pa.date32())]}
     pq.write_table(pa.table(columns), folder / "d.parquet")
     drafted = run_json("dataset", "schema", "d.parquet")["schema"]

@@ -1,5 +1,6 @@
 """The demonstration, from nothing to its end, with its real server and client."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,7 +8,12 @@ import sys
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
+
+from reticent import RegressionResults
+from reticent_server.cli import demo
+from reticent_server.cli.demo_target import Target
 
 PARTS = [
     "$ reticent init",
@@ -48,3 +54,23 @@ def test_the_demonstration(tmp_path: Path) -> None:
     (url,) = re.findall(r"Reticent serves at (\S+)", done.stdout)
     with pytest.raises(httpx.ConnectError):
         httpx.get(url)
+
+
+def test_as_json_it_prints_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def session(_keep: Path | None) -> tuple[RegressionResults, Target]:
+        demo.out.print("much that is for people")
+        return RegressionResults({"id": "rel_1"}), Target(np.array([1.5]), np.array([0.5]))
+
+    monkeypatch.setattr(demo, "_session", session)
+    monkeypatch.setattr(demo.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(demo.out, "_width", None)
+    demo.demo(as_json=True)
+    noise_free = {"coefficients": [1.5], "standard_errors": [0.5]}
+    assert json.loads(capsys.readouterr().out) == {
+        "release": {"id": "rel_1"},
+        "noise_free": noise_free,
+    }
+    demo.demo()
+    assert "for people" in capsys.readouterr().out

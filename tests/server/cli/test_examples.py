@@ -2,11 +2,13 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.main import get_command
 
 from reticent_server.cli import COMMANDS, root
 from reticent_server.cli.examples import EXAMPLES
@@ -38,6 +40,14 @@ def test_every_command_has_an_example() -> None:
             own = each.name or getattr(each.callback, "__name__", "").replace("_", "-")
             commands.append(f"{name} {own}")
     assert sorted(commands) == sorted(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_command_takes_json(name: str) -> None:
+    command: Any = get_command(root(name.split()))
+    for word in name.split():
+        command = command.commands[word]
+    assert "--json" in {option for each in command.params for option in each.opts}
 
 
 def test_every_example_works(tmp_path: Path) -> None:

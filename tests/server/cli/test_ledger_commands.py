@@ -71,7 +71,7 @@ def test_an_analyst_is_added_rotated_and_revoked(run: Run, services: Services) -
     live = [services.access.authenticate(k) is not None for k in (key, second, third)]
     assert live == [False, False, True]
     (row,) = told(run("analyst", "list", "--json"))
-    assert (row["name"], row["live keys"], row["revoked"]) == ("alice", 1, False)
+    assert (row["name"], row["live_keys"], row["revoked"]) == ("alice", 1, False)
     assert run("analyst", "revoke", "alice").exit_code == 1  # nobody said yes
     assert services.access.authenticate(third) is not None
     assert run("analyst", "revoke", "alice", "--yes").exit_code == 0
@@ -90,7 +90,7 @@ def test_a_curator_is_added(run: Run, services: Services) -> None:
     fresh = told(run("curator", "rotate-key", "carol", "--drop-old", "--yes", "--json"))["key"]
     assert services.access.authenticate(key) is None
     (row,) = told(run("curator", "list", "--json"))
-    assert (row["name"], row["live keys"]) == ("carol", 1)
+    assert (row["name"], row["live_keys"]) == ("carol", 1)
     assert told(run("curator", "revoke", "carol", "--yes", "--json"))["revoked"] is True
     assert services.access.authenticate(fresh) is None
     assert "no curator" in refused(run("curator", "revoke", "alice", "--yes"))
@@ -103,7 +103,7 @@ def test_a_grant_is_taken_back_and_the_spend_stays(run: Run, services: Services)
     before = services.ledger.all_balances()
     assert told(run("analyst", "revoke", "alice", "--dataset", "houses", "--json"))["revoked"]
     (row,) = told(run("analyst", "list", "--json"))
-    assert (row["data sets"], row["live keys"], row["revoked"]) == ("", 1, False)
+    assert (row["datasets"], row["live_keys"], row["revoked"]) == ([], 1, False)
     assert services.ledger.all_balances() == before
     assert "no grant" in refused(run("analyst", "revoke", "alice", "--dataset", "houses"))
 

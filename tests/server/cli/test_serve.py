@@ -57,6 +57,27 @@ def test_it_serves_says_so_and_ends_cleanly(installation: Installation) -> None:
     assert "people" not in log
 
 
+def test_a_line_of_json_says_where_it_serves(installation: Installation) -> None:
+    command = [sys.executable, "-m", "reticent_server.cli", "serve", "--port", "0", "--json"]
+    process = subprocess.Popen(
+        command,
+        cwd=installation.directory,
+        env=installation.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert httpx.get(f"{told['url']}/healthz").status_code == 200
+        assert (told["process"], told["metrics"]) == (process.pid, None)
+        assert told["console"] == f"{told['url']}/console"
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
 def test_killed_in_mid_work_and_restarted_nothing_is_lost(installation: Installation) -> None:
     """The reply is due in 20 s; the process is killed once the charge is committed."""
     key = installation.keys["ana"]

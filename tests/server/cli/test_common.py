@@ -1,0 +1,44 @@
+"""Tables of the command line, at any width."""
+
+import pytest
+
+from reticent_server.cli import common
+from reticent_server.errors import InvalidRequest, NotFound
+
+IDENTIFIER = "rel_8RJs6KZNtG_ariTvMTLYlXXmf0"
+ROWS = [
+    {"seq": 5, "data set": "population houses", "change": "rho +0.024356", "about": IDENTIFIER},
+    {"seq": 6, "data set": "[b]houses", "change": None, "about": IDENTIFIER},
+]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_nothing_is_cut_off(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(common.out, "_width", width)
+    common.show(ROWS, as_json=False, title="Entries")
+    shown = capsys.readouterr().out
+    joined = "".join(character for character in shown if character not in " ┃│\n")
+    assert "…" not in shown
+    for part in ("Entries", "population", "+0.024356", "[b]houses"):
+        assert part in shown
+    assert shown.count("rel_8RJs6K") == 2
+    assert joined.count(IDENTIFIER) == 2 or width == 60  # there the end of it is on another line
+    assert ("about: " + IDENTIFIER in shown) == (width < 60)
+    assert ("┃" in shown) == (width >= 60)
+
+
+@pytest.mark.parametrize("error", [NotFound("No such data set."), InvalidRequest("Not so.")])
+def test_what_is_absent_is_answered_with_where_the_names_are(
+    error: NotFound | InvalidRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @common.one_line_errors
+    def command() -> None:
+        raise error
+
+    with pytest.raises(common.typer.Exit):
+        command()
+    told = capsys.readouterr().err
+    assert told.startswith(f"reticent: {error.detail}")
+    assert ("reticent dataset list" in told) == isinstance(error, NotFound)
