@@ -85,7 +85,7 @@ def test_a_reply_and_no_reply(installation: Installation, cache_bytes: int) -> N
     tables = ("\n".join(["y,x,k,g,b,m", *rows, ""]) for rows in (spread, constant))
     pair = load_pair(installation, *tables)
     with probing(pair, reply_grid_ms=100, cache_bytes=cache_bytes) as prober:
-        found = alike(prober, IQR, {"epsilon": 20.0, "delta": 1e-3})
+        found = alike(prober, IQR, {"epsilon": 100.0, "delta": 5e-5})
     replies = {side: np.mean([o.status == "reply" for o in found[side]]) for side in SIDES}
     assert replies["left"] > 0.99
     assert replies["right"] < 0.01  # each with probability δ
