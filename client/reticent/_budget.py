@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reticent import _optional
+from reticent import _optional, _plots
 from reticent._guarantee import Amount
 from reticent._release import Release
 from reticent._text import html_table, plain, text_table
@@ -52,10 +52,7 @@ class Budget:
         Reads your releases from the server, for free. Drawn back from what is left now, as a share of
         the total, so that the line ends where `remaining` is.
         """
-        # Imported late: matplotlib is optional.
-        from reticent._plots import burn_down  # noqa: PLC0415
-
-        return burn_down(self.accounts, self._history(), ax)
+        return _plots.burn_down(self.accounts, self._history(), ax)
 
     def to_frame(self) -> Any:
         """A pandas.DataFrame with one row for each account; needs pandas."""
@@ -85,7 +82,8 @@ class Budget:
         for account in self.accounts:
             if account.dataset == dataset:
                 return account
-        raise KeyError(f"{dataset}: no account with this key")
+        known = ", ".join(account.dataset for account in self.accounts) or "none"
+        raise KeyError(f"{dataset}: no account with this key; there is one for: {known}")
 
     def __repr__(self) -> str:
         return "\n".join(text_table(_HEADER, self._rows()))

@@ -1,11 +1,12 @@
 """A data set as an analyst sees it: public facts for free, answers for epsilon."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from reticent import _queries
+from reticent import _advice, _queries
 from reticent._checks import finite
 from reticent._errors import InvalidQuery, UnexpectedReply
 from reticent._estimate import Estimate
@@ -85,7 +86,8 @@ class Dataset(Statistics):
         body = _queries.body(self.name, query, epsilon, delta)
         if target is not None:
             body["target"] = finite(target, InvalidQuery("target must be a finite number."))
-        content = self._http.post("/v1/plans", body)
+        with self._advice(query):
+            content = self._http.post("/v1/plans", body)
         return parsed(Plan.from_json, content)
 
     def count(
@@ -226,7 +228,8 @@ class Dataset(Statistics):
     ) -> Answer | NoReply:
         body = _queries.body(self.name, query, epsilon, delta)
         key = uuid4().hex if idempotency_key is None else idempotency_key
-        answer = read(self._http.release(body, key))
+        with self._advice(query):
+            answer = read(self._http.release(body, key))
         if isinstance(answer, expected | NoReply):
             return answer
         raise UnexpectedReply("The server answered another kind of query.", idempotency_key=key)
@@ -249,7 +252,11 @@ class Dataset(Statistics):
         """
         query = _queries.build(kind, *arguments, **fields)
         key = uuid4().hex if idempotency_key is None else idempotency_key
-        return read(self._http.submit(_queries.body(self.name, query, epsilon, delta), key))
+        with self._advice(query):
+            return read(self._http.submit(_queries.body(self.name, query, epsilon, delta), key))
+
+    def _advice(self, query: _queries.Query) -> AbstractContextManager[None]:
+        return _advice.on_columns(query, [column.name for column in self.schema])
 
     def __repr__(self) -> str:
         columns = ", ".join(column.name for column in self.schema)

@@ -178,6 +178,7 @@ _BY_STATUS: dict[int, type[ReticentError]] = {
     504: ServerUnavailable,
 }
 _LONGEST_DETAIL = 2_000
+_NOT_OURS = "Is this the address of a Reticent server, without a path?"
 _ADVICE: dict[type[ReticentError], str] = {
     Unauthorized: "Check the key that reticent.Client was given, or ask the curator for a new one.",
     NotFound: "client.datasets() and client.releases() list what this key may see.",
@@ -195,7 +196,9 @@ def from_reply(status: int, body: bytes, idempotency_key: str | None = None) -> 
     kind = _BY_CODE.get(code or "", _by_status(status))
     detail = problem.get("detail") or problem.get("title")
     text = str(detail)[:_LONGEST_DETAIL] if detail else f"The server replied {status}."
-    text = f"{text} {_ADVICE[kind]}" if kind in _ADVICE else text
+    elsewhere = not detail and kind in {NotFound, UnexpectedReply}
+    advice = _NOT_OURS if elsewhere else _ADVICE.get(kind)
+    text = f"{text} {advice}" if advice else text
     charged_perhaps = idempotency_key if status >= 500 else None
     facts: dict[str, Any] = {"status": status, "code": code, "idempotency_key": charged_perhaps}
     if kind is BudgetExhausted:

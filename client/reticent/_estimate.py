@@ -6,7 +6,7 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from reticent import _optional
+from reticent import _optional, _plots_releases
 from reticent._release import Release
 from reticent._text import Text, number
 
@@ -56,9 +56,6 @@ class Estimate(Release):
 
     def plot(self, ax: Any = None) -> Any:
         """The value with its 95 % interval; needs matplotlib, gives the Axes."""
-        # Imported late: matplotlib is optional.
-        from reticent import _plots_releases  # noqa: PLC0415
-
         return _plots_releases.estimate(self, ax)
 
     def __float__(self) -> float:

@@ -41,6 +41,7 @@ class Http:
         progress: bool = False,
     ) -> None:
         self._progress = progress
+        self._base_url = base_url
         self._retries = retries
         self._sleep = sleep
         if not base_url.startswith(("http://", "https://")):
@@ -106,7 +107,7 @@ class Http:
                 reply = self._client.request(method, path, content=content, headers=headers)
             except _ALL_ERRORS as error:
                 if last or not isinstance(error, _RETRIED_ERRORS):
-                    raise _no_reply(error, idempotency_key) from error
+                    raise _no_reply(error, self._base_url, idempotency_key) from error
             else:
                 if last or reply.status_code not in _RETRIED_STATUSES:
                     return _content(reply, idempotency_key)
@@ -153,13 +154,26 @@ def _content(reply: httpx.Response, idempotency_key: str | None) -> Any:
         ) from error
 
 
+def _address(base_url: str) -> str:
+    """Without a user's name and password, which a proxy may be given in an address."""
+    return str(httpx.URL(base_url).copy_with(username=None, password=None, query=None))
+
+
+def _likely(error: Exception) -> str:
+    if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
+        return "It may still be at work; Client(..., timeout=...) waits longer."
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        return "Is the address right, http:// or https:// included, and does the server run?"
+    return "The connection broke; try again."
+
+
 def _asked_pause(reply: httpx.Response, otherwise: float) -> float:
     asked = reply.headers.get("Retry-After", "")
     return min(_LONGEST_PAUSE, float(asked)) if asked.isdecimal() else otherwise
 
 
-def _no_reply(error: Exception, idempotency_key: str | None) -> TransportError:
-    what = f"No reply from the server ({type(error).__name__})."
+def _no_reply(error: Exception, base_url: str, idempotency_key: str | None) -> TransportError:
+    what = f"No reply from {_address(base_url)} ({type(error).__name__}). {_likely(error)}"
     if idempotency_key is not None:
         what += (
             " The release may have been charged: the same call with idempotency_key="

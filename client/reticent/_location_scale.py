@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from reticent import _optional
+from reticent import _optional, _plots_releases
 from reticent._release import Release
 from reticent._text import Text, number, paragraph
 from reticent._vector import Vector
@@ -90,9 +90,6 @@ class LocationScaleResults(Release):
 
     def plot(self, ax: Any = None) -> Any:
         """Location and scale with their 95 % intervals; needs matplotlib, gives the Axes."""
-        # Imported late: matplotlib is optional.
-        from reticent import _plots_releases  # noqa: PLC0415
-
         return _plots_releases.location_scale(self, ax)
 
     def summary(self) -> Text:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reticent import _optional
+from reticent import _optional, _plots
 from reticent._schema import Column, Schema
 from reticent._sparkline import sparkline
 from reticent._text import Text, html_table, number, paragraph, text_table
@@ -68,10 +68,7 @@ class Profile:
 
         Raises NotFound where no profile has been released.
         """
-        # Imported late: matplotlib is optional.
-        from reticent._plots import profile  # noqa: PLC0415
-
-        return profile(self)
+        return _plots.profile(self)
 
     def to_frame(self) -> Any:
         """A pandas.DataFrame with one row for each column of the data set; needs pandas.

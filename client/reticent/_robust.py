@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reticent import _optional
+from reticent import _optional, _plots_releases
 from reticent._release import Release
 from reticent._text import Text, number, text_table
 from reticent._vector import Vector
@@ -41,9 +41,6 @@ class Quantiles(Release):
 
     def plot(self, ax: Any = None) -> Any:
         """Probabilities against quantiles; needs matplotlib, gives the Axes."""
-        # Imported late: matplotlib is optional.
-        from reticent import _plots_releases  # noqa: PLC0415
-
         return _plots_releases.quantiles(self, ax)
 
     def summary(self) -> Text:
@@ -91,9 +88,6 @@ class Statistic(Release):
 
     def plot(self, ax: Any = None) -> Any:
         """The value, and the bin that holds this table's statistic; needs matplotlib, gives the Axes."""
-        # Imported late: matplotlib is optional.
-        from reticent import _plots_releases  # noqa: PLC0415
-
         return _plots_releases.statistic(self, ax)
 
     def summary(self) -> Text:
@@ -140,9 +134,6 @@ class DepthMedian(Release):
 
         profile: of the data set; its released quantiles are then drawn below the point.
         """
-        # Imported late: matplotlib is optional.
-        from reticent import _plots_releases  # noqa: PLC0415
-
         return _plots_releases.depth_median(self, profile)
 
     def summary(self) -> Text:

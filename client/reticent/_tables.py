@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from reticent import _optional
+from reticent import _optional, _plots_releases
 from reticent._release import Release
 from reticent._text import Text, number, paragraph, probability, text_table
 from reticent._vector import Vector
@@ -103,9 +103,6 @@ class Histogram(_Counts):
 
     def plot(self, ax: Any = None) -> Any:
         """Counts with 95 % intervals; needs matplotlib, gives the Axes."""
-        # Imported late: matplotlib is optional.
-        from reticent import _plots_releases  # noqa: PLC0415
-
         return _plots_releases.histogram(self, ax)
 
     def check(self) -> None:
@@ -151,9 +148,6 @@ class Crosstab(_Counts):
 
     def plot(self, ax: Any = None) -> Any:
         """The counts as a map; more than two ways are summed over the others; needs matplotlib, gives the Axes."""
-        # Imported late: matplotlib is optional.
-        from reticent import _plots_releases  # noqa: PLC0415
-
         return _plots_releases.crosstab(self, ax)
 
     def summary(self) -> Text:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reticent import _optional
+from reticent import _optional, _plots_releases
 from reticent._regression import RegressionResults
 from reticent._release import Release
 from reticent._text import Text, number, paragraph, probability, text_table
@@ -75,9 +75,6 @@ class TestResults(Release):
 
     def plot(self, ax: Any = None) -> Any:
         """Evidence against each hypothesis; needs matplotlib, gives the Axes."""
-        # Imported late: matplotlib is optional.
-        from reticent import _plots_releases  # noqa: PLC0415
-
         return _plots_releases.evidence(self, ax)
 
     def summary(self) -> Text:

@@ -2,6 +2,8 @@
 
 import inspect
 import re
+from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -10,6 +12,7 @@ import reticent
 from reticent import _errors
 from support_client import Server, problem, release
 
+Ask = Callable[[reticent.Dataset], Any]
 CODES = {
     "unauthorized": (401, reticent.Unauthorized),
     "not_found": (404, reticent.NotFound),
@@ -155,6 +158,66 @@ def test_the_key_is_stripped_and_never_shown(server: Server) -> None:
 def test_an_unusable_address(url: str) -> None:
     with pytest.raises(reticent.TransportError, match="address"):
         reticent.Client(url, key="rk")
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (httpx.ConnectError, "Is the address right"),
+        (httpx.ConnectTimeout, "Is the address right"),
+        (httpx.ReadTimeout, "It may still be at work"),
+        (httpx.RemoteProtocolError, "The connection broke"),
+    ],
+)
+def test_no_reply_names_the_address_without_a_password(
+    error: type[Exception], advice: str, server: Server
+) -> None:
+    server.replies = [error("x")] * 9
+    client = reticent.Client(
+        "http://ada:secret@server.test/base", "rk", transport=httpx.MockTransport(server), retries=0
+    )
+    with pytest.raises(reticent.TransportError, match=advice) as caught:
+        client.budget()
+    assert "No reply from http://server.test/base (" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("status", "asks"), [(404, True), (301, True), (503, False), (401, False)])
+def test_a_path_that_is_not_ours(status: int, asks: bool, server: Server) -> None:
+    server.answer = lambda _: httpx.Response(status, content=b"<html>")
+    with pytest.raises(reticent.ReticentError) as caught:
+        server.client().budget()
+    assert ("without a path?" in str(caught.value)) == asks
+
+
+ABSENT = [
+    (lambda ds: ds.mean("prize", epsilon=1), "prize; did you mean price?"),
+    (lambda ds: ds.crosstab(["zone", "gold"], epsilon=1), "gold; the columns are price, grade, zone, new."),
+    (lambda ds: ds.count('zone == "prize" and grad >= 2', epsilon=1), "grad; did you mean grade?"),
+    (lambda ds: ds.plan("linear_regression", "price ~ log(grde)", epsilon=1), "grde; did you mean"),
+    (lambda ds: ds.submit("mean", "nwe", epsilon=1), "nwe; did you mean new?"),
+    (lambda ds: ds.glm("new ~ bs(grade, degree=2) + proce", "binomial", epsilon=1), "proce; did"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ask", "advice"), ABSENT, ids=range(len(ABSENT)))
+@pytest.mark.parametrize("code", ["invalid_query", "invalid_formula"])
+def test_a_misspelt_column_is_named(code: str, ask: Ask, advice: str, server: Server) -> None:
+    ds = server.dataset()
+    server.answer = lambda _: problem(422, code)
+    with pytest.raises(CODES[code][1]) as caught:
+        ask(ds)
+    assert f"A sentence about {code}. There is no column {advice}" in str(caught.value)
+    assert (caught.value.status, caught.value.code) == (422, code)
+
+
+@pytest.mark.parametrize("code", ["invalid_query", "invalid_privacy", "policy"])
+def test_nothing_is_said_of_columns_where_they_are_not_at_fault(code: str, server: Server) -> None:
+    ds = server.dataset()
+    server.answer = lambda _: problem(CODES[code][0], code)
+    with pytest.raises(CODES[code][1]) as caught:
+        ds.linear_regression("price ~ C(zone) + poly(grade, 2)", "not new == 1", epsilon=1)
+    assert "There is no column" not in str(caught.value)
 
 
 def test_the_tree_is_the_documented_one() -> None:

@@ -1,0 +1,53 @@
+"""What to do about a column that there is not: the nearest names, from the data set's schema."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+
+from reticent._errors import InvalidFormula, InvalidQuery
+
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_WORD = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)(?![\w.]|\s*\(|\s*=(?!=))")
+_LANGUAGE = frozenset(("and", "or", "not", "in", "is"))
+_MOST_NAMED = 20
+
+
+@contextmanager
+def on_columns(query: Mapping[str, Any], names: Sequence[str]) -> Iterator[None]:
+    """Adds to a refusal of a query which of the columns it names are not among `names`."""
+    try:
+        yield
+    except (InvalidQuery, InvalidFormula) as refusal:
+        absent = [word for word in dict.fromkeys(_words(query)) if word not in names]
+        if not absent:
+            raise
+        raise type(refusal)(
+            f"{refusal.detail} {_sentence(absent[0], names)}",
+            status=refusal.status,
+            code=refusal.code,
+            idempotency_key=refusal.idempotency_key,
+        ) from None
+
+
+def _sentence(word: str, names: Sequence[str]) -> str:
+    near = get_close_matches(word, names, n=1)
+    if near:
+        return f"There is no column {word}; did you mean {near[0]}?"
+    more = ", …" if len(names) > _MOST_NAMED else ""
+    return f"There is no column {word}; the columns are {', '.join(names[:_MOST_NAMED])}{more}."
+
+
+def _words(query: Mapping[str, Any]) -> Iterator[str]:
+    """What a query names as columns, a model inside it included."""
+    for field, value in query.items():
+        if isinstance(value, Mapping):
+            yield from _words(value)
+        elif field == "column":
+            yield str(value)
+        elif field == "columns":
+            yield from map(str, value)
+        elif field in {"formula", "where"}:
+            found = _WORD.findall(_QUOTED.sub("", str(value)))
+            yield from (word for word in found if word not in _LANGUAGE)
