@@ -5,9 +5,9 @@ side := [sign] piece {sign piece}          piece := number | [number "*"] name |
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,18 @@ def wald(
     difference = R @ params - r
     statistic = float(difference @ np.linalg.solve(middle, difference))
     return WaldTest(tuple(hypotheses), statistic, len(R), float(chdtrc(len(R), statistic)))
+
+
+def unresolved_share(R: FloatArray, directions: Sequence[Mapping[str, Any]]) -> float:
+    """The largest share of variance in unresolved directions, over all combinations of R's rows (k, p).
+
+    directions: as released, p vectors v_i (p,) with `resolved`: the variance of a combination c is, up to a
+    factor, Σ_i (cᵀv_i)².
+    """
+    vectors = np.array([d["vector"] for d in directions], dtype=np.float64)
+    unresolved = np.array([not d["resolved"] for d in directions])
+    basis = np.linalg.qr(vectors @ R.T)[0]
+    return float(np.linalg.norm(basis[unresolved], 2) ** 2) if unresolved.any() else 0.0
 
 
 def parse(

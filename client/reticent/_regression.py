@@ -17,6 +17,7 @@ from reticent._text import Text, html_table
 from reticent._vector import Vector
 
 FloatArray = NDArray[np.float64]
+_MOSTLY = 0.5  # of the variance, as the server's flags
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -127,19 +128,27 @@ class RegressionResults(Release):
     def wald_test(self, hypotheses: str | Sequence[str]) -> WaldTest:
         """A joint test of linear hypotheses such as "x1 = 0, x2 = x3"; costs nothing.
 
-        Raises InvalidHypothesis, or NotEstimable where a coefficient in it is not estimable.
+        Raises InvalidHypothesis, or NotEstimable where a combination that is tested lies in a direction
+        that is mostly privacy noise. Of a collinear pair neither coefficient can be tested, but what they
+        do together can.
         """
         texts, R, r = _hypotheses.parse(hypotheses, self.names)
-        flags = zip(self.names, np.any(R, axis=0), self.estimable, strict=True)
-        drowned = [name for name, used, estimable in flags if used and not estimable]
-        if drowned:
+        drowned = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
+        if drowned or not self._can_test(R):
             raise NotEstimable(
-                f"Not estimable at this privacy level: {', '.join(drowned)}. The direction is mostly "
+                f"Not estimable at this privacy level: {', '.join(drowned or texts)}. The direction is mostly "
                 "privacy noise, so a test would mean nothing. Leave it out of the hypothesis, or fit "
                 "with a larger epsilon or fewer terms."
             )
         params, covariance = np.nan_to_num(self.params), np.nan_to_num(self.cov_params())
         return _hypotheses.wald(texts, R, r, np.asarray(params), covariance)
+
+    def _can_test(self, R: FloatArray) -> bool:
+        """By the released directions; by the flags of what R (k, p) names where a release has none."""
+        directions = self.result.get("directions")
+        if directions is None:
+            return bool(np.all(np.array(self.estimable)[np.any(R, axis=0)]))
+        return _hypotheses.unresolved_share(R, directions) <= _MOSTLY
 
     def summary(self) -> Text:
         """The fit, its guarantee and its charge as a text."""
@@ -184,7 +193,8 @@ class RegressionResults(Release):
         _ = (self.params, self.bse, self.privacy_bse, self.pvalues, self.nobs, self.scale)
         _ = (self.tuning, self.formula, float(self.result["confidence_level"]))
         shapes = (self.cov_params().shape, self.conf_int().shape, len(self.estimable))
-        if shapes != ((p, p), (p, 2), p):
+        directions = self.result.get("directions") or []
+        if shapes != ((p, p), (p, 2), p) or any(len(d["vector"]) != p for d in directions):
             raise ValueError("the arrays of a regression fit its number of terms")
 
 

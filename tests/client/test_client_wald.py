@@ -99,10 +99,46 @@ def test_repeated_hypotheses_are_refused() -> None:
 
 
 def test_what_the_noise_has_drowned_is_not_tested() -> None:
-    with pytest.raises(reticent.NotEstimable, match=r"Not estimable .*: x1:x2"):
-        FIT.wald_test("x1 = x1:x2")
+    with pytest.raises(reticent.NotEstimable, match=r"Not estimable .*: x1 = x1:x2\."):
+        FIT.wald_test("x2 = 0, x1 = x1:x2")
     document = release()
     for i, j in ((1, 1), (1, 2), (2, 1), (2, 2)):
         document["result"]["covariance"][i][j] = 0.01
     with pytest.raises(reticent.NotEstimable, match="singular"):
         reticent.RegressionResults(document).wald_test("x1, x2")
+
+
+def with_directions() -> reticent.RegressionResults:
+    """x1 and x2 cannot be told apart; their sum can."""
+    vectors = np.eye(5)
+    vectors[1:3, 1:3] = [[0.7, 0.7], [7, -7]]
+    document = release()
+    document["result"]["directions"] = [
+        {"vector": vector.tolist(), "resolved": k != 2} for k, vector in enumerate(vectors)
+    ]
+    document["result"]["estimable"] = [True, False, False, True, True]
+    return reticent.RegressionResults(document)
+
+
+def test_of_a_pair_that_cannot_be_told_apart_the_sum_is_tested() -> None:
+    fit = with_directions()
+    for text in ("x1 + x2 = 1", "x1 + x2, g[b], x1:x2", "Intercept"):
+        assert 0 <= fit.wald_test(text).pvalue <= 1
+    for text, named in {
+        "x1": "x1",
+        "x2 = 3": "x2 = 3",
+        "Intercept, x1 = x2": "x1 = x2",
+        "x1 + 1.6*x2, x1 + x2": "x1 + 1.6*x2",
+        "x1 + 1.1*x2, x1 + .9*x2": "x1 + 1.1*x2, x1 + .9*x2",
+    }.items():
+        with pytest.raises(reticent.NotEstimable) as refused:
+            fit.wald_test(text)
+        assert f"level: {named}." in str(refused.value)
+
+
+def test_directions_have_the_size_of_the_fit() -> None:
+    fit = with_directions()
+    fit.check()
+    fit.result["directions"][0]["vector"].pop()
+    with pytest.raises(ValueError, match="fit its number of terms"):
+        fit.check()

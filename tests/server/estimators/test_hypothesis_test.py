@@ -15,6 +15,7 @@ from reticent_server.estimators.hypothesis_test.statistics import (
     wald,
 )
 from reticent_server.estimators.hypothesis_test.terms import term_hypotheses
+from reticent_server.estimators.newton.estimable import Directions
 from reticent_server.formula import parse_hypothesis
 from support_hypotheses import outcome_of, table_of
 from support_newton import HUGE_RHO
@@ -52,10 +53,14 @@ def test_what_is_no_hypothesis_is_refused_without_an_echo(texts):
     assert "secret" not in refused.value.detail
 
 
+def resolved(q):
+    return Directions(np.eye(q), np.ones(q, dtype=bool))
+
+
 def example_fit(rng, q=4):
     A, B = rng.normal(size=(2, q, 2 * q))
     M, C = A @ A.T, B @ B.T / 500
-    return FitUnderTest(rng.normal(0, 0.1, q), C, np.linalg.inv(M), 500.0, np.zeros(q))
+    return FitUnderTest(rng.normal(0, 0.1, q), C, np.linalg.inv(M), 500.0, resolved(q))
 
 
 def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own():
@@ -65,10 +70,10 @@ def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own():
     hypothesis = LinearHypothesis(("a", "b"), tuple(map(tuple, R)), (0.1, 0.0))
     gap = R @ fit.coefficients - [0.1, 0]
     expected = gap @ np.linalg.inv(R @ fit.covariance @ R.T) @ gap
-    found = wald(fit, hypothesis, 0.5)
+    found = wald(fit, hypothesis)
     assert found.statistic == pytest.approx(expected)
     assert found.p_value == pytest.approx(chi2.sf(expected, 2))
-    ratio = likelihood_ratio(fit, hypothesis, 0.5)
+    ratio = likelihood_ratio(fit, hypothesis)
     middle = fit.n * np.linalg.inv(R @ fit.inverse_information @ R.T)
     assert ratio.statistic == pytest.approx(gap @ middle @ gap)
     draws = rng.multivariate_normal([0, 0], R @ fit.covariance @ R.T, 200_000)
@@ -79,7 +84,7 @@ def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own():
 def test_one_row_gives_wald_and_lr_the_same_p_value():
     fit = example_fit(np.random.default_rng(1))
     hypothesis = LinearHypothesis(("a",), ((0.0, 1.0, 2.0, 0.0),), (0.0,))
-    a, b = wald(fit, hypothesis, 0.5), likelihood_ratio(fit, hypothesis, 0.5)
+    a, b = wald(fit, hypothesis), likelihood_ratio(fit, hypothesis)
     assert a.p_value == pytest.approx(b.p_value, rel=1e-9)
 
 

@@ -35,6 +35,7 @@ KEYS = {
     "p_values",
     "privacy_standard_errors",
     "estimable",
+    "directions",
     "scale",
     "tuning",
     "estimand",
@@ -191,7 +192,7 @@ def never():
 
 EMPTY_DIRECTIONS = [
     (collinear, numerics(3), ["x0", "x1"]),
-    (constant, numerics(3), ["x1"]),
+    (constant, [numeric("x0"), numeric("x1", 0, 10), numeric("x2")], ["Intercept", "x1"]),
     (never, [*numerics(3), boolean("d")], ["d"]),
 ]
 

@@ -34,7 +34,7 @@ from reticent_server.estimators.newton.covariance import (
     privacy_covariance,
     sampling_covariance,
 )
-from reticent_server.estimators.newton.estimable import unresolved_shares
+from reticent_server.estimators.newton.estimable import Directions, fit_directions
 from reticent_server.estimators.newton.jacobian import whitening
 from reticent_server.estimators.newton.maps import on_lattice
 from reticent_server.estimators.newton.restriction import Restriction, restricted_move
@@ -52,7 +52,7 @@ _SCALE_STEP, _LEAST_SCALE, _LARGEST_SCALE = 4.0, 0.02, 1.5
 class GlmFitted:
     """The released fit in standardised units and internal order.
 
-    theta (q,); sampling and privacy covariances (q, q); scale s; unresolved (q,) as in
+    theta (q,); sampling and privacy covariances (q, q); scale s; directions as in
     estimators.newton.estimable; count: records in use, as released; records: the steps.
     """
 
@@ -60,7 +60,7 @@ class GlmFitted:
     sampling: FloatArray
     privacy: FloatArray
     scale: float
-    unresolved: FloatArray
+    directions: Directions
     count: float
     records: tuple[StepRecord, ...]
 
@@ -315,7 +315,7 @@ class GlmNewton:
             sampling=sampling_covariance(last, meat, state.count),
             privacy=privacy_covariance([before, last], [f, 1 - f]),
             scale=state.scale,
-            unresolved=unresolved_shares(steps.records),
+            directions=fit_directions(steps.records),
             count=state.count,
             records=steps.records,
         )
@@ -338,7 +338,7 @@ class GlmNewton:
             sampling=np.asarray(step.gain @ psd_part(meat) @ step.gain.T / state.count),
             privacy=np.asarray(noisy @ noisy.T + rest),
             scale=s * bounded_log_scale(float(step.log_scale @ measured)),
-            unresolved=unresolved_shares(steps.records),
+            directions=fit_directions(steps.records),
             count=state.count,
             records=steps.records,
         )

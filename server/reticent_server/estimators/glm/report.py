@@ -15,7 +15,6 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.estimators.glm.recipe import GlmFitted
 from reticent_server.estimators.glm.settings import GlmSettings
 from reticent_server.estimators.newton.coding import Coding
-from reticent_server.estimators.newton.estimable import UNRESOLVED_SHARE
 from reticent_server.estimators.newton.report import BoolArray, back_transform
 
 _DOMINATED, _SATURATED = 3.0, 8.0
@@ -29,7 +28,8 @@ def report(
     sampling, privacy = back.covariance(fit.sampling), back.covariance(fit.privacy)
     covariance = sampling + privacy
     beta, se = back.coefficients(fit.theta), roots(covariance)
-    estimable = (fit.unresolved <= UNRESOLVED_SHARE)[list(coding.reported_order)]
+    directions = fit.directions.mapped(back.matrix)
+    estimable = directions.flags
     half = float(ndtri((1 + level) / 2)) * se
     p_values = 2 * ndtr(-np.abs(beta) / np.maximum(se, np.finfo(float).tiny))
     return {
@@ -46,6 +46,7 @@ def report(
         "p_values": [float(p) if ok else None for p, ok in zip(p_values, estimable, strict=True)],
         "privacy_standard_errors": roots(privacy).tolist(),
         "estimable": [bool(ok) for ok in estimable],
+        "directions": directions.shown,
         "scale": fit.scale,
         "tuning": settings.c if settings.c < inf else None,
         "estimand": estimand(coding, settings),

@@ -24,6 +24,7 @@ from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
 from reticent_server.estimators.gradient_descent.maps import CurvatureMap, GradientMap
 from reticent_server.estimators.gradient_descent.settings import Settings
 from reticent_server.estimators.newton.coding import Coding
+from reticent_server.estimators.newton.estimable import Directions
 from reticent_server.estimators.newton.maps import Point, ScaleMap
 from reticent_server.estimators.newton.recipe import StandardFit
 from reticent_server.estimators.newton.settings import Dimensions
@@ -143,7 +144,7 @@ class Descent:
             sampling=state.scale**2 * sandwich + np.outer(bias, bias),
             privacy=(vectors * gains) @ vectors.T,
             scale=state.scale,
-            unresolved=_shares(vectors, kept, unresolved),
+            directions=Directions(vectors / np.sqrt(kept), ~unresolved),
             count=state.count,
             records=(),
         )
@@ -164,9 +165,3 @@ class Descent:
             powers = np.arange(max(start, t) - t, T - t)
             total += (noise * (keep[:, None] ** powers).sum(axis=1)) ** 2
         return np.asarray(total / (T - start) ** 2)
-
-
-def _shares(vectors: FloatArray, values: FloatArray, unresolved: FloatArray) -> FloatArray:
-    """(q,) the share of each coefficient's variance in unresolved directions."""
-    variances = vectors**2 / values
-    return np.asarray((variances * unresolved).sum(axis=1) / variances.sum(axis=1))

@@ -29,7 +29,6 @@ from reticent_server.estimators.hypothesis_test.terms import term_hypotheses
 from reticent_server.estimators.newton.bootstrap import NOISY
 from reticent_server.estimators.newton.coding import Coding
 from reticent_server.estimators.newton.covariance import StepRecord
-from reticent_server.estimators.newton.estimable import UNRESOLVED_SHARE
 from reticent_server.estimators.newton.plan import LinearRegressionPlan
 from reticent_server.estimators.newton.recipe import StandardFit
 from reticent_server.estimators.newton.report import back_transform
@@ -107,7 +106,7 @@ class HypothesisTestPlan:
 
     def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
         test = likelihood_ratio if self.test == "lr" else wald
-        return test(fit, hypothesis, UNRESOLVED_SHARE)
+        return test(fit, hypothesis)
 
     def _restriction(self, coding: Coding) -> Restriction:
         """The hypothesis about β = Lθ + o as one about θ."""
@@ -128,7 +127,7 @@ def tested_fit(coding: Coding, fitted: StandardFit | GlmFitted, factor: float) -
         covariance=factor**2 * back.covariance(fitted.sampling + fitted.privacy),
         inverse_information=back.covariance(inverse_information(fitted.records[-1])),
         n=fitted.count,
-        unresolved=fitted.unresolved[list(coding.reported_order)],
+        directions=fitted.directions.mapped(back.matrix),
     )
 
 

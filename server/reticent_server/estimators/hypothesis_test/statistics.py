@@ -17,6 +17,7 @@ from scipy.special import chdtrc
 
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.steps import FloatArray
+from reticent_server.estimators.newton.estimable import Directions
 from reticent_server.numerics.matrices import eigen
 from reticent_server.numerics.weighted_chi2 import survival
 
@@ -27,42 +28,40 @@ _SMALLEST = 1e-12
 class FitUnderTest:
     """Released coefficients (q,) in the reported order and units, their covariance C, M⁻¹, n in use.
 
-    unresolved: (q,) share of each coefficient's variance in directions without information.
+    directions: which of them the releases can tell from none.
     """
 
     coefficients: FloatArray
     covariance: FloatArray
     inverse_information: FloatArray
     n: float
-    unresolved: FloatArray
+    directions: Directions
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A test's statistic, degrees of freedom and p-value; None where the direction is not estimable."""
+    """A test's statistic, degrees of freedom and p-value; None where some combination of what is tested is
+    not estimable."""
 
     statistic: float | None
     df: int
     p_value: float | None
 
 
-def wald(fit: FitUnderTest, hypothesis: LinearHypothesis, least: float) -> Outcome:
-    """The Wald test; the score test where `fit` is the one-step estimate from a restricted fit.
-
-    least: a coefficient with more of its variance unresolved is not tested.
-    """
+def wald(fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
+    """The Wald test; the score test where `fit` is the one-step estimate from a restricted fit."""
     R, gap = _tested(fit, hypothesis)
-    if not _estimable(fit, R, least):
+    if not fit.directions.estimable(R):
         return Outcome(None, hypothesis.df, None)
     middle = R @ fit.covariance @ R.T
     statistic = float(gap @ np.linalg.pinv(_scaled(middle), hermitian=True) @ gap)
     return Outcome(statistic, hypothesis.df, float(chdtrc(hypothesis.df, statistic)))
 
 
-def likelihood_ratio(fit: FitUnderTest, hypothesis: LinearHypothesis, least: float) -> Outcome:
+def likelihood_ratio(fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
     """The likelihood-ratio-type test, with the privacy noise in its null law."""
     R, gap = _tested(fit, hypothesis)
-    if not _estimable(fit, R, least):
+    if not fit.directions.estimable(R):
         return Outcome(None, hypothesis.df, None)
     values, vectors = eigen(R @ fit.inverse_information @ R.T)
     root = vectors / np.sqrt(np.maximum(values, _SMALLEST * max(float(values[-1]), 1e-300)))
@@ -75,10 +74,6 @@ def likelihood_ratio(fit: FitUnderTest, hypothesis: LinearHypothesis, least: flo
 def _tested(fit: FitUnderTest, hypothesis: LinearHypothesis) -> tuple[FloatArray, FloatArray]:
     R = np.array(hypothesis.rows)
     return R, R @ fit.coefficients - np.array(hypothesis.values)
-
-
-def _estimable(fit: FitUnderTest, R: FloatArray, least: float) -> bool:
-    return bool(np.all(fit.unresolved[np.any(R != 0, axis=0)] <= least))
 
 
 def _scaled(middle: FloatArray) -> FloatArray:

@@ -170,7 +170,7 @@ def _moved(fitted: PilotFit, back: FloatArray, found: Released) -> PilotFit:
         fitted,
         theta=theta,
         privacy=found.sd**2 * back @ back.T,
-        unresolved=np.zeros(len(theta)),
+        directions=replace(fitted.directions, resolved=np.ones(len(theta), bool)),
     )
 
 

@@ -6,13 +6,16 @@ sd_J|W⁻¹v|²/k₀), is not above its noise or, once the design is whitened so
 the floor .25 of the recipe. Not above its noise is the k-th smallest in standard deviations if it is
 below max(2, √(2kh)): the largest eigenvalue of noise in k dimensions is about √(2k), and the step
 whose eigenvectors are the candidates has the share h of the pooled precision. Candidates are the eigenvectors of the last
-Jacobian in its whitened frame or, where that is too noisy, those of the first Jacobian. A coefficient
-is *estimable* unless unresolved directions carry most of the variance that K would give it. That finds
-a collinear pair, a constant column, a dummy that is never one and an empty mask; the chance to miss
-a direction without any information is some 2 %.
+Jacobian in its whitened frame or, where that is too noisy, those of the first Jacobian. A linear
+combination of the coefficients is *estimable* unless unresolved directions carry most of the variance
+that K would give it: of a collinear pair neither coefficient is, but what they do together is. That
+finds a collinear pair, a constant column, a dummy that is never one and an empty mask; the chance to
+miss a direction without any information is some 2 %.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +29,46 @@ UNRESOLVED_SHARE = 0.5
 _RESOLVED = 2.0
 
 
-def unresolved_shares(steps: Sequence[StepRecord]) -> FloatArray:
-    """(q,) share of each coefficient's variance in unresolved directions, in the internal order."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Directions:
+    """Of a fit with q coefficients. vectors: (q, q), column i the direction v_i divided by √(v_iᵀKv_i), so
+    that the variance of a combination c is, up to a factor, Σ_i (cᵀv_i)²; resolved: (q,)."""
+
+    vectors: FloatArray
+    resolved: NDArray[np.bool_]
+
+    def mapped(self, A: FloatArray) -> "Directions":
+        """Of the coefficients Aθ, A (q, q)."""
+        return Directions(A @ self.vectors, self.resolved)
+
+    def share(self, R: FloatArray) -> float:
+        """The largest share of variance in unresolved directions, over all combinations of R's rows (k, q)."""
+        basis = np.linalg.qr((R @ self.vectors).T)[0]
+        return float(np.linalg.norm(basis[~self.resolved], 2) ** 2) if self.unresolved else 0.0
+
+    def estimable(self, R: FloatArray) -> bool:
+        """Whether Rθ is: whether all combinations of R's rows (k, q) are."""
+        return self.share(R) <= UNRESOLVED_SHARE
+
+    @property
+    def flags(self) -> NDArray[np.bool_]:
+        """(q,) whether each coefficient is estimable."""
+        return np.array([self.estimable(row[None]) for row in np.eye(len(self.vectors))])
+
+    @property
+    def unresolved(self) -> int:
+        """How many directions are."""
+        return int(np.sum(~self.resolved))
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """As a release shows them."""
+        pairs = zip(self.vectors.T.tolist(), self.resolved.tolist(), strict=True)
+        return [{"vector": vector, "resolved": resolved} for vector, resolved in pairs]
+
+
+def fit_directions(steps: Sequence[StepRecord]) -> Directions:
+    """The directions of a fit's steps, in x̃ and the internal order."""
     last = steps[-1]
     whitened = noise_norm(last.curvature.noise, len(last.gradient)) < TRUSTED_NOISE
     source = last if whitened else steps[0]
@@ -37,8 +78,7 @@ def unresolved_shares(steps: Sequence[StepRecord]) -> FloatArray:
     shares = (sds / np.array([_noise(source, v) for v in candidates.T])) ** 2
     least = np.maximum(_RESOLVED * sds, FLOOR if whitened else 0.0)
     unresolved = (values < least) | _is_noise(values / sds, shares)
-    variances = candidates**2 / np.maximum(values, least)
-    return np.asarray(variances[:, unresolved].sum(axis=1) / variances.sum(axis=1))
+    return Directions(candidates / np.sqrt(np.maximum(values, least)), ~unresolved)
 
 
 def _is_noise(z: FloatArray, shares: FloatArray) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from reticent_server.estimators.newton.covariance import (
     privacy_covariance,
     sampling_covariance,
 )
-from reticent_server.estimators.newton.estimable import unresolved_shares
+from reticent_server.estimators.newton.estimable import Directions, fit_directions
 from reticent_server.estimators.newton.jacobian import (
     Curvature,
     first_curvature,
@@ -42,16 +42,15 @@ _LARGEST_THETA = 2.0**20
 class StandardFit:
     """The released fit in standardised units and internal order.
 
-    theta (q,); sampling and privacy covariances (q, q); scale; unresolved (q,): the share of each
-    coefficient's variance in directions that the releases cannot tell from none; count: records in
-    use, as released; records: the steps.
+    theta (q,); sampling and privacy covariances (q, q); scale; directions: which the releases can tell
+    from none; count: records in use, as released; records: the steps.
     """
 
     theta: FloatArray
     sampling: FloatArray
     privacy: FloatArray
     scale: float
-    unresolved: FloatArray
+    directions: Directions
     count: float
     records: tuple[StepRecord, ...]
 
@@ -188,7 +187,7 @@ class Newton:
             ),
             privacy=privacy_covariance([before, last], [f, 1 - f]),
             scale=state.scale,
-            unresolved=unresolved_shares(records),
+            directions=fit_directions(records),
             count=state.count,
             records=tuple(records),
         )

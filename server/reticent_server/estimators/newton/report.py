@@ -4,7 +4,7 @@
 β₀ = m + s₀(θ₀ − Σ θ_j a_j/b_j): β = Lθ + o with a public L (q, q), so cov β = L cov θ Lᵀ.
 
 A coefficient that is not estimable keeps its number and standard error in the covariance, but has no
-p-value (null) and no interval ([null, null]).
+p-value (null) and no interval ([null, null]). `directions` tells the same of any linear combination.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,6 @@ from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.estimators.newton.coding import Coding
-from reticent_server.estimators.newton.estimable import UNRESOLVED_SHARE
 from reticent_server.estimators.newton.recipe import StandardFit
 
 BoolArray = NDArray[np.bool_]
@@ -59,7 +58,8 @@ def report(
     privacy = factor**2 * back.covariance(fit.privacy)
     covariance = privacy + factor**2 * back.covariance(fit.sampling)
     beta, se = back.coefficients(fit.theta), _roots(covariance)
-    estimable = (fit.unresolved <= UNRESOLVED_SHARE)[list(coding.reported_order)]
+    directions = fit.directions.mapped(back.matrix)
+    estimable = directions.flags
     return {
         "terms": list(coding.design.names),
         "coefficients": beta.tolist(),
@@ -70,6 +70,7 @@ def report(
         "p_values": p_values(beta, se, estimable),
         "privacy_standard_errors": _roots(privacy).tolist(),
         "estimable": [bool(ok) for ok in estimable],
+        "directions": directions.shown,
         "scale": fit.scale * coding.response_location.scale,
         "tuning": tuning,
         "estimand": estimand(coding, tuning),

@@ -27,6 +27,7 @@ def ridged(fit: StandardFit, penalty: float, intercept: bool) -> StandardFit:
         theta=A @ fit.theta,
         sampling=np.asarray(A @ fit.sampling @ A.T),
         privacy=np.asarray(A @ fit.privacy @ A.T),
+        directions=fit.directions.mapped(A),
     )
 
 
