@@ -38,14 +38,21 @@ class RowSubset:
         """How many positions of the subset are in [start, stop)."""
         if self.stride == 1:
             return max(stop - start, 0)
-        return sum(map(len, self._pieces(start, stop)))
+        return sum(len(chosen) for _, chosen in self._chunks(start, stop))
 
     def _pieces(self, start: int, stop: int) -> Iterator[NDArray[np.int64]]:
+        for first, chosen in self._chunks(start, stop):
+            yield chosen.astype(np.int64) + first
+
+    def _chunks(self, start: int, stop: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
+        """The first position of each chunk that meets [start, stop), and what is chosen from there."""
         for chunk in range(start // CHUNK, -(-stop // CHUNK)):
             first = chunk * CHUNK
             chosen = _chosen(self.stride, self.key, chunk)
-            low, high = np.searchsorted(chosen, (start - first, stop - first))
-            yield chosen[low:high].astype(np.int64) + first
+            if first < start or stop < first + CHUNK:
+                low, high = np.searchsorted(chosen, (start - first, stop - first))
+                chosen = chosen[low:high]
+            yield first, chosen
 
 
 @lru_cache(maxsize=256)

@@ -1,6 +1,7 @@
 """The blocks of a table: cached columns cut into views, or batches streamed from the reader."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,9 @@ from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.steps import Block, GramSum, SumStep, VectorSum
 from reticent_server.engine.cache import ColumnCache, Columns
+from reticent_server.engine.pieces import Arrays, Piece
 from reticent_server.engine.prefetch import prefetched
+from reticent_server.engine.shared_memory import shared_empty
 from reticent_server.vault.ports import MarkingReader, PartitionedReader, Reader
 
 MISSING, BAD = ":missing", ":bad"
@@ -63,32 +66,54 @@ class Table:
             for first, reader in self._reader.partitions()
         ]
 
-    def blocks(
-        self, cache: ColumnCache, block_rows: int, subset: RowSubset | None = None
-    ) -> Generator[Block, None, None]:
+    def blocks(self, cache: ColumnCache, block_rows: int) -> Generator[Block, None, None]:
+        """Every record once, in stored order."""
+        for piece in self.pieces(cache, block_rows):
+            yield piece.block()
+
+    def rows(self, subset: RowSubset | None) -> int:
+        """How many records the subset has (None: the table)."""
+        return self.n if subset is None else subset.count(self._first + self.n, self._first)
+
+    def pieces(
+        self,
+        cache: ColumnCache,
+        block_rows: int,
+        subset: RowSubset | None = None,
+        threads: int = 1,
+    ) -> Generator[Piece, None, None]:
         """Every record of the subset (None: of the table) once, in stored order.
+
+        threads: by which the pieces will be worked on.
 
         Where there is no room for the columns, there may be for the subset's part of them.
         """
-        with cache.hold(self._version_id, self._sizes(self.n), self._load) as arrays:
+        load = partial(self._load, threads=threads)
+        with cache.hold(self._version_id, self._sizes(self.n), load) as arrays:
             if subset is not None:
-                yield from self._part(cache, block_rows, subset, arrays)
+                yield from self._part(cache, block_rows, subset, arrays, threads)
             elif arrays is not None:
                 yield from self._cut(arrays, self._first, self.n, block_rows)
             else:
                 yield from self._streamed(block_rows, None)
 
     def _part(
-        self, cache: ColumnCache, block_rows: int, subset: RowSubset, whole: Columns | None
-    ) -> Iterator[Block]:
+        self,
+        cache: ColumnCache,
+        block_rows: int,
+        subset: RowSubset,
+        whole: Columns | None,
+        threads: int,
+    ) -> Iterator[Piece]:
         """The subset's records: taken out once for all passes of a release, where there is room, and
         none is made for them where the whole table has its own."""
-        rows = subset.count(self._first + self.n, self._first)
+        rows = self.rows(subset)
         key = f"{self._version_id}/{subset.stride}/{subset.key.hex()}"
         if whole is None:
-            load = partial(self._load, subset=subset)
+            load = partial(self._load, threads=threads, subset=subset)
         else:
-            load = partial(_taken, whole, subset, self._first, self._first + self.n)
+            index = partial(_indices, subset, self._first, self._first + self.n)
+            load = partial(_taken, whole, index, threads)
         with cache.hold(key, self._sizes(rows), load, evict=whole is None) as arrays:
             if arrays is not None:
                 yield from self._cut(arrays, self._first, rows, block_rows)
@@ -100,25 +125,25 @@ class Table:
     def _sizes(self, rows: int) -> dict[str, int]:
         return {key: rows * np.dtype(_kind(key)).itemsize for key in self._keys()}
 
-    def _load(self, keys: list[str], subset: RowSubset | None = None) -> Columns:
+    def _load(self, keys: list[str], *, threads: int, subset: RowSubset | None = None) -> Columns:
         names = list(dict.fromkeys(key.partition(":")[0] for key in keys))
         chosen = subset or RowSubset(1)
         position = self._first
         rows = chosen.count(position + self.n, position)
-        arrays = {key: np.empty(rows, dtype=_kind(key)) for key in keys}
+        arrays = {key: _empty(rows, key, threads) for key in keys}
         start = 0
         for batch in self._reader.batches(names):
             record_batch = batch.unwrap()
             end = position + record_batch.num_rows
             stop = start + chosen.count(end, position)
-            index = _indices(subset, position, end)
+            index = None if subset is None else _indices(subset, position, end)
             for key, array in arrays.items():
                 values = _numpy(record_batch, key)
                 array[start:stop] = values if index is None else values[index]
             start, position = stop, end
         return arrays
 
-    def _streamed(self, block_rows: int, subset: RowSubset | None) -> Iterator[Block]:
+    def _streamed(self, block_rows: int, subset: RowSubset | None) -> Iterator[Piece]:
         start = self._first
         for arrays, rows in prefetched(self._batches(), BATCHES_AHEAD):
             yield from self._cut(arrays, start, rows, block_rows, subset)
@@ -141,42 +166,46 @@ class Table:
         rows: int,
         block_rows: int,
         subset: RowSubset | None = None,
-    ) -> Iterator[Block]:
-        """Views of `rows` records, of which the first is at the stored position `start`.
+    ) -> Iterator[Piece]:
+        """Pieces of `rows` records, of which the first is at the stored position `start`.
 
-        With a subset, of about block_rows records of it each; views without any are left out.
+        With a subset, of about block_rows records of it each; pieces without any are left out.
         """
+        whole = Arrays(
+            columns={name: arrays[name] for name in self._names},
+            missing={name: arrays[name + MISSING] for name in self._masks},
+            marks=tuple(arrays[key] for key in self._bad),
+        )
         step = block_rows * (subset.stride if subset else 1)
         for low in range(0, rows, step):
             high = min(low + step, rows)
-            records = _indices(subset, start + low, start + high)
-            if records is not None and not len(records):
-                continue
-            yield Block(
-                start=start + low,
-                rows=high - low,
-                columns={name: arrays[name][low:high] for name in self._names},
-                missing={name: arrays[name + MISSING][low:high] for name in self._masks},
-                unusable=self._unusable(arrays, low, high),
-                records=records,
-            )
-
-    def _unusable(self, arrays: Columns, low: int, high: int) -> NDArray[np.bool_] | None:
-        if not self._bad:
-            return None
-        marks = [arrays[key][low:high] for key in self._bad]
-        return np.asarray(np.logical_or.reduce(marks), dtype=np.bool_)
+            records = _indices(subset, start + low, start + high) if subset else None
+            if records is None or len(records):
+                yield Piece(whole, start + low, low, high, records)
 
 
-def _indices(subset: RowSubset | None, start: int, stop: int) -> NDArray[np.int64] | None:
-    """Which of the records at [start, stop) are the subset's; None where all are."""
-    return None if subset is None else subset.positions(start, stop) - start
+def _indices(subset: RowSubset, start: int, stop: int) -> NDArray[np.int64]:
+    """Which of the records at [start, stop) are the subset's."""
+    return subset.positions(start, stop) - start
 
 
-def _taken(whole: Columns, subset: RowSubset, first: int, end: int, keys: list[str]) -> Columns:
-    """The subset's part of some of the arrays of the records at [first, end)."""
-    index = subset.positions(first, end) - first
-    return {key: whole[key][index] for key in keys}
+def _taken(
+    whole: Columns, indices: Callable[[], NDArray[np.int64]], threads: int, keys: list[str]
+) -> Columns:
+    """Some records of some of the arrays."""
+    index = indices()
+
+    def take(key: str) -> Any:
+        array = _empty(len(index), key, threads)
+        return whole[key].take(index, out=array, mode="clip")
+
+    with ThreadPoolExecutor(threads) as pool:
+        return dict(zip(keys, pool.map(take, keys), strict=True))
+
+
+def _empty(rows: int, key: str, threads: int) -> Any:
+    """Memory for a column: where threads have processes that help, such as these can map."""
+    return shared_empty(rows, _kind(key)) if threads > 1 else np.empty(rows, dtype=_kind(key))
 
 
 def _kind(key: str) -> type[np.generic]:

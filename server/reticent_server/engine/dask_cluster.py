@@ -21,9 +21,9 @@ import structlog
 from distributed import Client, LocalCluster, Security, as_completed
 
 from reticent_server.domain.steps import SumStep
+from reticent_server.engine.block_sums import added
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.partition import FAILED, UNREADABLE, part_sums
-from reticent_server.engine.workers import added
 from reticent_server.errors import CuratorError, Unavailable
 
 LOST = "The cluster does not answer at the moment."

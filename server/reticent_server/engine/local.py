@@ -65,7 +65,8 @@ class LocalEngine:
         self._ledger = ledger
         self._cache = ColumnCache(cache_bytes)
         self._block_rows = block_rows
-        self._workers = Workers(threads)
+        self._threads = threads
+        self._workers = Workers(threads, helped=True)
         threadpool_limits(1)  # threads are ours, over blocks; the linear algebra's would fight them
 
     def execute(self, plan: Plan, reservation: Reservation) -> Release:
@@ -86,6 +87,7 @@ class LocalEngine:
             return Release(status="failed", result=None)
         finally:
             self._cache.forget(key.hex())
+            self._workers.tidy()
 
     def _drive(self, plan: Plan, key: bytes) -> dict[str, Any] | None:
         table = self._table(plan)
@@ -128,8 +130,9 @@ class LocalEngine:
         parts = table.parts() if self._cluster else None
         if self._cluster and parts:
             return tuple(map(Private, self._cluster.totals(parts, step, rows)))
-        blocks = table.blocks(self._cache, rows, step.subset)
-        return tuple(map(Private, self._workers.totals(step, blocks)))
+        pieces = table.pieces(self._cache, rows, step.subset, self._threads)
+        counted = table.rows(step.subset)
+        return tuple(map(Private, self._workers.totals(step, pieces, counted, rows)))
 
     def close(self) -> None:
         """Ends the threads and leaves the cluster."""

@@ -12,9 +12,9 @@ from typing import Any
 
 from reticent_server.domain.scratch import ReusedScratch
 from reticent_server.domain.steps import SumStep
+from reticent_server.engine.block_sums import added, block_sums
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache
-from reticent_server.engine.workers import added, block_sums
 from reticent_server.errors import Unavailable
 
 FAILED, UNREADABLE = "failed", "unreadable"
@@ -36,8 +36,8 @@ def part_sums(part: Table, step: SumStep, block_rows: int, cache_bytes: int) -> 
 def _sums(part: Table, step: SumStep, block_rows: int, cache: ColumnCache) -> list[Any]:
     totals: list[Any] | None = None
     scratch = ReusedScratch()
-    for block in part.blocks(cache, block_rows, step.subset):
-        totals = added(totals, block_sums(step, block, scratch))
+    for piece in part.pieces(cache, block_rows, step.subset):
+        totals = added(totals, block_sums(step, piece.block(scratch)))
     return totals or []
 
 

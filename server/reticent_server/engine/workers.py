@@ -4,44 +4,61 @@ A pass is worked on in turns of a few blocks; after its turn a thread takes up t
 longest. A short query thus goes through beside a long one, whatever came first.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
-from itertools import islice
+from itertools import count, islice
 from threading import Lock, local
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from reticent_server.domain.scratch import ReusedScratch
-from reticent_server.domain.steps import Block, Contribution, Scaled, SumStep
-from reticent_server.mechanisms import registry
+from reticent_server.domain.steps import SumStep
+from reticent_server.engine.block_sums import added, block_sums
+from reticent_server.engine.helper import Helper
+from reticent_server.engine.pieces import Piece
 
 TURN_BLOCKS = 16
+HELPED_ROWS = 1 << 16
+MOST_LOSSES = 16
 
 
 class Workers:
-    """A number of threads, each with memory for the arrays of one block."""
+    """A number of threads, each with memory for the arrays of one block, and with a process that helps.
 
-    def __init__(self, threads: int) -> None:
+    helped: whether passes of HELPED_ROWS rows or more use processes; a single thread does without.
+    """
+
+    def __init__(self, threads: int, *, helped: bool = False) -> None:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="blocks")
         self._own = local()
+        self._helped = helped and threads > 1
+        self._helpers: list[Helper] = []
+        self._losses = 0
+        self._changing = Lock()
 
-    def totals(self, step: SumStep, blocks: Generator[Block, None, None]) -> list[Any]:
-        """The step's statistics over all blocks; raises what a map or the reading of blocks raises."""
-        work = _Pass(step, blocks)
+    def totals(
+        self,
+        step: SumStep,
+        pieces: Generator[Piece, None, None],
+        rows: int = 0,
+        block_rows: int = 1,
+    ) -> list[Any]:
+        """The step's statistics over all pieces; raises what a map or the reading of pieces raises.
+
+        rows, block_rows: how many rows there are, and in a piece, where that is known.
+        """
+        work = _Pass(step, pieces, -(-rows // block_rows), self._threads)
+        helped = self._helped and rows >= HELPED_ROWS
         for _ in range(self._threads):
-            self._pool.submit(self._turn, work)
+            self._pool.submit(self._turn, work, helped)
         try:
             return work.result()
         finally:
-            blocks.close()
+            pieces.close()
 
-    def _turn(self, work: "_Pass") -> None:
-        if work.turn(self._scratch()):
-            self._pool.submit(self._turn, work)
+    def _turn(self, work: "_Pass", helped: bool) -> None:
+        if work.turn(self._scratch(), self._helper() if helped else None):
+            self._pool.submit(self._turn, work, helped)
 
     def _scratch(self) -> ReusedScratch:
         if not hasattr(self._own, "scratch"):
@@ -49,20 +66,59 @@ class Workers:
         scratch: ReusedScratch = self._own.scratch
         return scratch
 
+    def _helper(self) -> Helper | None:
+        """This thread's process, a new one in the place of a lost one; None after many losses."""
+        helper: Helper | None = getattr(self._own, "helper", None)
+        if helper is None or helper.lost:
+            self._own.helper = helper = self._another(helper)
+        return helper
+
+    def _another(self, lost: Helper | None) -> Helper | None:
+        with self._changing:
+            if lost is not None:
+                self._losses += 1
+                self._helpers.remove(lost)
+                lost.close()
+            if self._losses >= MOST_LOSSES:
+                return None
+            try:
+                self._helpers.append(Helper())
+            except OSError:
+                self._losses += 1
+                return None
+            return self._helpers[-1]
+
+    def each(self, work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """work(item) for every item, on the threads, in the order of the items."""
+        return list(self._pool.map(work, items))
+
+    def tidy(self) -> None:
+        """Lets the processes give up columns that the server has given up."""
+        for helper in list(self._helpers):
+            helper.tidy()
+
     def close(self) -> None:
-        """Ends the threads, after the passes that are under way."""
+        """Ends threads and processes, after the passes that are under way."""
         self._pool.shutdown()
+        for helper in self._helpers:
+            helper.close()
+
+
+_numbers = count()
 
 
 class _Pass:
     """One step over one table, worked on by several threads.
 
-    It is finished when no block is left, or after an error, and no thread is at work on it.
+    It is finished when no piece is left, or after an error, and no thread is at work on it.
+    expected: the number of pieces, where it is known, so that threads take fewer towards the end.
     """
 
-    def __init__(self, step: SumStep, blocks: Iterator[Block]) -> None:
+    def __init__(self, step: SumStep, pieces: Iterator[Piece], expected: int, threads: int) -> None:
         self._step = step
-        self._blocks = blocks
+        self._pieces = pieces
+        self._left, self._threads = expected, threads
+        self._number = next(_numbers)
         self._reading, self._changing = Lock(), Lock()
         self._at_work = 0
         self._exhausted = False
@@ -73,33 +129,42 @@ class _Pass:
     def result(self) -> list[Any]:
         return self._finished.result()
 
-    def turn(self, scratch: ReusedScratch) -> bool:
-        """Works on a few blocks; False when none is left."""
+    def turn(self, scratch: ReusedScratch, helper: Helper | None) -> bool:
+        """Works on a few pieces; False when none is left."""
         with self._changing:
             if self._exhausted:
                 return False
             self._at_work += 1
         try:
-            self._end_turn(self._worked(scratch), None)
+            self._end_turn(self._worked(scratch, helper), None)
         except BaseException as error:  # noqa: BLE001 - raised again where the result is wanted
             self._end_turn(None, error)
         return not self._exhausted
 
-    def _worked(self, scratch: ReusedScratch) -> list[Any] | None:
+    def _worked(self, scratch: ReusedScratch, helper: Helper | None) -> list[Any] | None:
         sums: list[Any] | None = None
-        for block in islice(self._taken(), TURN_BLOCKS):
-            sums = added(sums, block_sums(self._step, block, scratch))
+        turn = TURN_BLOCKS
+        while turn > 0 and (pieces := self._taken(turn if helper else 1)):
+            turn -= len(pieces)
+            found = helper.sums(self._number, self._step, pieces) if helper else None
+            if found is None:
+                for piece in pieces:
+                    sums = added(sums, block_sums(self._step, piece.block(scratch)))
+            else:
+                sums = added(sums, found)
         return sums
 
-    def _taken(self) -> Iterator[Block]:
-        """The blocks that no other thread has taken."""
-        while not self._exhausted:
-            with self._reading:
-                block = next(self._blocks, None)
-            if block is None:
+    def _taken(self, most: int) -> list[Piece]:
+        """Pieces that no other thread has taken: fewer when few are left; none at the end."""
+        with self._reading:
+            if self._exhausted:
+                return []
+            wanted = min(most, max(1, 2 * self._left // (3 * self._threads)))
+            pieces = list(islice(self._pieces, wanted))
+            self._left -= len(pieces)
+            if len(pieces) < wanted:
                 self._exhausted = True
-                return
-            yield block
+            return pieces
 
     def _end_turn(self, sums: list[Any] | None, error: BaseException | None) -> None:
         """Errors lose their traceback, whose frames hold private arrays."""
@@ -117,49 +182,3 @@ class _Pass:
             self._finished.set_result(self._totals or [])
         else:
             self._finished.set_exception(self._error)
-
-
-def block_sums(step: SumStep, block: Block, scratch: ReusedScratch) -> list[Any]:
-    """The step's exact integer statistics of one block."""
-    block = _taken_out(replace(block, scratch=scratch))
-    contributions = step.map_fn(block)
-    usable = without(contributions, block.unusable)
-    return registry.encode_all(step.parts, usable, scratch)
-
-
-def _taken_out(block: Block) -> Block:
-    """The records that the step is about, as a block of their own."""
-    index = block.records
-    if index is None:
-        return block
-    columns = {
-        name: values.take(index, out=block.scratch.array(f"column {name}", len(index)), mode="clip")
-        for name, values in block.columns.items()
-    }
-    return replace(
-        block,
-        rows=len(index),
-        columns=columns,
-        missing={name: mask[index] for name, mask in block.missing.items()},
-        unusable=None if block.unusable is None else block.unusable[index],
-        records=None,
-    )
-
-
-def added(totals: list[Any] | None, sums: list[Any]) -> list[Any]:
-    return sums if totals is None else [a + b for a, b in zip(totals, sums, strict=True)]
-
-
-def without(
-    contributions: Sequence[Contribution], unusable: NDArray[np.bool_] | None
-) -> Sequence[Contribution]:
-    """The contributions, but none of the unusable records: what is not finite counts nowhere."""
-    if unusable is None or not unusable.any():
-        return contributions
-    return [_without(c, unusable) for c in contributions]
-
-
-def _without(contribution: Contribution, unusable: NDArray[np.bool_]) -> Contribution:
-    if isinstance(contribution, Scaled):
-        return replace(contribution, weights=np.where(unusable, np.nan, contribution.weights))
-    return np.where(unusable, np.nan, contribution)

@@ -154,6 +154,7 @@ def _noisy_max(scale: float) -> Any:
     return make_noisy_max(domain, metric, zero_concentrated_divergence(), scale)
 
 
+@lru_cache(maxsize=1024)
 def smallest_scale(noise: type[Gaussian] | type[NoisyMax], sensitivity: float, rho: float) -> float:
     """The smallest scale (up to 10⁻⁹ relative) whose billed zCDP is at most `rho` (not in units).
 

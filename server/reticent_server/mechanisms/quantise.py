@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.scratch import FRESH, Scratch
 from reticent_server.domain.steps import Contribution, FloatArray, GramSum, Scaled, VectorSum
+from reticent_server.numerics.lengths import squared_lengths
 
 VECTOR_BITS = 24
 GRAM_BITS = 13
@@ -43,12 +44,8 @@ def squared_norms(vectors: FloatArray, scratch: Scratch = FRESH, name: str = "no
 
     name: the memory of the scratch that they are kept in.
     """
-    norms, square = scratch.array(name, vectors.shape[1]), scratch.array("s", vectors.shape[1])
-    norms.fill(0.0)
     with np.errstate(all="ignore"):
-        for row in vectors:
-            norms += np.multiply(row, row, out=square)
-    return norms
+        return squared_lengths(vectors, scratch.array(name, vectors.shape[1]))
 
 
 def quantise(

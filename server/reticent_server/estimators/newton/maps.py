@@ -24,6 +24,7 @@ from reticent_server.estimators.newton.coding import Coding
 from reticent_server.estimators.standardise import Location
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.evaluate import evaluate_term, in_use
+from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.psi import Huber
 from reticent_server.numerics.scale_histogram import scale_codes
@@ -157,10 +158,7 @@ def white_weights(coding: Coding, u: FloatArray) -> FloatArray:
     white = u[: coding.white_size]
     if not len(white):
         return np.ones(u.shape[1])
-    scratch = np.empty(u.shape[1])
-    norms = np.multiply(white[0], white[0])
-    for row in white[1:]:
-        norms += np.multiply(row, row, out=scratch)
+    norms = squared_lengths(white, np.empty(u.shape[1]))
     return mallows_weights(norms, coding.white_radius_squared)
 
 

@@ -1,0 +1,57 @@
+"""A step's exact integer statistics of one block; those of blocks add."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.steps import Block, Contribution, Scaled, SumStep
+from reticent_server.mechanisms import registry
+
+
+def block_sums(step: SumStep, block: Block) -> list[Any]:
+    """The step's statistics of the block, in the block's scratch."""
+    block = _taken_out(block)
+    contributions = step.map_fn(block)
+    usable = without(contributions, block.unusable)
+    return registry.encode_all(step.parts, usable, block.scratch)
+
+
+def _taken_out(block: Block) -> Block:
+    """The records that the step is about, as a block of their own."""
+    index = block.records
+    if index is None:
+        return block
+    columns = {
+        name: values.take(index, out=block.scratch.array(f"column {name}", len(index)), mode="clip")
+        for name, values in block.columns.items()
+    }
+    return replace(
+        block,
+        rows=len(index),
+        columns=columns,
+        missing={name: mask[index] for name, mask in block.missing.items()},
+        unusable=None if block.unusable is None else block.unusable[index],
+        records=None,
+    )
+
+
+def added(totals: list[Any] | None, sums: list[Any]) -> list[Any]:
+    return sums if totals is None else [a + b for a, b in zip(totals, sums, strict=True)]
+
+
+def without(
+    contributions: Sequence[Contribution], unusable: NDArray[np.bool_] | None
+) -> Sequence[Contribution]:
+    """The contributions, but none of the unusable records: what is not finite counts nowhere."""
+    if unusable is None or not unusable.any():
+        return contributions
+    return [_without(c, unusable) for c in contributions]
+
+
+def _without(contribution: Contribution, unusable: NDArray[np.bool_]) -> Contribution:
+    if isinstance(contribution, Scaled):
+        return replace(contribution, weights=np.where(unusable, np.nan, contribution.weights))
+    return np.where(unusable, np.nan, contribution)

@@ -1,0 +1,197 @@
+"""Processes that help threads: the same integers, whatever happens to them; and nothing left behind."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from reticent_server.domain.private import Private
+from reticent_server.domain.row_subset import RowSubset
+from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.steps import CountSum, GramSum, SumStep, VectorSum
+from reticent_server.engine import helper as helpers
+from reticent_server.engine import shared_memory, workers
+from reticent_server.engine.blocks import Table
+from reticent_server.engine.local import LocalEngine
+from support_dask import Fails, KillsItsWorker, Moments
+
+N = 20_011
+SCHEMA = Schema((
+    Column("y", ColumnKind.NUMERIC, -10, 10),
+    Column("x", ColumnKind.NUMERIC, -10, 10),
+    Column("g", ColumnKind.CATEGORICAL, 0, 2, ("a", "b", "c"), ("NA",)),
+))  # fmt: skip
+STEP = SumStep(
+    "moments",
+    (VectorSum(2, 4.0, 10**9), GramSum(2, 4.0, 10**9), CountSum(1, 10**9)),
+    Moments(),
+)
+PATIENCE = 60.0
+
+
+class MarkedRows:
+    """Rows in memory, some of which cannot be read."""
+
+    n = N
+    marks_bad_cells = True
+
+    def __init__(self):
+        rng = np.random.default_rng(3)
+        self.arrays = {"y": rng.standard_cauchy(N), "x": rng.normal(size=N)}
+        self.arrays["g"] = rng.integers(0, 3, N).astype(float)
+        self.arrays["g:missing"] = rng.random(N) < 0.1
+        self.arrays |= {f"{name}:bad": rng.random(N) < 0.01 for name in ("y", "x", "g")}
+
+    def batches(self, columns):
+        names = [k for c in columns for k in (c, f"{c}:missing", f"{c}:bad") if k in self.arrays]
+        yield Private(pa.RecordBatch.from_pydict({k: pa.array(self.arrays[k]) for k in names}))
+
+
+class Ledger:
+    def confirm(self, _reservation):
+        return True
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    """Processes help with small tables too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "HELPED_ROWS", 1)
+        patch.setattr(shared_memory, "LEAST_BYTES", 1)
+        yield patch
+
+
+def engine(threads):
+    return LocalEngine(
+        lambda _: MarkedRows(), Ledger(), cache_bytes=1 << 24, threads=threads, block_rows=512
+    )
+
+
+def sums(local, step=STEP):
+    table = Table(MarkedRows(), "v", SCHEMA, ("y", "x", "g"))
+    return [total.unwrap().tolist() for total in local.totals(table, step)]
+
+
+def alone(step=STEP):
+    local = engine(1)
+    found = sums(local, step)
+    local.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def asked(small):
+    """The answers of helper processes."""
+    found = []
+    real = helpers.Helper.sums
+
+    def watched(self, *arguments):
+        answer = real(self, *arguments)
+        if answer is not None:
+            found.append(answer)
+        return answer
+
+    small.setattr(helpers.Helper, "sums", watched)
+    return found
+
+
+@pytest.fixture(scope="module")
+def helped(asked):
+    """An engine of two threads whose processes are at work."""
+    local = engine(2)
+    until = time.monotonic() + PATIENCE
+    while len(asked) < 8:
+        assert time.monotonic() < until
+        assert sums(local) == alone()
+    yield local
+    local.close()
+
+
+@pytest.mark.parametrize("subset", [None, RowSubset(4, b"of one release")], ids=["all", "part"])
+def test_helped_sums_are_the_thread_s_own(helped, asked, subset):
+    step = replace(STEP, subset=subset)
+    asked.clear()
+    assert sums(helped, step) == alone(step)
+    assert asked
+
+
+def test_a_map_that_fails_says_nothing(helped):
+    with pytest.raises(RuntimeError, match=r"^a block could not be computed$") as caught:
+        sums(helped, replace(STEP, map_fn=Fails(Moments(), 7000)))
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert sums(helped) == alone()
+
+
+def test_a_map_that_another_process_cannot_have_is_computed_here(helped, asked):
+    asked.clear()
+
+    def local_map(block):
+        return Moments()(block)
+
+    step = replace(STEP, map_fn=local_map)
+    assert sums(helped, step) == alone()
+    assert not asked
+
+
+def test_a_process_gives_up_what_the_cache_gives_up(helped):
+    step = replace(STEP, subset=RowSubset(4, b"of one release"))
+    sums(helped, step)
+    before = shared_memory.numbers()
+    helped._cache.forget(b"of one release".hex())
+    helped._workers.tidy()
+    gone = before - shared_memory.numbers()
+    assert len(gone) == 7
+    for each in helped._workers._helpers:
+        assert not each._known & gone
+    assert sums(helped, step) == alone(step)
+
+
+def test_a_process_has_none_of_the_settings_and_ends_with_the_server(asked, monkeypatch):
+    monkeypatch.setenv("RETICENT_DATABASE_URL", "postgresql://somebody:secret@localhost/x")
+    local = engine(2)
+    sums(local)
+    processes = [each._process for each in local._workers._helpers]
+    assert processes
+    for process in processes:
+        seen = Path(f"/proc/{process.pid}/environ").read_bytes()
+        assert b"RETICENT" not in seen
+    local.close()
+    assert all(process.poll() is not None for process in processes)
+
+
+def test_small_passes_and_single_threads_start_no_process(monkeypatch):
+    monkeypatch.setattr(workers, "HELPED_ROWS", N + 1)
+    for threads in (1, 2):
+        local = engine(threads)
+        sums(local)
+        assert not local._workers._helpers
+        local.close()
+
+
+def test_a_process_that_is_killed_changes_nothing_but_time(helped, asked, tmp_path):
+    ours = os.getpid()
+    marker = tmp_path / "killed"
+    assert sums(helped, replace(STEP, map_fn=KillsItsWorker(Moments(), 7000, marker))) == alone()
+    assert marker.exists()
+    assert os.getpid() == ours
+    asked.clear()
+    until = time.monotonic() + PATIENCE
+    while len(helped._workers._helpers) < 2 or not all(h._ready for h in helped._workers._helpers):
+        assert time.monotonic() < until
+        assert sums(helped) == alone()
+
+
+def test_after_many_losses_threads_work_alone(helped, asked, monkeypatch):
+    monkeypatch.setattr(workers, "MOST_LOSSES", 1)
+    for each in helped._workers._helpers:
+        each._process.kill()
+    for _ in range(2):
+        assert sums(helped) == alone()
+    asked.clear()
+    assert sums(helped) == alone()
+    assert not asked
