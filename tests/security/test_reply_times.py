@@ -79,13 +79,13 @@ def test_neighbours(pair: Pair, query: dict[str, str], epsilon: float, cache_byt
 @pytest.mark.audit
 @pytest.mark.parametrize("cache_bytes", [0, 1 << 28], ids=["cold", "warm"])
 def test_a_reply_and_no_reply(installation: Installation, cache_bytes: int) -> None:
-    """Tables as far apart as can be: one passes propose–test–release, the other's IQR is 0."""
+    """Tables as far apart as can be: of one the IQR is safe; one record more doubles the other's."""
     spread = [f"{(i % 200) / 20 - 5:.3f},0,0,a,0,0.5" for i in range(4000)]
-    constant = ["1.0,0,0,a,0,0.5"] * 4000
-    tables = ("\n".join(["y,x,k,g,b,m", *rows, ""]) for rows in (spread, constant))
+    jumping = [f"{(-5, 0, 0, 5)[i % 4]},0,0,a,0,0.5" for i in range(4000)]
+    tables = ("\n".join(["y,x,k,g,b,m", *rows, ""]) for rows in (spread, jumping))
     pair = load_pair(installation, *tables)
     with probing(pair, reply_grid_ms=100, cache_bytes=cache_bytes) as prober:
-        found = alike(prober, IQR, {"epsilon": 100.0, "delta": 5e-5})
+        found = alike(prober, IQR, {"epsilon": 20.0, "delta": 5e-5})
     replies = {side: np.mean([o.status == "reply" for o in found[side]]) for side in SIDES}
     assert replies["left"] > 0.99
     assert replies["right"] < 0.01  # each with probability δ
