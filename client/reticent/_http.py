@@ -107,7 +107,8 @@ class Http:
                 reply = self._client.request(method, path, content=content, headers=headers)
             except _ALL_ERRORS as error:
                 if last or not isinstance(error, _RETRIED_ERRORS):
-                    raise _no_reply(error, self._base_url, idempotency_key) from error
+                    # The wire's own stack is sixty lines that help nobody who typed an address.
+                    raise _no_reply(error, self._base_url, idempotency_key) from None
             else:
                 if last or reply.status_code not in _RETRIED_STATUSES:
                     return _content(reply, idempotency_key)
@@ -160,11 +161,16 @@ def _address(base_url: str) -> str:
 
 
 def _likely(error: Exception) -> str:
-    if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
-        return "It may still be at work; Client(..., timeout=...) waits longer."
-    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+    if _at_connecting(error):
         return "Is the address right, http:// or https:// included, and does the server run?"
+    if isinstance(error, httpx.TimeoutException):
+        return "It may still be at work; Client(..., timeout=...) waits longer."
     return "The connection broke; try again."
+
+
+def _at_connecting(error: Exception) -> bool:
+    """Before anything was sent, so that the error's own text cannot hold any of it."""
+    return isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
 
 
 def _asked_pause(reply: httpx.Response, otherwise: float) -> float:
@@ -173,7 +179,8 @@ def _asked_pause(reply: httpx.Response, otherwise: float) -> float:
 
 
 def _no_reply(error: Exception, base_url: str, idempotency_key: str | None) -> TransportError:
-    what = f"No reply from {_address(base_url)} ({type(error).__name__}). {_likely(error)}"
+    why = f"{type(error).__name__}: {error}" if _at_connecting(error) else type(error).__name__
+    what = f"No reply from {_address(base_url)} ({why}). {_likely(error)}"
     if idempotency_key is not None:
         what += (
             " The release may have been charged: the same call with idempotency_key="

@@ -172,7 +172,7 @@ def test_an_unusable_address(url: str) -> None:
 def test_no_reply_names_the_address_without_a_password(
     error: type[Exception], advice: str, server: Server
 ) -> None:
-    server.replies = [error("x")] * 9
+    server.replies = [error("its own text")] * 9
     client = reticent.Client(
         "http://ada:secret@server.test/base", "rk", transport=httpx.MockTransport(server), retries=0
     )
@@ -180,6 +180,8 @@ def test_no_reply_names_the_address_without_a_password(
         client.budget()
     assert "No reply from http://server.test/base (" in str(caught.value)
     assert "secret" not in str(caught.value)
+    assert ("its own text" in str(caught.value)) == error.__name__.startswith("Connect")
+    assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize(("status", "asks"), [(404, True), (301, True), (503, False), (401, False)])

@@ -32,7 +32,6 @@ _SENTENCES: Mapping[str, str] = {
     "too_short": "has too few entries",
     "too_long": "has too many entries",
     "string_pattern_mismatch": "holds characters that are not allowed",
-    "literal_error": "is not one of the values that are allowed",
     "model_attributes_type": "must be a JSON object",
     "model_type": "must be a JSON object",
     "union_tag_not_found": "must name its kind, one of those that /openapi.json lists",
@@ -55,7 +54,14 @@ def explained(errors: Sequence[Any]) -> InvalidRequest:
     if place in ([], ["body"]) and not extra:
         return InvalidRequest(BODY)
     field = ".".join(place[1:]) or "The body"
-    return _class_of(place)(f"{field} {_SENTENCES.get(kind, 'is not valid')}.")
+    return _class_of(place)(f"{field} {_sentence(kind, errors[0])}.")
+
+
+def _sentence(kind: str, error: Any) -> str:
+    """Of a choice also the values that are allowed, which the interface declares; never what was sent."""
+    if kind == "literal_error":
+        return f"must be one of {error['ctx']['expected']}"
+    return _SENTENCES.get(kind, "is not valid")
 
 
 def _class_of(place: Sequence[str]) -> type[InvalidRequest]:

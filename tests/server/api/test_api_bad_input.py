@@ -204,6 +204,15 @@ def test_hostile_names(api: Api, name: str) -> None:
     assert reply.status_code in (404, 422)
 
 
+def test_a_word_that_is_no_choice_is_answered_with_the_choices(api: Api) -> None:
+    query = {"kind": "glm", "formula": "b ~ x", "family": MARK}
+    reply = api.post("/v1/plans", request_body() | {"query": query})
+    assert reply.status_code == 422
+    told = "query.family must be one of 'binomial', 'poisson'"
+    assert reply.json()["detail"].startswith(told)
+    assert MARK not in reply.text
+
+
 def test_policy_and_budget_refusals(api: Api, installation: Installation) -> None:
     reply = api.post("/v1/releases", request_body(epsilon=99, delta=0.009))
     assert (reply.status_code, reply.json()["code"]) == (403, "budget_exhausted")
