@@ -72,6 +72,21 @@ def test_only_the_machine_itself_reaches_the_curator_s_ports() -> None:
     assert {port for port in ports if not port.startswith("127.0.0.1:")} == {"443:443"}
 
 
+def test_the_console_is_reached_as_localhost_whatever_the_server_s_name() -> None:
+    """As the guide says, also through a tunnel; a site of another name would refuse that handshake."""
+    text = (ROOT / "deploy/Caddyfile").read_text("utf-8")
+    sites = dict(re.findall(r"^(\S+) \{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL))
+    analysts, curators = (
+        sites.pop("{$RETICENT_HOST:localhost}"),
+        sites.pop("https://localhost:8443"),
+    )
+    assert not sites
+    assert "tls internal" in curators
+    assert ("reverse_proxy server:8000" in analysts, "9464" in analysts) == (True, False)
+    assert ("reverse_proxy server:9464" in curators, "8000" in curators) == (True, False)
+    assert "https://localhost:8443/console" in (ROOT / "docs/how-to/deploy.md").read_text("utf-8")
+
+
 def test_files_that_are_mounted_exist() -> None:
     for service in SERVICES.values():
         for volume in service.get("volumes", ()):
