@@ -6,6 +6,7 @@ The server's readers of private rows raise in all of these tests: no page and no
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
@@ -23,6 +24,9 @@ NAME_FIELDS = [
     ("/console/ledger", "Search", "Search"),
     ("/console/ledger/verify", "A head that you kept", "Verify against it"),
     ("/console/budgets", "Total ε", "Set the budget"),
+    ("/console/budgets", "Total δ", "Set the budget"),
+    ("/console/budgets", "ε (rule basic) or ρ (rule zcdp)", "Credit"),
+    ("/console/budgets", "δ", "Credit"),
     ("/console/budgets", "Reason", "Credit"),
 ]
 PAGES = ["", "datasets/people", "analysts", "analysts/ana", "analysts/ana/revoke"]
@@ -169,10 +173,38 @@ def test_markup_in_a_name_field_stays_text(
         if not field.input_value():
             field.fill("1")
     inside.get_by_role("button", name=button, exact=True).click()
-    inside.wait_for_load_state("networkidle")
-    assert inside.title() != "owned"
-    assert inside.locator("img").count() == 0
-    assert inside.locator("script:not([src])").count() == 0
+    _nothing_has_run(inside)
+
+
+def test_every_field_that_takes_a_text_is_among_them(inside: Page) -> None:
+    found = set()
+    for name in PAGES:
+        inside.goto(f"/console/{name}")
+        for field in inside.locator("input:visible:not([type=checkbox]), textarea:visible").all():
+            found.add(field.evaluate("field => field.labels[0].innerText"))
+    assert found == {label for _, label, _ in NAME_FIELDS}
+
+
+def test_markup_in_the_sign_in_form_and_in_addresses_stays_text(page: Page, desk: Desk) -> None:
+    hostile = quote(HOSTILE)
+    page.goto(f"/console/sign-in?next={hostile}")
+    page.get_by_label("A curator's key").fill(HOSTILE)
+    page.keyboard.press("Enter")
+    page.get_by_text("That is not the key of a curator").wait_for()
+    _nothing_has_run(page)
+    page.get_by_label("A curator's key").fill(desk.key)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Data sets").wait_for()
+    for address in (f"ledger?q={hostile}", f"budgets?account={hostile}", f"analysts/{hostile}"):
+        page.goto(f"/console/{address}")
+        _nothing_has_run(page)
+
+
+def _nothing_has_run(page: Page) -> None:
+    page.wait_for_load_state("networkidle")
+    assert page.title() != "owned"
+    assert page.locator("img").count() == 0
+    assert page.locator("script:not([src])").count() == 0
 
 
 def test_markup_in_stored_names_and_reasons_stays_text(inside: Page) -> None:
