@@ -16,9 +16,16 @@ MARGIN = 8.0
 
 
 @pytest.fixture(scope="module")
-def server(installation_template: Installation) -> Iterator[Server]:
-    """One for all: nobody here has a key, so nothing is written."""
+def hasty(installation_template: Installation) -> Iterator[Server]:
+    """One for all tests: nobody here has a key, so nothing is written."""
     with serving(installation_template, max_body_seconds=1) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def patient(installation_template: Installation) -> Iterator[Server]:
+    """Where time is no reason for cutting off."""
+    with serving(installation_template, max_body_seconds=600) as server:
         yield server
 
 
@@ -51,30 +58,29 @@ def said(server: Server, begin: bytes, drip: bytes = b"") -> tuple[bytes, float]
     return found, time.monotonic() - started
 
 
-def test_a_body_that_drips_is_cut_off(server: Server) -> None:
+def test_a_body_that_drips_is_cut_off(hasty: Server) -> None:
     for drip in (b"", b" "):
-        reply, seconds = said(server, POST + b"Content-Length: 60000\r\n\r\n{", drip)
+        reply, seconds = said(hasty, POST + b"Content-Length: 60000\r\n\r\n{", drip)
         assert reply.startswith(b"HTTP/1.1 408 ")
         assert b'"too_slow"' in reply
         assert seconds >= CLOSED_AFTER
 
 
-def test_a_body_without_end_is_cut_off(server: Server) -> None:
+def test_a_body_without_end_is_cut_off(patient: Server) -> None:
     """Of any declared length, or of none."""
     megabyte = b" " * (1 << 20)
-    reply, seconds = said(server, POST + b"Content-Length: 999999999999\r\n\r\n" + 2 * megabyte)
+    reply, _ = said(patient, POST + b"Content-Length: 999999999999\r\n\r\n" + 2 * megabyte)
     assert reply == b"" or reply.startswith(b"HTTP/1.1 413 ")
-    assert seconds < CLOSED_AFTER
     chunk = b"10000\r\n" + b" " * (1 << 16) + b"\r\n"
     chunked = POST + b"Transfer-Encoding: chunked\r\n\r\n" + 2 * chunk + b"0\r\n\r\n"
-    reply, _ = said(server, chunked)
+    reply, _ = said(patient, chunked)
     assert reply.startswith(b"HTTP/1.1 413 ")
     assert b'"too_large"' in reply
 
 
-def test_who_sends_somewhat_too_much_is_told(server: Server) -> None:
+def test_who_sends_somewhat_too_much_is_told(patient: Server) -> None:
     for length in (1 << 16) + 1, 1 << 19:
-        reply = httpx.post(f"{server.url}/v1/releases", content=b" " * length)
+        reply = httpx.post(f"{patient.url}/v1/releases", content=b" " * length, timeout=60)
         assert (reply.status_code, reply.json()["code"]) == (413, "too_large")
         assert reply.headers["connection"] == "close"
 
@@ -84,28 +90,36 @@ def test_who_sends_somewhat_too_much_is_told(server: Server) -> None:
     [b"", b"GET /healthz HTT", GET, GET + b"\r\n" + GET],
     ids=["nothing", "half a line", "half a head", "half a second head"],
 )
-def test_a_head_that_does_not_come_is_not_waited_for(server: Server, begin: bytes) -> None:
+def test_a_head_that_does_not_come_is_not_waited_for(hasty: Server, begin: bytes) -> None:
     for drip in (b"", b"A: b\r\n" if begin.endswith(b"\r\n") else b"x" * bool(begin)):
         if not drip and begin.count(b"GET") == 2:
             continue  # idle after a reply: uvicorn's own limit, of 5 seconds
-        reply, seconds = said(server, begin, drip)
+        reply, seconds = said(hasty, begin, drip)
         assert reply.count(b"HTTP/1.1 200") == begin.count(b"\r\n\r\n")
         assert seconds >= CLOSED_AFTER
 
 
-def test_a_head_without_end_is_cut_off(server: Server) -> None:
+def test_a_head_without_end_is_cut_off(patient: Server) -> None:
     for begin in (GET + b"A: " + b"a" * (1 << 20), GET + b"a: b\r\n" * (1 << 17)):
         try:
-            reply, seconds = said(server, begin)
+            reply, _ = said(patient, begin)
         except ConnectionError:
             continue
         assert b" 200 " not in reply
-        assert seconds < CLOSED_AFTER
 
 
-def test_a_connection_in_use_stays(server: Server) -> None:
-    """Requests one after the other, for longer than a head may take."""
-    with httpx.Client(base_url=server.url) as http:
-        for _ in range(6):
-            assert http.get("/healthz").status_code == 200
-            time.sleep(0.3)
+def test_a_connection_in_use_stays(hasty: Server) -> None:
+    """Requests one after the other, for longer than a head may take. (A machine that stands still
+    for a second makes a head late; not three times.)"""
+
+    def stays() -> bool:
+        with httpx.Client(base_url=hasty.url) as http:
+            try:
+                for _ in range(6):
+                    assert http.get("/healthz").status_code == 200
+                    time.sleep(0.3)
+            except httpx.TransportError:
+                return False
+        return True
+
+    assert any(stays() for _ in range(3))
