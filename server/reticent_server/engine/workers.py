@@ -111,13 +111,15 @@ class _Pass:
     """One step over one table, worked on by several threads.
 
     It is finished when no piece is left, or after an error, and no thread is at work on it.
-    expected: the number of pieces, where it is known, so that threads take fewer towards the end.
+    expected: the number of pieces, where it is known: threads take fewer towards the end, and of a few
+    pieces equal shares.
     """
 
     def __init__(self, step: SumStep, pieces: Iterator[Piece], expected: int, threads: int) -> None:
         self._step = step
         self._pieces = pieces
         self._left, self._threads = expected, threads
+        self._least = -(-expected // threads) if 0 < expected <= 4 * threads else 1
         self._number = next(_numbers)
         self._reading, self._changing = Lock(), Lock()
         self._at_work = 0
@@ -159,7 +161,7 @@ class _Pass:
         with self._reading:
             if self._exhausted:
                 return []
-            wanted = min(most, max(1, 2 * self._left // (3 * self._threads)))
+            wanted = min(most, max(self._least, 2 * self._left // (3 * self._threads)))
             pieces = list(islice(self._pieces, wanted))
             self._left -= len(pieces)
             if len(pieces) < wanted:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.design import Compare
+from reticent_server.domain.steps import multiplied
 from reticent_server.estimators.glm.dispersion import chi_score, joint_step
 from reticent_server.estimators.glm.score import QuasiScore
 from reticent_server.numerics.families import gamma_moments
@@ -25,6 +26,10 @@ def table(family, n=N, seed=0):
     return found | {"d": rare}
 
 
+def mapped(step, block):
+    return [multiplied(contribution) for contribution in step.map_fn(block)]
+
+
 def steps_of(family, data, **more):
     plan = planned(data, [*slopes(3), boolean("d")], family, 10**11, **more)
     return drive(plan.run(), whole(data)).steps
@@ -35,8 +40,8 @@ def steps_of(family, data, **more):
 def test_contributions_and_sums_do_not_depend_on_the_block_size(family, rows):
     data = table(family, 200 if rows == 1 else N)
     for step in steps_of(family, data, where=Compare("x1", "<", 1.0)):
-        everything = step.map_fn(whole(data))
-        pieces = [step.map_fn(piece) for piece in blocks_of(whole(data), rows)]
+        everything = mapped(step, whole(data))
+        pieces = [mapped(step, piece) for piece in blocks_of(whole(data), rows)]
         for k, values in enumerate(everything):
             joined = np.concatenate([piece[k] for piece in pieces], axis=-1)
             np.testing.assert_array_equal(joined, values)
@@ -49,7 +54,7 @@ def test_contributions_stay_within_their_clips_and_come_near(family):
     data = table(family)
     data["y"][::3] = TOP if family != "binomial" else 1.0
     for step in steps_of(family, data):
-        for part, values in zip(step.parts, step.map_fn(whole(data)), strict=True):
+        for part, values in zip(step.parts, mapped(step, whole(data)), strict=True):
             largest = np.sqrt(np.sum(values**2, axis=0)).max()
             near = 0.1 if part.size == 1 else 0.25
             assert near * part.clip < largest <= part.clip * (1 + 1e-9)
@@ -65,7 +70,7 @@ def test_records_out_of_use_and_not_finite_contribute_nothing(family):
     others = np.ones(N, dtype=bool)
     others[5:7] = False
     for step in steps:
-        pairs = zip(step.map_fn(whole(data)), step.map_fn(whole(bad)), strict=True)
+        pairs = zip(mapped(step, whole(data)), mapped(step, whole(bad)), strict=True)
         for position, (a, b) in enumerate(pairs):
             np.testing.assert_array_equal(a[..., others], b[..., others])
             out = data["x1"] >= 1.0

@@ -43,12 +43,12 @@ def gradient_ball(score: QuasiScore, theta: FloatArray, W: FloatArray, R: float)
     if score.family != "binomial" or score.limits[0] == score.limits[1] or not 0 < tau < inf:
         return whole
     along, across = _extremes(score, tau, R)
-    centres = np.linspace(0, R / 2, _CENTRES)[:, None]
-    radii = np.sqrt(np.max((along + centres) ** 2 + across**2, axis=1))
+    centres, squares = np.linspace(0, R / 2, _CENTRES), across**2
+    radii = np.sqrt([np.max((along + a) ** 2 + squares) for a in centres])
     best = int(np.argmin(radii))
     if radii[best] * _ROOM >= whole.radius:
         return whole
-    shift = np.asarray(float(centres[best, 0]) / tau * direction, dtype=np.float64)
+    shift = np.asarray(float(centres[best]) / tau * direction, dtype=np.float64)
     return Ball(shift, float(radii[best]) * _ROOM)
 
 

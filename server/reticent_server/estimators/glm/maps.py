@@ -18,12 +18,13 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.domain.steps import Block, Contribution, FloatArray, Scaled, multiplied
 from reticent_server.estimators.glm.dispersion import ChiScore
 from reticent_server.estimators.glm.score import QuasiScore
 from reticent_server.estimators.newton.coding import Coding
 from reticent_server.estimators.newton.maps import coordinates, on_lattice, standardised
 from reticent_server.numerics.evaluate import evaluate_term, in_use
+from reticent_server.numerics.lengths import squared_lengths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +39,7 @@ class GlmPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GlmScoreMap:
-    """Gives (score, root) or, with `meat`, (score, root, score): arrays (q, rows).
+    """Gives (score, root) or, with `meat`, (score, root, score): of size q; the last two as v, weights.
 
     The first score is moved by `shift` (q,), for records that are not in use as well. chi: with it the
     meat's rows are (score, wχ), and wχ (1, rows) is appended. count: appends a code 0 for each record
@@ -52,28 +53,36 @@ class GlmScoreMap:
     chi: ChiScore | None = None
     count: bool = False
 
-    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+    def __call__(self, block: Block) -> tuple[Contribution, ...]:
         used = _used(self.coding, block)
         score = self.point.score
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
             eta = predictor(self.point, self.coding, x)
-            v = coordinates(self.coding, self.point.transform, x)
-            v *= score.leverage(eta)
+            v = coordinates(self.coding, self.point.transform, x, block.scratch)
+            if score.varies:
+                v *= score.leverage(eta)
             w = weights(self.coding, self.point, v, eta)
             if used is not None:
                 w *= used
             y = response(self.coding, block)
             q, h = score.evaluate(y, eta)
-            root = v * np.sqrt(w * h)
-            v *= w * q
-            moved = v + self.shift[:, None]
-            parts: tuple[FloatArray, ...] = (moved, root, v) if self.meat else (moved, root)
+            root = Scaled(v, np.sqrt(w * h))
+            scores = Scaled(v, w * q)
+            moved = self._moved(scores, block)
+            parts: tuple[Contribution, ...] = (moved, root, scores) if self.meat else (moved, root)
             if self.chi is not None:
                 squares = score.residual_square(y, eta, self.chi.k)
                 chi = (w * (squares - self.chi.kappa))[None, :]
-                parts = (moved, root, np.vstack([v, chi]), chi)
+                parts = (moved, root, np.vstack([multiplied(scores), chi]), chi)
         return (*parts, _count_codes(block, used)) if self.count else parts
+
+    def _moved(self, scores: Scaled, block: Block) -> FloatArray:
+        """(q, rows) scores moved by the shift."""
+        out = block.scratch.array("moved", *scores.vectors.shape)
+        np.multiply(scores.vectors, scores.weights, out=out)
+        out += self.shift[:, None]
+        return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,9 +116,7 @@ def response(coding: Coding, block: Block) -> FloatArray:
 def weights(coding: Coding, point: GlmPoint, v: FloatArray, eta: FloatArray) -> FloatArray:
     """(rows,) w from the white coordinates v (q, rows), added in a fixed order."""
     limit = np.full(v.shape[1], coding.white_radius_squared or 1.0)
-    norms, scratch = np.zeros(v.shape[1]), np.empty(v.shape[1])
-    for row in v[: coding.white_size]:
-        norms += np.multiply(row, row, out=scratch)
+    norms = squared_lengths(v[: coding.white_size], np.empty(v.shape[1]))
     w = limit / np.maximum(norms, limit)
     if point.cap < inf:
         m = point.score.leverage(eta)

@@ -64,9 +64,14 @@ class QuasiScore:
             case "gamma":
                 return self.scale
 
+    @property
+    def varies(self) -> bool:
+        """Whether m(η) is other than 1."""
+        return self.family == "poisson"
+
     def leverage(self, eta: FloatArray) -> FloatArray:
         """m(η)."""
-        return Poisson().gain(eta - self.start) if self.family == "poisson" else np.ones_like(eta)
+        return Poisson().gain(eta - self.start) if self.varies else np.ones_like(eta)
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(q, h) of records with responses y (rows,) and clipped predictors η (rows,)."""
