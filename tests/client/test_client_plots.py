@@ -93,6 +93,29 @@ def test_without_a_profile_there_is_nothing_to_plot(server: Server) -> None:
         server.client().dataset("houses").profile().plot()
 
 
+def test_coefficients_that_would_hide_each_other_have_axes_of_their_own() -> None:
+    document = release()
+    wide = np.array(document["result"]["confidence_intervals"], dtype=np.float64)
+    wide[2] = wide[2].mean() + 1000 * (wide[2] - wide[2].mean())
+    apart = reticent.RegressionResults(
+        document | {"result": document["result"] | {"confidence_intervals": wide.tolist()}}
+    )
+    first = apart.plot()
+    assert [axes.get_yticklabels()[0].get_text() for axes in first.figure.axes] == [
+        *apart.names[1:4],
+        "x1:x2 (not estimable)",
+    ]
+    np.testing.assert_allclose(first.lines[0].get_xdata(), wide[1])
+    narrow = np.diff(first.get_xlim())[0]
+    assert narrow < 10 * np.diff(wide[1])[0]  # its own scale, and it can be seen
+    from matplotlib import pyplot as plt
+
+    given = plt.subplots()[1]
+    assert apart.plot(given) is given
+    assert len(given.figure.axes) == 1
+    assert len(reticent.RegressionResults(document).plot().figure.axes) == 1
+
+
 def test_a_fit_is_drawn(server: Server) -> None:
     fit = reticent.RegressionResults(release())
     labels = [text.get_text() for text in fit.plot().get_yticklabels()]
