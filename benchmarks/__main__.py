@@ -8,6 +8,7 @@ NAMES = (
     "cells",
     "logistic",
     "glm",
+    "curves",
     "speed",
     "peers",
     "scale",
