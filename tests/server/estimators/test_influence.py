@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import norm
 
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.design import Compare
@@ -10,6 +11,7 @@ from reticent_server.domain.query import Glm
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.estimators.influence import plan_influence_glm, plan_influence_regression
+from reticent_server.estimators.influence.asymptotic import p_intervals
 from reticent_server.numerics.huber_mallows import fit_huber
 from support_newton import (
     boolean,
@@ -169,11 +171,24 @@ def test_the_asymptotic_calibration_names_its_assumptions_and_hides_its_scale(lo
     assert np.abs(z).max() < 8
     assert found["calibration"] == "asymptotic"
     assert all(0 < p < 1 for p in found["noisy_p_values"])
+    again = p_intervals(found["coefficients"], found["noisy_p_values"], plan.confidence_level)
+    assert found["noisy_p_intervals"] == again
     assert len(plan.assumptions) >= 3
     assert plan.cost.epsilon <= offer(5.0).epsilon
     assert plan.cost.delta <= offer(5.0).delta
     assert plan.cost.rho > plan.pilot.rho
     assert any("not shown" in warning for warning in found["warnings"])
+
+
+def test_intervals_of_p_values_are_those_of_the_standard_errors_that_gave_them():
+    beta, se = np.array([2.0, -0.3, 0.01]), np.array([0.5, 0.3, 0.2])
+    p = 2 * norm.sf(np.abs(beta) / se)
+    expected = np.column_stack([beta - 1.959964 * se, beta + 1.959964 * se])
+    np.testing.assert_allclose(p_intervals(beta, p, 0.95), expected, rtol=1e-6)
+    ends = np.array(p_intervals([1.0, 1.0, 0.0], [0.0, 1.0, 0.5], 0.95))
+    assert np.all(np.isfinite(ends))
+    assert ends[0, 0] > 0 > ends[1, 0]
+    assert ends[2].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])

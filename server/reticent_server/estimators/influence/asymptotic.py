@@ -8,16 +8,20 @@ Steps 2 and 3 are a ColumnPart (mechanisms.asymptotic_fit), private under the as
 noise's scale is not returned. Standard errors are made of the pilot's releases: its sandwich, and the noise of
 step 2 at the curvature that the pilot released; `p_values` and intervals are made of them and of the coefficients,
 as in any fit. The p-values of step 3 are `noisy_p_values`: their own noise is not shown, and is large.
+`noisy_p_intervals` are made of these and the coefficients alone, which is post-processing of two releases:
+
+    β̃ ± z se~,   se~ = |β̃|/√(H₁⁻¹(1 − p̃)),   H₁ the law of χ²₁, p̃ moved inside (0, 1)
 
 Source: Avella-Medina (2021), Theorems 1 and 4.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from reticent_server.accounting.conversions import max_rho
 from reticent_server.domain.columns import AsymptoticFit
@@ -53,6 +57,7 @@ _SCALE_NOTE = (
 )
 _TWENTIETHS = {"pilot": 5, "p_values": 4}
 _SLACK_IN_N = 2.0
+_INSIDE = 1e-12, 0.999
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +138,16 @@ class AsymptoticPlan:
         result = reported(self.pilot, coding, moved, self.part.tuning, self.confidence_level)
         result["warnings"] += [*notes(self.pilot), _SCALE_NOTE]
         noisy = [float(p) for p in p_values]
-        return {**result, "noisy_p_values": noisy, "calibration": "asymptotic"}
+        intervals = p_intervals(result["coefficients"], noisy, self.confidence_level)
+        more = {"noisy_p_values": noisy, "noisy_p_intervals": intervals}
+        return {**result, **more, "calibration": "asymptotic"}
+
+
+def p_intervals(beta: Sequence[float], noisy: Sequence[float], level: float) -> list[list[float]]:
+    """β̃ ± z|β̃|/√(H₁⁻¹(1 − p̃)) of coefficients β̃ and their noisy p-values p̃: [low, high] of each."""
+    b, p = np.array(beta), np.clip(noisy, *_INSIDE)
+    half = ndtri((1 + level) / 2) * np.abs(b) / -ndtri(p / 2)
+    return [[float(low), float(high)] for low, high in zip(b - half, b + half, strict=True)]
 
 
 def _contrasted(
