@@ -17,5 +17,6 @@ FIELDS: dict[str, dict[str, Any]] = {
     "location_scale": COLUMN,
     "linear_regression": {"formula": "y ~ x"},
     "glm": {"formula": "b ~ x", "family": "binomial"},
+    "subsample_aggregate": {"model": {"kind": "glm", "formula": "b ~ x", "family": "binomial"}},
     "hypothesis_test": {"formula": "y ~ x", "hypothesis": ["x = 0"]},
 }

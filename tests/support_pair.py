@@ -11,6 +11,8 @@ import httpx
 import numpy as np
 
 from reticent_server.cli.dataset_load import load_dataset
+from reticent_server.estimators.profile import profile_of
+from reticent_server.pipeline.profile import release_profile
 from support_installation import Installation, opened, serving
 
 SIDES = ("left", "right")
@@ -49,6 +51,14 @@ def load_pair(installation: Installation, left: str, right: str) -> Pair:
             services.ledger.set_analyst_budget(analyst_id, name, name, **budget)
             services.access.grant(analyst_id, name)
     return Pair(installation, key)
+
+
+def share_profile(pair: Pair) -> None:
+    """One profile for both, so that what is planned for them is alike."""
+    with opened(pair.installation.settings) as services:
+        released = release_profile(services, SIDES[0], epsilon=1.0)
+        profile = profile_of(released["result"], released["id"])
+        services.catalog.set_profile(services.catalog.facts(SIDES[1]).version_id, profile)
 
 
 def neighbours(rows: int, changed: str) -> tuple[str, str]:

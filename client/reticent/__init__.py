@@ -6,6 +6,7 @@
 >>> fit.summary()
 """
 
+from reticent._blocks import BlockResults
 from reticent._budget import Account, Budget
 from reticent._client import Client
 from reticent._dataset import Dataset
@@ -48,6 +49,7 @@ from reticent._vector import Vector
 __all__ = [
     "Account",
     "Amount",
+    "BlockResults",
     "Budget",
     "BudgetExhausted",
     "Client",

@@ -1,6 +1,6 @@
 """The query kinds as the server reads them; one function each, shared by releases and plans."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from reticent import _queries_robust
@@ -76,16 +76,17 @@ def hypothesis_test(
 
 
 def subsample_aggregate(
-    model: str | Callable[..., Any],
+    model: str | Callable[..., Any] | Mapping[str, Any],
     *arguments: Any,
     blocks: int | None = None,
     parameter_bounds: Iterable[Sequence[float]] | None = None,
     bias_correction: bool = True,
     **fields: Any,
 ) -> Query:
-    """model, arguments, fields: as in `build`."""
+    """model, arguments, fields: as in `build`; or model a query."""
     wrong = InvalidQuery("parameter_bounds must be a list of two finite numbers each.")
-    query: Query = {"kind": "subsample_aggregate", "model": build(model, *arguments, **fields)}
+    asked = dict(model) if isinstance(model, Mapping) else build(model, *arguments, **fields)
+    query: Query = {"kind": "subsample_aggregate", "model": asked}
     if blocks is not None:
         query["blocks"] = int(_number(blocks, InvalidQuery("blocks must be a whole number.")))
     if parameter_bounds is not None:

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from reticent._blocks import BlockResults
 from reticent._estimate import Estimate
 from reticent._http import parsed
 from reticent._location_scale import LocationScaleResults
@@ -31,6 +32,7 @@ _CLASSES: dict[str, type[Release]] = {
     "median": Statistic,
     "m_estimate": Statistic,
     "depth_median": DepthMedian,
+    "subsample_aggregate": BlockResults,
 }
 
 

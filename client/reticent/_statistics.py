@@ -1,9 +1,11 @@
 """The methods of a data set for tables, sums, quantiles and robust statistics."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from reticent import _queries
 from reticent import _queries_robust as queries
+from reticent._blocks import BlockResults
 from reticent._estimate import Estimate
 from reticent._release import NoReply, Release
 from reticent._robust import DepthMedian, Quantiles, Statistic
@@ -168,3 +170,34 @@ class Statistics:
         """
         query = queries.depth_median(columns, scale, eta, directions)
         return self._release(DepthMedian, query, epsilon, delta, idempotency_key)
+
+    def subsample_aggregate(
+        self,
+        model: str | Callable[..., Any] | Mapping[str, Any],
+        *arguments: Any,
+        epsilon: float,
+        delta: float | None = None,
+        blocks: int | None = None,
+        parameter_bounds: Iterable[Sequence[float]] | None = None,
+        bias_correction: bool = True,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> BlockResults | NoReply:
+        """A model fitted without noise to secret random blocks of the records; its averaged estimates.
+
+        model: "linear_regression", "glm" or "location_scale", with the arguments of that method (or
+        a query as the server reads it). blocks: their number; None means planned. parameter_bounds: (lower, upper) for each estimate, from what
+        is public; None means wide ones. bias_correction: of each block's estimate, where there is one.
+
+        >>> fit = ds.subsample_aggregate("glm", "bedrooms ~ grade", "poisson", epsilon=2.0)
+        >>> fit.params["grade"], fit.blocks
+        """
+        query = _queries.subsample_aggregate(
+            model,
+            *arguments,
+            blocks=blocks,
+            parameter_bounds=parameter_bounds,
+            bias_correction=bias_correction,
+            **fields,
+        )
+        return self._release(BlockResults, query, epsilon, delta, idempotency_key)

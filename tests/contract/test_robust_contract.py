@@ -154,3 +154,43 @@ def test_a_reply_by_influence_is_a_regression(url, installation):
     assert abs(fit.params["x"] - 2) < 10 * fit.bse["x"]
     assert fit.result["calibration"] == "ptr"
     assert "influence" in str(fit.summary())
+
+
+def test_a_model_by_subsample_and_aggregate(client, dataset):
+    arguments = ("linear_regression", "y ~ x")
+    plan = dataset.plan("subsample_aggregate", *arguments, blocks=40, epsilon=20.0)
+    bounds = [(-5, 5), (-5, 5)]
+    fit = dataset.subsample_aggregate(
+        dataset.linear_regression, "y ~ x", blocks=40, parameter_bounds=bounds, epsilon=20.0
+    )
+    assert isinstance(fit, reticent.BlockResults)
+    assert fit.charged == plan.cost
+    assert (fit.blocks, fit.rows_per_block, fit.bias_correction) == (40, 10, "none")
+    assert abs(fit.params["x"] - 2) < 8 * fit.bse["x"]
+    assert fit.block_quartiles["x"][0] < fit.block_quartiles["x"][1]
+    assert "blocks: 40 of 10 records" in str(fit.summary())
+    assert np.isnan(fit.cov_params()[0, 1])
+    assert len(fit.to_frame()) == 2
+    assert fit.conf_int(simultaneous=True).shape == (2, 2)
+    with pytest.raises(reticent.NotEstimable):
+        fit.wald_test("x = Intercept")
+    assert client.release(fit.id).result == fit.result
+    location = dataset.subsample_aggregate("location_scale", "y", "k > 2", epsilon=5.0)
+    assert location.formula == "y"
+    assert location.bias_correction == "jackknife"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fields"),
+    [
+        (("glm", "b ~ x", "binomial"), {"tuning": 1.5}), (("mean", "y"), {}),
+        (("linear_regression", "y ~ x"), {"mechanism": "influence"}),
+        (("linear_regression", "y ~ x"), {"blocks": 200}),
+        (("linear_regression", "y ~ x"), {"parameter_bounds": [(0, 1)]}),
+    ],
+)  # fmt: skip
+def test_what_blocks_refuse_costs_nothing(client, dataset, arguments, fields):
+    with pytest.raises(reticent.InvalidRequest):
+        dataset.subsample_aggregate(*arguments, **fields, epsilon=1.0)
+    (account,) = client.budget()
+    assert account.spent.rho == 0

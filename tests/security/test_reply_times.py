@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from reticent_server.estimators.profile import profile_of
-from reticent_server.pipeline.profile import release_profile
-from support_installation import Installation, opened
-from support_pair import SIDES, Outcome, Pair, Prober, load_pair, neighbours, probing
+from support_installation import Installation
+from support_pair import SIDES, Outcome, Pair, Prober, load_pair, neighbours, probing, share_profile
 
 Found = dict[str, list[Outcome]]
 
@@ -59,10 +57,7 @@ def test_the_classifier_sees_a_difference() -> None:
 def pair(installation: Installation) -> Pair:
     """Neighbours with the same public facts: one profile, so that the fits are planned alike."""
     loaded = load_pair(installation, *neighbours(4000, "-10,5,9,c,1,1"))
-    with opened(installation.settings) as services:
-        released = release_profile(services, "left", epsilon=1.0)
-        profile = profile_of(released["result"], released["id"])
-        services.catalog.set_profile(services.catalog.facts("right").version_id, profile)
+    share_profile(loaded)
     return loaded
 
 

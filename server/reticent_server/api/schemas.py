@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reticent_server.api.schemas_robust import RobustBody
+from reticent_server.api.schemas_robust import Number, RobustBody
 from reticent_server.api.strict import Name, Positive, Strict, Text
 from reticent_server.domain.query import (
     Count,
@@ -14,6 +14,7 @@ from reticent_server.domain.query import (
     LocationScale,
     Mean,
     Privacy,
+    SubsampleAggregateQuery,
 )
 from reticent_server.pipeline.ask import Ask
 
@@ -161,6 +162,34 @@ class HypothesisTestBody(Strict):
         )
 
 
+class SubsampleAggregateBody(Strict):
+    """A model fitted to secret random blocks of the records, and its estimates averaged."""
+
+    kind: Literal["subsample_aggregate"]
+    model: Annotated[
+        LinearRegressionBody | GlmBody | LocationScaleBody,
+        Field(discriminator="kind", description="What is fitted to a block; no mechanism."),
+    ]
+    blocks: int | None = Field(None, ge=2, le=65_536, description="null means planned.")
+    parameter_bounds: list[list[Number]] | None = Field(
+        None,
+        max_length=256,
+        description="[lower, upper] of each estimate; null: from public facts.",
+    )
+    bias_correction: bool = Field(True, description="Of a block's estimate, where there is one.")
+    confidence_level: Level = 0.95
+
+    def query(self) -> SubsampleAggregateQuery:
+        given = self.parameter_bounds
+        return SubsampleAggregateQuery(
+            model=self.model.query(),
+            blocks=self.blocks,
+            parameter_bounds=None if given is None else tuple(map(tuple, given)),
+            bias_correction=self.bias_correction,
+            confidence_level=self.confidence_level,
+        )
+
+
 QueryBody = Annotated[
     CountBody
     | MeanBody
@@ -168,6 +197,7 @@ QueryBody = Annotated[
     | GlmBody
     | LocationScaleBody
     | HypothesisTestBody
+    | SubsampleAggregateBody
     | RobustBody,
     Field(discriminator="kind", description="What is asked."),
 ]

@@ -1,6 +1,6 @@
 """The parts of a ColumnStep: each a mechanism that needs whole columns, with its public parameters.
 
-All are for data sets whose unit is a row. Amounts are integers in the units of domain.cost; what a
+All but SubsampleAggregate are for data sets whose unit is a row. Amounts are integers in the units of domain.cost; what a
 part costs is said by mechanisms.registry.column_cost, beside the proof.
 """
 
@@ -167,4 +167,57 @@ class AsymptoticFit:
     unit_rows: int = 1
 
 
-ColumnPart = SmoothMedian | StableBin | MEstimate | DepthDraw | ConvexFit | AsymptoticFit
+@dataclass(frozen=True, slots=True)
+class BlockModel:
+    """What is fitted to the records of a block: numerics.block_fits.
+
+    size: m, the number of estimates. tuning: Huber's c, where the equation has one.
+    largest_response: a public bound, for the range of a predictor.
+    """
+
+    equation: Literal["huber", "binomial", "poisson", "gamma", "location_scale"]
+    size: int
+    tuning: float
+    largest_response: float
+    bias_corrected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlockMean:
+    """One estimate of a model, over blocks: its quartiles, and its noisy mean near them.
+
+    candidates: a grid over the public bounds of the estimate, the first and last being the bounds.
+    default: what a block without an estimate counts as. rho_quartiles, rho_mean: in RHO_UNITS.
+    """
+
+    candidates: tuple[float, ...]
+    default: float
+    rho_quartiles: int
+    rho_mean: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubsampleAggregate:
+    """Means of a model's estimates over `blocks` secret random blocks of the records.
+
+    The map gives (p + 2, rows): 1 where the record is in use, its response, its row of the design.
+    means: one for each estimate. unit_rows: rows of one unit, whose records touch as many blocks.
+    Released.values: (4 m,) for each estimate the mean, the noise's standard deviation, and the two
+    quartiles over blocks.
+    """
+
+    model: BlockModel
+    blocks: int
+    means: tuple[BlockMean, ...]
+    unit_rows: int = 1
+
+
+ColumnPart = (
+    SmoothMedian
+    | StableBin
+    | MEstimate
+    | DepthDraw
+    | ConvexFit
+    | AsymptoticFit
+    | SubsampleAggregate
+)

@@ -198,6 +198,36 @@ class DepthMedian:
         _as_tuple(self, "columns")
 
 
+BlockModelQuery = LinearRegression | Glm | LocationScale
+_BLOCK_MODELS: dict[str, type[BlockModelQuery]] = {
+    kind.kind: kind for kind in (LinearRegression, Glm, LocationScale)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SubsampleAggregateQuery:
+    """A model fitted to secret random blocks of the records, and its estimates averaged.
+
+    blocks None: planned. parameter_bounds: [lower, upper] of each estimate, None: from public facts.
+    bias_correction: of each block's estimate, where the model has one.
+    """
+
+    kind: ClassVar[str] = "subsample_aggregate"
+    model: BlockModelQuery
+    blocks: int | None = None
+    parameter_bounds: tuple[tuple[float, ...], ...] | None = None
+    bias_correction: bool = True
+    confidence_level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.parameter_bounds is not None:
+            pairs = tuple(tuple(pair) for pair in self.parameter_bounds)
+            object.__setattr__(self, "parameter_bounds", pairs)
+        if isinstance(self.model, dict):  # as it is stored
+            fields = dict(self.model)
+            object.__setattr__(self, "model", _BLOCK_MODELS[fields.pop("kind")](**fields))
+
+
 @dataclass(frozen=True, slots=True)
 class ProfileQuery:
     """The data set's profile; asked by the curator only."""
@@ -220,6 +250,7 @@ Query = (
     | Median
     | MEstimateQuery
     | DepthMedian
+    | SubsampleAggregateQuery
     | ProfileQuery
 )
 
@@ -233,4 +264,7 @@ def _as_tuple(query: object, field: str) -> None:
 
 def query_json(query: Query) -> dict[str, Any]:
     """The query as it is stored and replied: its kind and its fields that are not None."""
-    return {"kind": query.kind} | {k: v for k, v in asdict(query).items() if v is not None}
+    fields = {k: v for k, v in asdict(query).items() if v is not None}
+    if isinstance(query, SubsampleAggregateQuery):
+        fields["model"] = query_json(query.model)
+    return {"kind": query.kind} | fields

@@ -136,8 +136,8 @@ class ColumnStep:
     """Statistics that no sum gives: `map_fn` gives one array (k, rows) for each part, from one block.
 
     The engine joins the blocks' arrays to (k, n), in stored order, and the parts' mechanisms compute
-    their statistics of them and release these. `map_fn` is as in SumStep. For data sets whose unit is
-    a row, and all n records: nothing is left out.
+    their statistics of them and release these. `map_fn` is as in SumStep. All n records: nothing is
+    left out but by the map itself. A part says for how many rows of one unit it is proved.
     """
 
     label: str

@@ -1,7 +1,8 @@
 """One table: what a part of a ColumnStep costs, and how it is released."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
+from typing import Any
 
 from reticent_server.domain.columns import (
     AsymptoticFit,
@@ -11,6 +12,7 @@ from reticent_server.domain.columns import (
     MEstimate,
     SmoothMedian,
     StableBin,
+    SubsampleAggregate,
 )
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.private import Private
@@ -22,7 +24,10 @@ from reticent_server.mechanisms import (
     m_estimate,
     smooth_median,
     stable_bin,
+    subsample_aggregate,
 )
+
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 _MECHANISMS: Mapping[type[ColumnPart], ModuleType] = {
     SmoothMedian: smooth_median,
@@ -31,6 +36,7 @@ _MECHANISMS: Mapping[type[ColumnPart], ModuleType] = {
     DepthDraw: depth_draw,
     ConvexFit: convex_fit,
     AsymptoticFit: asymptotic_fit,
+    SubsampleAggregate: subsample_aggregate,
 }
 
 
@@ -40,7 +46,12 @@ def cost(part: ColumnPart) -> PrivacyCost:
     return found
 
 
-def release(part: ColumnPart, values: Private[FloatArray]) -> Released:
-    """The part's released value, from the private columns (k, n) that its step gathered."""
+def release(part: ColumnPart, values: Private[FloatArray], each: Each = map) -> Released:
+    """The part's released value, from the private columns (k, n) that its step gathered.
+
+    each: does a function on every item of a list, as `map`, where there are more threads than one.
+    """
+    if isinstance(part, SubsampleAggregate):
+        return subsample_aggregate.release(part, values, each)
     found: Released = _MECHANISMS[type(part)].release(part, values)
     return found

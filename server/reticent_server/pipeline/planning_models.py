@@ -6,13 +6,21 @@ from typing import Any
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import EstimatorPlan
-from reticent_server.domain.query import Glm, HypothesisTest, LinearRegression, LocationScale
+from reticent_server.domain.query import (
+    Glm,
+    HypothesisTest,
+    LinearRegression,
+    LocationScale,
+    SubsampleAggregateQuery,
+)
 from reticent_server.errors import InvalidQuery
 from reticent_server.estimators.glm import GlmPlan, plan_glm
 from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
 from reticent_server.estimators.influence import plan_influence_glm
 from reticent_server.estimators.location_scale import plan_location_scale
 from reticent_server.estimators.newton import LinearRegressionPlan, plan_linear_regression
+from reticent_server.estimators.subsample_aggregate import plan_subsample_aggregate
+from reticent_server.estimators.subsample_aggregate.model import location_scale, regression
 from reticent_server.formula import mask_design, parse_formula, parse_hypothesis
 from reticent_server.pipeline.planning_robust import numeric_column, sufficient
 
@@ -76,8 +84,23 @@ def _model(
     return plan_glm(facts, design, model, offer.rho)
 
 
+def _subsample_aggregate(
+    facts: DatasetFacts, query: SubsampleAggregateQuery, offer: PrivacyCost
+) -> EstimatorPlan:
+    model = query.model
+    if isinstance(model, LocationScale):
+        column = numeric_column(facts, model.column)
+        design = mask_design((column.name,), facts.schema, model.where)
+        fitted = location_scale(design, column, model, query.bias_correction)
+    else:
+        design = parse_formula(model.formula, facts.schema, model.where)
+        fitted = regression(design, model, query.bias_correction)
+    return plan_subsample_aggregate(facts, fitted, query, offer.rho)
+
+
 MODEL_PLANNERS: Mapping[type, Callable[[DatasetFacts, Any, PrivacyCost], EstimatorPlan]] = {
     Glm: _glm,
     LocationScale: _location_scale,
     HypothesisTest: _hypothesis_test,
+    SubsampleAggregateQuery: _subsample_aggregate,
 }
