@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow.dataset as pads
 import uvicorn
 
-from benchmarks.scale import resident_mb
+from benchmarks.scale import resident_mb, settle
 from benchmarks.tables import names, write_table
 from reticent_server.api.logs import configure_logging
 from reticent_server.app import build_services, create_app
@@ -192,6 +192,7 @@ def main() -> None:
         services, keys = installation(folder)
         with served(services) as url, client(url, keys[0]) as http:
             ask(http)
+            settle()
             times = [ask(http) for _ in range(REPEATS)]
             found = {"http_seconds": min(times), "http_median": statistics.median(times)}
             ask(http, LOGISTIC)

@@ -11,7 +11,7 @@ from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, SumStep, VectorSum
 from reticent_server.engine.blocks import Table
-from reticent_server.engine.partition import part_sums
+from reticent_server.engine.partition import sums_of_parts
 from reticent_server.mechanisms import noisy_sum
 
 N = 200
@@ -55,7 +55,7 @@ def step(m, subset=SUBSET):
 
 
 def sums(x, y, m, subset=SUBSET):
-    return part_sums(Table(Reader(x, y), "v", SCHEMA, ("x", "y")), step(m, subset), 64, 0)
+    return sums_of_parts([Table(Reader(x, y), "v", SCHEMA, ("x", "y"))], step(m, subset), 64, 0)
 
 
 def shares(a, b, m):

@@ -91,10 +91,10 @@ class Tape:
         self._at = 0
 
     def _taped(self, release: Callable[..., Any]) -> Callable[..., Any]:
-        def taped(part: Any, total: Any) -> Any:
+        def taped(part: Any, total: Any, *more: Any) -> Any:
             assert isinstance(total, Private)
             if self._at is None:
-                self._released.append((part, release(part, total)))
+                self._released.append((part, release(part, total, *more)))
                 return self._released[-1][1]
             expected, value = self._released[self._at]
             assert part == expected  # what is asked next follows from what was released, too

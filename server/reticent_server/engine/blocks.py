@@ -42,6 +42,7 @@ class Table:
         self._schema = schema
         self._first = first
         self._width = 1
+        self._parts: list[Table] | None = None
         self.n = reader.n
         self._names = list(names)
         self._masks = [c.name for c in schema.columns if c.name in names and c.may_be_missing]
@@ -59,12 +60,12 @@ class Table:
 
     def parts(self) -> "list[Table] | None":
         """The table in parts that other processes can read; None where they cannot."""
-        if not isinstance(self._reader, PartitionedReader):
-            return None
-        return [
-            Table(reader, f"{self._version_id}@{first}", self._schema, self._names, first)
-            for first, reader in self._reader.partitions()
-        ]
+        if self._parts is None and isinstance(self._reader, PartitionedReader):
+            self._parts = [
+                Table(reader, f"{self._version_id}@{first}", self._schema, self._names, first)
+                for first, reader in self._reader.partitions()
+            ]
+        return self._parts
 
     def blocks(self, cache: ColumnCache, block_rows: int) -> Generator[Block, None, None]:
         """Every record once, in stored order."""

@@ -23,7 +23,7 @@ from distributed import Client, LocalCluster, Security, as_completed
 from reticent_server.domain.steps import SumStep
 from reticent_server.engine.block_sums import added
 from reticent_server.engine.blocks import Table
-from reticent_server.engine.partition import FAILED, UNREADABLE, part_sums
+from reticent_server.engine.partition import FAILED, UNREADABLE, sums_of_parts
 from reticent_server.errors import CuratorError, Unavailable
 
 LOST = "The cluster does not answer at the moment."
@@ -102,22 +102,28 @@ class DaskCluster:
             self._client.cancel(futures)
 
     def _submitted(self, parts: Sequence[Table], step: SumStep, block_rows: int) -> list[Any]:
-        """A part goes to the same worker in every pass, which has its columns in memory by then."""
-        workers = sorted(self._client.nthreads())
+        """A part goes to the same worker in every pass, which has its columns in memory by then.
+
+        All parts of a thread are one task: what the scheduler takes for a task is much to a pass.
+        """
+        threads = self._client.nthreads()
+        places = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+        shares = [parts[k :: len(places)] for k in range(len(places))] if places else [parts]
         name = f"sums-{uuid4().hex}"
         return [
             self._client.submit(
-                part_sums,
-                part,
+                sums_of_parts,
+                share,
                 step,
                 block_rows,
                 self._cache_bytes,
-                key=f"{name}-{i}",
+                key=f"{name}-{k}",
                 pure=False,
-                workers=workers[i % len(workers)] if workers else None,
-                allow_other_workers=bool(workers),
+                workers=places[k] if places else None,
+                allow_other_workers=bool(places),
             )
-            for i, part in enumerate(parts)
+            for k, share in enumerate(shares)
+            if share
         ]
 
     def close(self) -> None:

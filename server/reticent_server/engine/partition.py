@@ -1,4 +1,4 @@
-"""What a cluster's worker does: the sums of one part of a table, or a word that says nothing.
+"""What a cluster's worker does: the sums of parts of a table, or a word that says nothing.
 
 Whatever goes wrong is caught, so that no text, trace or type of an exception, which may depend on a
 private cell, reaches a log or another machine. It is *not* turned into a part of zeros: one record could
@@ -7,6 +7,7 @@ is a failed release, which is the same constant whatever the cause; and a map do
 is total on records, and rows are read so that none can make the reading fail (vault.registered).
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,24 +21,27 @@ from reticent_server.errors import Unavailable
 FAILED, UNREADABLE = "failed", "unreadable"
 
 
-def part_sums(part: Table, step: SumStep, block_rows: int, cache_bytes: int) -> list[Any] | str:
-    """The step's integer sums over the part, or FAILED, or UNREADABLE.
+def sums_of_parts(
+    parts: Sequence[Table], step: SumStep, block_rows: int, cache_bytes: int
+) -> list[Any] | str:
+    """The step's integer sums over the parts, or FAILED, or UNREADABLE.
 
     cache_bytes: of encoded columns, kept in this process for the passes that follow.
     """
     try:
-        return _sums(part, step, block_rows, _cache(cache_bytes))
+        return _sums(parts, step, block_rows, _cache(cache_bytes))
     except Unavailable:
         return UNREADABLE
     except Exception:  # noqa: BLE001 - its text may depend on a private cell
         return FAILED
 
 
-def _sums(part: Table, step: SumStep, block_rows: int, cache: ColumnCache) -> list[Any]:
+def _sums(parts: Sequence[Table], step: SumStep, block_rows: int, cache: ColumnCache) -> list[Any]:
     totals: list[Any] | None = None
     scratch = ReusedScratch()
-    for piece in part.pieces(cache, block_rows, step.subset):
-        totals = added(totals, block_sums(step, piece.block(scratch)))
+    for part in parts:
+        for piece in part.pieces(cache, block_rows, step.subset):
+            totals = added(totals, block_sums(step, piece.block(scratch)))
     return totals or []
 
 
