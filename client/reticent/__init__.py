@@ -6,6 +6,8 @@
 >>> fit.summary()
 """
 
+from importlib.metadata import PackageNotFoundError, version
+
 from reticent._blocks import BlockResults
 from reticent._budget import Account, Budget
 from reticent._client import Client
@@ -94,3 +96,8 @@ __all__ = [
     "load",
     "release_schema",
 ]
+
+try:
+    __version__ = version("reticent")
+except PackageNotFoundError:  # a source tree on the path
+    __version__ = "unknown"

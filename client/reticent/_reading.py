@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reticent._blocks import BlockResults
+from reticent._errors import UnexpectedReply
 from reticent._estimate import Estimate
 from reticent._http import parsed
 from reticent._location_scale import LocationScaleResults
@@ -49,8 +50,14 @@ def load(path: str | PathLike[str]) -> Release:
     >>> ds.count(epsilon=0.1).save("release.json")
     >>> reticent.load("release.json").guarantee
     """
-    text = Path(path).read_text("utf-8")
-    return read(parsed(json.loads, text))
+    text = Path(path).read_bytes()
+    try:
+        return read(parsed(json.loads, text))
+    except UnexpectedReply as error:
+        raise UnexpectedReply(
+            f"{path} holds no release that this version of the client can read; release.save(path) "
+            "writes one."
+        ) from error
 
 
 def release_schema() -> dict[str, Any]:

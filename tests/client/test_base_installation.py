@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
+
+import reticent
 
 OPTIONAL = ("pandas", "matplotlib", "fastapi", "sqlalchemy", "typer", "pyarrow", "opendp", "jinja2")
 
@@ -27,3 +30,7 @@ def test_the_program_without_a_server_says_what_to_install() -> None:
     assert done.stderr.count("\n") == 1
     assert "typer is not installed" in done.stderr
     assert "pip install 'reticent[server]'" in done.stderr
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert reticent.__version__ == version("reticent")

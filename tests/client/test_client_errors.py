@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -220,6 +221,13 @@ def test_nothing_is_said_of_columns_where_they_are_not_at_fault(code: str, serve
     with pytest.raises(CODES[code][1]) as caught:
         ds.linear_regression("price ~ C(zone) + poly(grade, 2)", "not new == 1", epsilon=1)
     assert "There is no column" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"{}", b"words", b"\xff", b"[1]"])
+def test_a_file_that_holds_no_release(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "kept.json").write_bytes(content)
+    with pytest.raises(reticent.UnexpectedReply, match=r"kept.json holds no release"):
+        reticent.load(tmp_path / "kept.json")
 
 
 def test_the_tree_is_the_documented_one() -> None:
