@@ -57,6 +57,9 @@ def _chain(
     problems, previous, last = [], GENESIS, 0
     found = anchored in (None, GENESIS)
     for entry in entries:
+        if type(entry.seq) is not int:  # SQLite stores anything in any column
+            problems.append("An entry has no number.")
+            continue
         if entry.seq != last + 1:
             problems.append(f"Entries {last + 1} to {entry.seq - 1} are missing.")
         if entry.hash != _hash(previous, entry):
@@ -142,7 +145,7 @@ def _pay(books: _Books, entry: Entry, release_id: str) -> None:
 
 def _accounts(books: _Books, stored: Mapping[str, Balance]) -> list[str]:
     problems = []
-    for account in sorted(books.accounts.keys() | stored.keys()):
+    for account in sorted(books.accounts.keys() | stored.keys(), key=str):
         expected, present = books.accounts.get(account), stored.get(account)
         if present is None:
             problems.append(f"The account {account} is missing.")
@@ -157,11 +160,18 @@ def _releases(books: _Books, releases: Iterable[ReleaseRecord]) -> list[str]:
     problems, seen = [], set()
     for record in releases:
         seen.add(record.id)
-        problem = _release(books, record)
+        problem = _checked(books, record)
         if problem is not None:
             problems.append(f"The release {record.id} {problem}.")
     missing = sorted(books.releases.keys() - seen)
     return problems + [f"The release {release_id} is missing." for release_id in missing]
+
+
+def _checked(books: _Books, record: ReleaseRecord) -> str | None:
+    try:
+        return _release(books, record)
+    except (TypeError, AttributeError):
+        return "holds what this ledger never writes"
 
 
 def _release(books: _Books, record: ReleaseRecord) -> str | None:

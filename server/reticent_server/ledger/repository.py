@@ -346,6 +346,6 @@ def _detail(text: str) -> Mapping[str, Any]:
     """A detail that is no JSON object is kept as it is: it breaks the hash, and verify says so."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"unreadable": text}
     return value if isinstance(value, dict) else {"unreadable": text}
