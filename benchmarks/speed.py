@@ -1,6 +1,6 @@
 """Time and memory of one regression of 10⁶ records and 10 slopes, from a warm cache.
 
-One thread, the engine and mechanisms as they serve, without HTTP; the vault is replaced by arrays in
+One thread, and once with two and their processes; the engine and mechanisms as they serve, without HTTP; the vault is replaced by arrays in
 memory. In the same run: numpy's sum of the same array and scikit-learn's HuberRegressor.
 BENCH_SPEED_ROWS (1e6): the table's rows.
 """
@@ -15,6 +15,7 @@ import tracemalloc
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.scale import settle
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.plan import Reservation
 from reticent_server.domain.private import Private
@@ -70,6 +71,16 @@ def seconds(call, repeats=REPEATS):
     return best
 
 
+def engine_of(arrays, threads):
+    return LocalEngine(
+        lambda _: Arrays(arrays),
+        AnyReservation(),
+        cache_bytes=1 << 30,
+        threads=threads,
+        block_rows=1 << 15,
+    )
+
+
 def main() -> None:
     arrays = data()
     public = facts(arrays)
@@ -81,21 +92,22 @@ def main() -> None:
     make_plan()
     plan_seconds = seconds(make_plan, 20)
     plan = make_plan()
-    engine = LocalEngine(
-        lambda _: Arrays(arrays),
-        AnyReservation(),
-        cache_bytes=1 << 30,
-        threads=1,
-        block_rows=1 << 15,
-    )
     reservation = Reservation("rel_bench", "v", plan.cost, "")
 
-    def fit():
-        assert engine.execute(plan, reservation).status == "reply"
+    def fit(on=None):
+        assert (on or engine).execute(plan, reservation).status == "reply"
 
+    two = engine_of(arrays, 2)
+    fit(two)
+    settle()
+    fit(two)
+    two_seconds = seconds(lambda: fit(two), 2 * REPEATS)
+    two.close()
+    engine = engine_of(arrays, 1)
     fit()
     found = {
         "fit_seconds": seconds(fit),
+        "fit_seconds_two_threads": two_seconds,
         "fit_cpu_seconds": cpu_seconds(fit),
         "passes": plan.estimator.passes,
         "plan_milliseconds": 1e3 * plan_seconds,
