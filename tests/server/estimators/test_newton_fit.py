@@ -240,9 +240,9 @@ def test_no_table_raises(case, epsilon, profile):
 
 
 def test_without_records_nothing_is_estimable():
-    """But by chance: noise passes for information some times in a hundred."""
+    """But where the released number of records is three standard deviations above 0, once in 740."""
     results = [fitted(table_of(), numerics(3), where=NOBODY)[1] for _ in range(20)]
-    assert sum(any(r["estimable"]) for r in results) <= 6
+    assert sum(any(r["estimable"]) for r in results) <= 3
     assert all(r["n"] == 5000 for r in results)
 
 

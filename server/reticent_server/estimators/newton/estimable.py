@@ -67,8 +67,9 @@ class Directions:
         return [{"vector": vector, "resolved": resolved} for vector, resolved in pairs]
 
 
-def fit_directions(steps: Sequence[StepRecord]) -> Directions:
-    """The directions of a fit's steps, in x̃ and the internal order."""
+def fit_directions(steps: Sequence[StepRecord], *, present: bool = True) -> Directions:
+    """The directions of a fit's steps, in x̃ and the internal order; none is resolved where the released
+    number of records in use does not say that there are any (`present`)."""
     last = steps[-1]
     whitened = noise_norm(last.curvature.noise, len(last.gradient)) < TRUSTED_NOISE
     source = last if whitened else steps[0]
@@ -78,7 +79,7 @@ def fit_directions(steps: Sequence[StepRecord]) -> Directions:
     shares = (sds / np.array([_noise(source, v) for v in candidates.T])) ** 2
     least = np.maximum(_RESOLVED * sds, FLOOR if whitened else 0.0)
     unresolved = (values < least) | _is_noise(values / sds, shares)
-    return Directions(candidates / np.sqrt(np.maximum(values, least)), ~unresolved)
+    return Directions(candidates / np.sqrt(np.maximum(values, least)), ~unresolved & present)
 
 
 def _is_noise(z: FloatArray, shares: FloatArray) -> NDArray[np.bool_]:

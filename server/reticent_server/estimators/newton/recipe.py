@@ -35,6 +35,7 @@ from reticent_server.numerics.mallows import WHITENING_GUARD
 from reticent_server.numerics.scale_histogram import median_ratio
 
 _LEAST_SHARE = 0.02
+_PRESENT = 3.0
 _LARGEST_THETA = 2.0**20
 
 
@@ -57,7 +58,10 @@ class StandardFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """Where the fit stands, all released: θ, s, M with its guard and noise sd_M, records in use."""
+    """Where the fit stands, all released: θ, s, M with its guard and noise sd_M, records in use.
+
+    present: whether their number is three standard deviations of its noise above 0.
+    """
 
     theta: FloatArray
     scale: float
@@ -65,6 +69,7 @@ class State:
     guard: FloatArray
     count: float
     prior_noise: float = 0.0
+    present: bool = True
 
 
 Fitting = Generator[Step, tuple[Released, ...], StandardFit]
@@ -133,8 +138,9 @@ class Newton:
         """Takes the number of records in use from the steps of a masked design that release it."""
         if not self.settings.count_at(t):
             return state
-        n, found = self.sizes.n, released[2].values[0] / self._share(t)
-        return replace(state, count=float(np.clip(found, _LEAST_SHARE * n, n)))
+        n, found, share = self.sizes.n, released[2], self._share(t)
+        count = float(np.clip(found.values[0] / share, _LEAST_SHARE * n, n))
+        return replace(state, count=count, present=bool(found.values[0] > _PRESENT * found.sd))
 
     def _record(
         self, state: State, released: Sequence[Released], W: FloatArray, t: int
@@ -187,7 +193,7 @@ class Newton:
             ),
             privacy=privacy_covariance([before, last], [f, 1 - f]),
             scale=state.scale,
-            directions=fit_directions(records),
+            directions=fit_directions(records, present=state.present),
             count=state.count,
             records=tuple(records),
         )

@@ -6,7 +6,8 @@ released information in x̃. With the penalty ½θᵀλDθ its minimum is
     θ_λ = Aθ̂,   A = (P + λD)⁻¹P,   covariance A C Aᵀ
 
 where D is the identity, but 0 for the intercept. Where no residual is cut this is ridge regression. P is
-public by then: the intervals are about Aθ, the same map of the target. Source: Hoerl & Kennard (1970).
+public by then: the intervals are about Aθ, the same map of the target. What is not estimable stays so: a
+penalty makes such a coefficient small, and no better known. Source: Hoerl & Kennard (1970).
 """
 
 from dataclasses import replace
@@ -27,7 +28,6 @@ def ridged(fit: StandardFit, penalty: float, intercept: bool) -> StandardFit:
         theta=A @ fit.theta,
         sampling=np.asarray(A @ fit.sampling @ A.T),
         privacy=np.asarray(A @ fit.privacy @ A.T),
-        directions=fit.directions.mapped(A),
     )
 
 
