@@ -1,10 +1,12 @@
 """Arrays that other processes of this server can map: in anonymous files, which have no name and no path.
 
-An array is an ordinary one where the system has no such files or none are left.
+An array is an ordinary one where the system has no such files, or where they would take more than a quarter
+of the descriptors that this process may have: sockets and databases need the others.
 """
 
 import mmap
 import os
+import resource
 import weakref
 from dataclasses import dataclass
 from itertools import count
@@ -14,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_BYTES = 1 << 12
+WANTED_DESCRIPTORS = 1 << 14
+_EACH = 2  # ours, and the mapping's own
 _FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
 
 
@@ -34,7 +38,9 @@ _files: dict[int, File] = {}
 def shared_empty(rows: int, kind: type[np.generic]) -> NDArray[Any]:
     """An array (rows,) with arbitrary contents; its file is closed when the array goes."""
     size = rows * np.dtype(kind).itemsize
-    if size < LEAST_BYTES or not hasattr(os, "memfd_create"):
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    room = soft == resource.RLIM_INFINITY or 4 * _EACH * len(_files) < soft
+    if size < LEAST_BYTES or not room or not hasattr(os, "memfd_create"):
         return np.empty(rows, dtype=kind)
     try:
         descriptor = os.memfd_create("columns", os.MFD_CLOEXEC)
@@ -53,6 +59,14 @@ def shared_empty(rows: int, kind: type[np.generic]) -> NDArray[Any]:
 
 def _close(key: int) -> None:
     os.close(_files.pop(key).descriptor)
+
+
+def make_room() -> None:
+    """Lets this process have more descriptors, where the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = WANTED_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(WANTED_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def file_of(array: NDArray[Any]) -> File | None:

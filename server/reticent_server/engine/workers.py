@@ -15,6 +15,7 @@ from reticent_server.domain.steps import SumStep
 from reticent_server.engine.block_sums import added, block_sums
 from reticent_server.engine.helper import Helper
 from reticent_server.engine.pieces import Piece
+from reticent_server.engine.shared_memory import make_room
 
 TURN_BLOCKS = 16
 HELPED_ROWS = 1 << 16
@@ -32,6 +33,8 @@ class Workers:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="blocks")
         self._own = local()
         self._helped = helped and threads > 1
+        if self._helped:
+            make_room()
         self._helpers: list[Helper] = []
         self._losses = 0
         self._changing = Lock()

@@ -1,6 +1,7 @@
 """Processes that help threads: the same integers, whatever happens to them; and nothing left behind."""
 
 import os
+import resource
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -162,6 +163,24 @@ def test_a_process_has_none_of_the_settings_and_ends_with_the_server(asked, monk
         assert b"RETICENT" not in seen
     local.close()
     assert all(process.poll() is not None for process in processes)
+
+
+def test_columns_leave_most_descriptors_to_others(monkeypatch):
+    taken = len(shared_memory.numbers())
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (8 * taken + 16, 1 << 20))
+    arrays = [shared_memory.shared_empty(1000, np.float64) for _ in range(5)]
+    in_files = [shared_memory.file_of(array) is not None for array in arrays]
+    assert in_files == [True, True, False, False, False]
+
+
+def test_a_server_asks_for_as_many_descriptors_as_it_may_have(monkeypatch):
+    asked = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
+    engine(1).close()
+    assert not asked
+    engine(2).close()
+    assert asked == [(4096, 4096)]
 
 
 def test_small_passes_and_single_threads_start_no_process(monkeypatch):
