@@ -150,15 +150,15 @@ class Ledger:
 
     def stored(
         self, analyst_id: str, dataset: str, request: dict[str, Any], idempotency_key: str | None
-    ) -> bytes | None:
-        """The answer that the analyst's key has had; None where there is none, or to another request."""
+    ) -> bytes | Pending | None:
+        """The release that the analyst's key has made; None where it has made none for this request."""
         if idempotency_key is None:
             return None
         with reading(self._engine) as connection:
             found = repository.release_by_key(connection, analyst_id, idempotency_key)
         if found is None or (found.dataset, found.request) != (dataset, canonical_json(request)):
             return None
-        return found.body
+        return reservations.shown(found)
 
     def pending(self, analyst_id: str, limit: int = 100) -> tuple[Pending, ...]:
         """The analyst's releases that are not settled, oldest first."""

@@ -12,7 +12,7 @@ from reticent_server.errors import (
     ReticentError,
     Unavailable,
 )
-from reticent_server.ledger.service import Fresh, InFlight, Outcome, Replay, Stale
+from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
 from reticent_server.pipeline import metrics, planning
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import plan_json, release_body, unplanned_body
@@ -21,6 +21,7 @@ from reticent_server.pipeline.services import Services
 __all__ = ["Ask", "answer", "charge_and_execute", "execute", "plan", "plan_json", "resume"]
 
 NOT_FOUND = "No such data set, or no grant for it."
+STILL_COMPUTED = "The release is still being computed; send the request again."
 _POLL_SECONDS = 0.05
 
 log = structlog.get_logger(__name__)
@@ -53,9 +54,12 @@ def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
 
 def answered(services: Services, principal: Principal, ask: Ask) -> bytes | None:
     """The stored bytes for a retry of what cannot be planned any more, after a change of the policy
-    or of the schema: a refusal would say that nothing was charged."""
+    or of the schema: a refusal would say that nothing was charged. Unavailable where it is pending."""
     key = ask.idempotency_key
-    return services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
+    found = services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
+    if isinstance(found, Pending):
+        raise Unavailable(STILL_COMPUTED)
+    return found
 
 
 def charge_and_execute(services: Services, ready: Plan, ask: Ask, analyst_id: str | None) -> bytes:
@@ -175,4 +179,4 @@ def _wait(services: Services, analyst_id: str | None, release_id: str, ready: Pl
         if isinstance(found, bytes):
             return found
         services.clock.sleep(_POLL_SECONDS)
-    raise Unavailable("The release is still being computed; send the request again.")
+    raise Unavailable(STILL_COMPUTED)

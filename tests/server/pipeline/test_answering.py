@@ -251,9 +251,12 @@ def test_an_abandoned_release_that_can_no_longer_be_planned_fails(world: World) 
     world.services.catalog.set_policy("people", replace(facts.policy, max_epsilon=0.1))
     shown = json.loads(browse.release(world.services, world.ana, release_id))
     assert (shown["status"], shown["result"]) == ("pending", None)
+    with pytest.raises(Unavailable):  # not "refused", which would mean that nothing was charged
+        answer(world.services, world.ana, ASK)
     assert recover(world.services) == 1
     shown = json.loads(browse.release(world.services, world.ana, release_id))
     assert (shown["status"], shown["result"], shown["version"]) == ("failed", None, 1)
+    assert json.loads(answer(world.services, world.ana, ASK)) == shown
     assert world.engine.runs == 0
     assert world.services.ledger.verify() == []
 
