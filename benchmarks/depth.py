@@ -7,6 +7,7 @@ medians with three scales. Public bounds are ±50, there is no profile. Not priv
 the median absolute deviation (a linear program over the same directions), the mean.
 
 DEPTH_RUNS, DEPTH_SIZES, DEPTH_DIMENSIONS and DEPTH_EPSILONS make it smaller, as in DEPTH_SIZES=10000,20000.
+Cells are kept in the file of lines DEPTH_CELLS, where it is given, and those found there are not run again.
 `python -m benchmarks.depth release SCALE` makes one release, and prints its seconds and peak memory.
 """
 
@@ -44,6 +45,7 @@ SIZES = tuple(map(int, numbers("DEPTH_SIZES", "10000,100000")))
 DIMENSIONS = tuple(map(int, numbers("DEPTH_DIMENSIONS", "2,3,5,8")))
 EPSILONS = numbers("DEPTH_EPSILONS", "1,4")
 DELTA, BOUND, FAR, FIRST_SEED = 1e-6, 50.0, 5.0, 90_000
+CELLS = os.environ.get("DEPTH_CELLS")
 SCALES = ("iqr", "mad", "trimmed")
 LAWS = {"normal": 0.0, "25 % contaminated": 0.25}
 LABELS = {
@@ -137,7 +139,27 @@ def rms(points):
     return float(np.sqrt(np.mean(np.square(kept)))) if kept else None
 
 
+def kept_cells():
+    """Cells of earlier runs with the same tables and ε, by law, size and dimension."""
+    lines = Path(CELLS).read_text("utf-8").splitlines() if CELLS and Path(CELLS).exists() else []
+    cells = [json.loads(line) for line in lines]
+    same = [c for c in cells if (c["runs"], tuple(c["epsilons"])) == (RUNS, EPSILONS)]
+    return {(c["law"], c["n"], c["d"]): c for c in same}
+
+
 def cell(law, n, d):
+    """The cell, kept from an earlier run or computed."""
+    found = kept_cells().get((law, n, d))
+    if found is None:
+        found = computed(law, n, d) | {"runs": RUNS, "epsilons": EPSILONS}
+        if CELLS:
+            with Path(CELLS).open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(found) + "\n")
+    print_row(found)
+    return found
+
+
+def computed(law, n, d):
     """Errors of one law, size and dimension, by method; private ones for each ε."""
     samples = [sample(law, n, d, k) for k in range(RUNS)]
     found = {"law": law, "n": n, "d": d}
@@ -149,7 +171,6 @@ def cell(law, n, d):
         points = [[depth_median(x, scale, e) for x in samples] for e in EPSILONS]
         found[scale] = [rms(some) for some in points]
         found[f"{scale}, replies"] = [sum(p is not None for p in some) for some in points]
-    print_row(found)
     return found
 
 
