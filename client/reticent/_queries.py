@@ -1,6 +1,7 @@
 """The query kinds as the server reads them; one function each, shared by releases and plans."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from reticent import _queries_robust
@@ -112,7 +113,9 @@ def build(kind: str | Callable[..., Any], *arguments: Any, **fields: Any) -> Que
     """The query of a kind's name, or of the data set's method of that name."""
     name = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
     if name not in KINDS:
-        raise InvalidQuery(f"The kind of a query is one of {', '.join(KINDS)}.")
+        near = get_close_matches(name, KINDS, n=1)
+        advice = f" Did you mean {near[0]}?" if near else ""
+        raise InvalidQuery(f"The kind of a query is one of {', '.join(KINDS)}.{advice}")
     try:
         return KINDS[name](*arguments, **fields)
     except TypeError as error:

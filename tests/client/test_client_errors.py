@@ -223,6 +223,14 @@ def test_nothing_is_said_of_columns_where_they_are_not_at_fault(code: str, serve
     assert "There is no column" not in str(caught.value)
 
 
+def test_a_misspelt_kind_is_answered_with_the_nearest(server: Server) -> None:
+    ds = server.dataset()
+    with pytest.raises(reticent.InvalidQuery, match=r"Did you mean linear_regression\?$"):
+        ds.plan("linear_regresion", "price ~ grade", epsilon=1)
+    with pytest.raises(reticent.InvalidQuery, match=r"is one of count, .*[a-z]\.$"):
+        ds.plan("zzz", epsilon=1)
+
+
 @pytest.mark.parametrize("content", [b"{}", b"words", b"\xff", b"[1]"])
 def test_a_file_that_holds_no_release(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "kept.json").write_bytes(content)
