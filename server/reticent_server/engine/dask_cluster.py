@@ -156,6 +156,7 @@ def local_cluster(workers: int, *, cache_bytes: int) -> DaskCluster:
         protocol="tls://",
         security=security,
         dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # its empty pages: at any free port
         memory_limit=0,  # what grows is the column cache, which has a limit of its own
         silence_logs=logging.CRITICAL,
     )
