@@ -8,8 +8,8 @@ follows the recursion of `schedule`, with the noise of `covariance` in place of 
 
     e_t² = (γ + (1 − k₀/k_t)²) e_{t−1}² + tr(noise of step t),   S_{t+1}² = min(.04 + e_t², 1.44 S_t²)
 
-γ = .03, k_t what the first step's floor makes of k₀. The noise of step t depends on g = J d, for which
-|d|² = e_{t−1}²/S_t² + sd_g² tr(J⁻²). The last two steps are averaged as in the recipe. The ratio of a
+γ = .03, k_t what the first step's floor makes of k₀. Only M's noise is more than an expected value
+(_prior_noise). The noise of step t depends on g = J d, for which |d|² = e_{t−1}²/S_t² + sd_g² tr(J⁻²). The last two steps are averaged as in the recipe. The ratio of a
 coefficient's privacy and sampling standard errors does not depend on the residual scale.
 """
 
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from scipy.special import betaincinv
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
@@ -29,7 +30,12 @@ from reticent_server.estimators.newton.covariance import (
     privacy_covariance,
     sampling_covariance,
 )
-from reticent_server.estimators.newton.jacobian import first_curvature, later_curvature
+from reticent_server.estimators.newton.jacobian import (
+    FIRST_FLOOR,
+    first_curvature,
+    later_curvature,
+    noise_norm,
+)
 from reticent_server.estimators.newton.report import back_transform
 from reticent_server.estimators.newton.schedule import ERROR_FLOOR, SCALE_GROWTH, START_ERROR
 from reticent_server.estimators.newton.settings import Dimensions, Settings
@@ -39,6 +45,7 @@ from reticent_server.numerics.mallows_moments import weight_moments
 _CONTRACTION = 0.03
 _LEAST_SHARE = 0.05
 _CLOSE, _TRIALS = 1.02, 16
+_SEMICIRCLE = 2 * betaincinv(1.5, 1.5, (np.arange(32) + 0.5) / 32) - 1  # quantiles
 DOMINATED = 3.0
 _USELESS, _TWO_SIDED = 0.25, 1.96
 
@@ -181,9 +188,20 @@ def _record(
     J, plain = k0 * M, np.eye(q)
     curvature = later_curvature(J, sd, k0, M, plain) if t else first_curvature(J, sd, k0)
     d = e / S + gradient_sd**2 * float(np.sum(np.linalg.inv(curvature.J) ** 2))
-    prior = before[0].curvature.noise / before[0].k0 if before else 0.0
+    prior = _prior_noise(before[0]) if before else 0.0
     gradient = curvature.J @ np.full(q, sqrt(d / q))
     return StepRecord(sqrt(S), gradient, gradient_sd, k0, curvature, prior)
+
+
+def _prior_noise(first: StepRecord) -> float:
+    """sd_M √(mean of m⁻²), m the eigenvalues of an M that was released with this noise.
+
+    Its part of the covariance is as M⁻³, that of the gradient as M⁻¹. The eigenvalues of symmetric noise
+    follow the semicircle law on ±ν (Wigner 1958); what they add to 1 is floored as the recipe does.
+    """
+    sd, q = first.curvature.noise / first.k0, len(first.gradient)
+    m = np.maximum(1 + noise_norm(sd, q) * _SEMICIRCLE, FIRST_FLOOR * noise_norm(sd, q))
+    return sd * float(np.sqrt(np.mean(m**-2.0)))
 
 
 def _last(records: Sequence[StepRecord], settings: Settings) -> FloatArray:

@@ -31,7 +31,7 @@ FLOOR = 0.25
 TRUSTED_NOISE = 0.3
 _QUIET_NOISE = 0.1
 _SHAPE_POWER, _SIZE_POWER = 1.3, 2.5
-_FIRST_FLOOR, _CEILING, _NOISE_FLOOR = 0.7, 1.6, 0.5
+FIRST_FLOOR, _CEILING, _NOISE_FLOOR = 0.7, 1.6, 0.5
 _SMALLEST = 1e-9
 _SHRINK_START, _SHRINK_WIDTH = 0.15, 0.45
 
@@ -65,7 +65,7 @@ def noise_norm(sd: float, q: int) -> float:
 
 def first_curvature(J: FloatArray, sd: float, normal: float) -> Curvature:
     """From step 1's released Jacobian (in x̃); normal = κ k_c."""
-    usable = floored(J, max(_FIRST_FLOOR * noise_norm(sd, len(J)), _SMALLEST))
+    usable = floored(J, max(FIRST_FLOOR * noise_norm(sd, len(J)), _SMALLEST))
     identity = np.eye(len(J))
     return Curvature(usable, J / normal, identity, identity, usable / normal, sd, 0.0)
 
