@@ -32,6 +32,8 @@ def glm_table(family, n, rng, *, p=3, beta=0.4, base=0.5, phi=0.5, shift=0.0):
             y = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
         case "poisson":
             y = rng.poisson(np.exp(eta)).astype(float)
+        case "negative_binomial":
+            y = rng.negative_binomial(1 / phi, 1 / (1 + phi * np.exp(eta))).astype(float)
         case _:
             y = rng.gamma(1 / phi, phi * np.exp(eta))
     table = {f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(p)}
@@ -43,7 +45,8 @@ def planned(table, columns, family, rho, *, profile=True, max_rows=1, tuning=Non
     every = [*columns, y]
     released = profile_of(table, every) if profile else None
     facts = facts_of(len(table["y"]), every, released, max_rows)
-    asked = Glm("y ~ x", family, tuning=tuning)
+    dispersion = 0.5 if family == "negative_binomial" else None
+    asked = Glm("y ~ x", family, tuning=tuning, dispersion=dispersion)
     return plan_glm(facts, plain_design(columns, y, **design), asked, rho)
 
 

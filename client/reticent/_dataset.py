@@ -162,17 +162,20 @@ class Dataset(Statistics):
         tuning: float | None = None,
         mechanism: str | None = None,
         calibration: str | None = None,
+        dispersion: float | None = None,
         idempotency_key: str | None = None,
     ) -> RegressionResults | NoReply:
-        """Robust generalised linear model: family "binomial", "poisson", "gamma" or "gaussian".
+        """Robust generalised linear model: family "binomial", "poisson", "gamma", "gaussian" or
+        "negative_binomial".
 
         tuning: where Pearson residuals are cut; None means as far out as the noise allows. mechanism:
         "newton" where it is None; "influence" for the binomial family, and may give No Reply.
-        calibration: of influence; "ptr" or "asymptotic".
+        calibration: of influence; "ptr" or "asymptotic". dispersion: α of the negative binomial, whose variance
+        is μ + αμ²; a public number.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
-        query = _queries.glm(formula, family, where, tuning, mechanism, calibration)
+        query = _queries.glm(formula, family, where, tuning, mechanism, calibration, dispersion)
         return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
 
     def location_scale(
@@ -203,18 +206,25 @@ class Dataset(Statistics):
         family: str | None = None,
         where: str | None = None,
         tuning: float | None = None,
+        dispersion: float | None = None,
         idempotency_key: str | None = None,
     ) -> TestResults | NoReply:
         """Tests linear hypotheses, such as "x1 = 0, x2 = x3", in a model that is fitted for it.
 
         test: "wald", "score" (Rao) or "lr". family None: the linear regression. hypothesis None: a
-        table of the model's terms. A Wald test of a fit that was released already is free: see
+        table of the model's terms. dispersion: as of `glm`. A Wald test of a fit that was released already is free: see
         `wald_test` of the fit.
 
         >>> ds.test("price ~ grade + condition", "condition = 0", test="score", epsilon=1.0)
         """
         query = _queries.hypothesis_test(
-            formula, hypothesis, test=test, family=family, where=where, tuning=tuning
+            formula,
+            hypothesis,
+            test=test,
+            family=family,
+            where=where,
+            tuning=tuning,
+            dispersion=dispersion,
         )
         return self._release(TestResults, query, epsilon, delta, idempotency_key)
 

@@ -44,10 +44,17 @@ def glm(
     tuning: float | None = None,
     mechanism: str | None = None,
     calibration: str | None = None,
+    dispersion: float | None = None,
 ) -> Query:
     c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
     fields = {"formula": formula, "family": family, "where": where, "tuning": c}
+    fields["dispersion"] = _dispersion(dispersion)
     return _query("glm", mechanism=mechanism, calibration=calibration, **fields)
+
+
+def _dispersion(alpha: float | None) -> float | None:
+    wrong = InvalidQuery("dispersion must be a finite number.")
+    return None if alpha is None else _number(alpha, wrong)
 
 
 def location_scale(column: str, where: str | None = None, tuning: float | None = None) -> Query:
@@ -63,11 +70,11 @@ def hypothesis_test(
     family: str | None = None,
     where: str | None = None,
     tuning: float | None = None,
+    dispersion: float | None = None,
 ) -> Query:
     c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
-    query = _query(
-        "hypothesis_test", formula=formula, test=test, family=family, where=where, tuning=c
-    )
+    model = {"formula": formula, "family": family, "where": where, "tuning": c}
+    query = _query("hypothesis_test", test=test, dispersion=_dispersion(dispersion), **model)
     if hypothesis is None:
         return query
     texts = _split(hypothesis) if isinstance(hypothesis, str) else list(hypothesis)

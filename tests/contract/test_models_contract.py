@@ -44,6 +44,10 @@ def test_generalised_linear_models(dataset):
     counts = dataset.glm("k ~ x", "poisson", where='g == "a"', tuning=1.5, epsilon=10.0)
     assert counts.tuning == 1.5
     assert "poisson quasi-likelihood" in counts.result["estimand"]
+    again = dataset.glm("k ~ x", "negative_binomial", dispersion=0.5, tuning=2.0, epsilon=10.0)
+    assert again.result["dispersion"] == pytest.approx(0.5)
+    shape = {"family": "negative_binomial", "dispersion": 0.5}
+    assert 0 <= dataset.test("k ~ x", "x = 0", **shape, epsilon=10.0).pvalue <= 1
     assert dataset.glm("m ~ x", "gamma", epsilon=10.0).names == ("Intercept", "x")
     assert dataset.glm("y ~ x", "gaussian", epsilon=10.0).names == ("Intercept", "x")
 
@@ -56,6 +60,11 @@ def test_responses_that_do_not_suit_are_refused_free_of_charge(dataset, formula,
         dataset.glm(formula, family, epsilon=1.0)
     with pytest.raises(reticent.ReticentError):
         dataset.glm(formula, "cauchy", epsilon=1.0)
+    for wrong in (("negative_binomial", None), ("poisson", 0.5), ("negative_binomial", 0.0)):
+        with pytest.raises(reticent.ReticentError):
+            dataset.glm("k ~ x", wrong[0], dispersion=wrong[1], epsilon=1.0)
+        with pytest.raises(reticent.ReticentError):
+            dataset.test("k ~ x", "x = 0", family=wrong[0], dispersion=wrong[1], epsilon=1.0)
 
 
 def test_location_and_scale(dataset):

@@ -8,6 +8,7 @@ from reticent_server.api.schemas_robust import Number, RobustBody
 from reticent_server.api.strict import Name, Positive, Strict, Text
 from reticent_server.domain.query import (
     Count,
+    Family,
     Glm,
     HypothesisTest,
     LinearRegression,
@@ -19,6 +20,10 @@ from reticent_server.domain.query import (
 from reticent_server.pipeline.ask import Ask
 
 Tuning = Annotated[float, Field(ge=0.1, le=100, allow_inf_nan=False)]
+Dispersion = Annotated[
+    Annotated[float, Field(ge=0.001, le=100, allow_inf_nan=False)] | None,
+    Field(description="α of the negative binomial, V = μ + αμ²; no other family has one."),
+]
 Level = Annotated[float, Field(ge=0.5, le=0.9999, allow_inf_nan=False)]
 
 
@@ -86,7 +91,7 @@ class GlmBody(Strict):
 
     kind: Literal["glm"]
     formula: Text = Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")
-    family: Literal["binomial", "poisson", "gamma", "gaussian"]
+    family: Family
     where: Text | None = None
     tuning: Tuning | None = Field(
         None,
@@ -99,6 +104,7 @@ class GlmBody(Strict):
         description="Of the influence mechanism; null: ptr. asymptotic: a conditional guarantee.",
     )
     confidence_level: Level = 0.95
+    dispersion: Dispersion = None
 
     def query(self) -> Glm:
         return Glm(
@@ -109,6 +115,7 @@ class GlmBody(Strict):
             mechanism=self.mechanism,
             calibration=self.calibration,
             confidence_level=self.confidence_level,
+            dispersion=self.dispersion,
         )
 
 
@@ -141,13 +148,14 @@ class HypothesisTestBody(Strict):
         max_length=64,
         description='Such as `["x1 = 0", "x2 = x3"]`; null: a table of the terms.',
     )
-    family: Literal["binomial", "poisson", "gamma", "gaussian"] | None = Field(
+    family: Family | None = Field(
         None, description="Of a generalised linear model; null: the linear regression."
     )
     where: Text | None = None
     tuning: Tuning | None = None
     mechanism: Literal["newton"] = "newton"
     confidence_level: Level = 0.95
+    dispersion: Dispersion = None
 
     def query(self) -> HypothesisTest:
         return HypothesisTest(
@@ -159,6 +167,7 @@ class HypothesisTestBody(Strict):
             tuning=self.tuning,
             mechanism=self.mechanism,
             confidence_level=self.confidence_level,
+            dispersion=self.dispersion,
         )
 
 

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
+Family = Literal["binomial", "poisson", "gamma", "gaussian", "negative_binomial"]
+
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
@@ -52,17 +54,19 @@ class LinearRegression:
 class Glm:
     """Robust generalised linear model. tuning None: as large as the noise allows (binomial: ∞).
 
+    dispersion: α of the negative binomial, V = μ + αμ², which no other family has.
     calibration: of influence; None: ptr.
     """
 
     kind: ClassVar[str] = "glm"
     formula: str
-    family: Literal["binomial", "poisson", "gamma", "gaussian"]
+    family: Family
     where: str | None = None
     tuning: float | None = None
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Literal["ptr", "asymptotic"] | None = None
     confidence_level: float = 0.95
+    dispersion: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +85,19 @@ class HypothesisTest:
     """Test of linear hypotheses about a model's coefficients.
 
     family: of the model; None: the linear regression. hypothesis: one text for each row of Rβ = r;
-    None: a table of the model's terms (not for score tests).
+    None: a table of the model's terms (not for score tests). dispersion: as of Glm.
     """
 
     kind: ClassVar[str] = "hypothesis_test"
     formula: str
     test: Literal["wald", "score", "lr"] = "wald"
     hypothesis: tuple[str, ...] | None = None
-    family: Literal["binomial", "poisson", "gamma", "gaussian"] | None = None
+    family: Family | None = None
     where: str | None = None
     tuning: float | None = None
     mechanism: Literal["newton"] = "newton"
     confidence_level: float = 0.95
+    dispersion: float | None = None
 
     def __post_init__(self) -> None:
         _as_tuple(self, "hypothesis")

@@ -18,7 +18,7 @@ from math import inf, log, sqrt
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit, gammainc, gammaln, pdtr
+from scipy.special import betainc, expit, gammainc, gammaln, pdtr
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.psi import Huber
@@ -123,6 +123,62 @@ class Poisson:
             slope=np.asarray(c * root * (f1 + f2) + middle),
             square=np.asarray(c**2 * (above + below) + middle),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeBinomial:
+    """Counts with the log link and V = μ + αμ²: Poisson counts whose means vary as a Gamma, μ′ = μ.
+
+    With r = (y − μ)/√V and g = μ′/√V the maximum likelihood score is r g x = (y − μ)/(1 + αμ) x, which the cut
+    of r truncates. Unlike the families above α is no dispersion factor: it changes the shape of V, and
+    for an unknown α this is no exponential family. dispersion: α > 0.
+    """
+
+    dispersion: float = 1.0
+    name: str = "negative_binomial"
+
+    def predictor_limits(self, upper: float) -> tuple[float, float]:
+        return _LOG_LOWEST, log(2 * max(upper, 1.0))
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(eta))
+
+    def gain(self, eta: FloatArray) -> FloatArray:
+        mu = np.exp(eta)
+        return np.asarray(np.sqrt(mu / (1 + self.dispersion * mu)))
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        mu = np.exp(eta)
+        return np.asarray((y - mu) / np.sqrt(mu + self.dispersion * mu * mu))
+
+    def moments(self, eta: FloatArray, c: float) -> Moments:
+        """From E[Y; Y ≤ k] = μF₁(k − 1) and E[Y(Y − 1); Y ≤ k] = (1 + α)μ²F₂(k − 2), F_j the law with the
+        shape 1/α + j and the same chance."""
+        if c == inf:
+            return _unbounded(eta)
+        mu = np.exp(eta)
+        root = np.sqrt(mu + self.dispersion * mu * mu)
+        low, high = (self._partial(np.floor(mu + side * c * root), mu) for side in (-1, 1))
+        below, above = low[0], 1 - high[0]
+        first = (high[1] - low[1]) - mu * (high[0] - low[0])
+        second = (high[2] - low[2]) - 2 * mu * (high[1] - low[1]) + mu**2 * (high[0] - low[0])
+        lower = low[1] - mu * low[0]
+        upper = -(high[1] - mu * high[0])
+        middle = second / root**2
+        return Moments(
+            mean=np.asarray(c * (above - below) + first / root),
+            slope=np.asarray(c * (upper - lower) / root + middle),
+            square=np.asarray(c**2 * (above + below) + middle),
+        )
+
+    def _partial(self, k: FloatArray, mu: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """(E[1; Y ≤ k], E[Y; Y ≤ k], E[Y²; Y ≤ k])."""
+        nu, chance = 1 / self.dispersion, 1 / (1 + self.dispersion * mu)
+        F0, F1, F2 = (
+            np.where(k < j, 0.0, betainc(nu + j, np.maximum(k - j, 0.0) + 1, chance))
+            for j in range(3)
+        )
+        return F0, mu * F1, (1 + self.dispersion) * mu**2 * F2 + mu * F1
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,8 @@ def _model(
     """The fit of a model query. A Gaussian response is a linear regression with Huber's score."""
     design = parse_formula(query.formula, facts.schema, query.where)
     if query.family in {None, "gaussian"}:
+        if query.dispersion is not None:
+            raise InvalidQuery("The negative_binomial family has a dispersion; no other has one.")
         linear = LinearRegression(
             query.formula,
             query.where,
@@ -80,6 +82,7 @@ def _model(
         query.where,
         tuning=query.tuning,
         confidence_level=query.confidence_level,
+        dispersion=query.dispersion,
     )
     return plan_glm(facts, design, model, offer.rho)
 

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from reticent_server.numerics.families import Binomial, Gamma, Gaussian, Poisson, gamma_moments
+from reticent_server.numerics.families import (
+    Binomial,
+    Gamma,
+    Gaussian,
+    NegativeBinomial,
+    Poisson,
+    gamma_moments,
+)
 
 ETA = np.array([-9.0, -3.0, -0.4, 0.0, 0.7, 2.0, 5.0])
 TUNINGS = (0.7, 1.345, 2.5)
@@ -23,10 +30,17 @@ def law(family, mu):
     if family.name == "poisson":
         k = np.arange(0.0, 3000.0)
         return k, stats.poisson.pmf(k, mu)
+    if family.name == "negative_binomial":
+        k, alpha = np.arange(0.0, 20_000.0), family.dispersion
+        return k, stats.nbinom.pmf(k, 1 / alpha, 1 / (1 + alpha * mu))
     return np.array([0.0, 1.0]), np.array([1 - mu, mu])
 
 
-@pytest.mark.parametrize("family", [Binomial(), Poisson()], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    "family",
+    [Binomial(), Poisson(), NegativeBinomial(0.3), NegativeBinomial(2.0)],
+    ids=lambda f: f"{f.name} {f.dispersion:g}",
+)
 @pytest.mark.parametrize("c", TUNINGS)
 def test_moments_of_discrete_families_are_the_sums(family, c):
     found = family.moments(ETA, c)
@@ -57,7 +71,9 @@ def test_moments_of_gamma_are_the_integrals(phi, unit, c):
     np.testing.assert_allclose(gamma_moments(phi, unit, c), expected, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("family", [Binomial(), Poisson(), Gamma(0.4), Gaussian(0.4)])
+@pytest.mark.parametrize(
+    "family", [Binomial(), Poisson(), Gamma(0.4), Gaussian(0.4), NegativeBinomial(0.4)]
+)
 def test_without_tuning_the_score_is_that_of_maximum_likelihood(family):
     moments = family.moments(ETA, inf)
     assert np.all(moments.mean == 0)
@@ -66,14 +82,18 @@ def test_without_tuning_the_score_is_that_of_maximum_likelihood(family):
     derivative = (family.mean(ETA + h) - family.mean(ETA - h)) / (2 * h)
     y = np.full(len(ETA), 1.0)
     variance = {"binomial": lambda m: m * (1 - m), "poisson": lambda m: m, "gamma": lambda m: m * m}
+    variance["negative_binomial"] = lambda m: m + family.dispersion * m * m
     V = variance.get(family.name, np.ones_like)(family.mean(ETA))
     gain = family.gain(ETA)
     np.testing.assert_allclose(gain, derivative / np.sqrt(V), rtol=1e-6)
-    residual = (y - family.mean(ETA)) / np.sqrt(V * family.dispersion)
+    phi = 1.0 if family.name == "negative_binomial" else family.dispersion
+    residual = (y - family.mean(ETA)) / np.sqrt(V * phi)
     np.testing.assert_allclose(family.residual(y, ETA), residual, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("family", [Binomial(), Poisson(), Gamma(0.4), Gaussian(0.4)])
+@pytest.mark.parametrize(
+    "family", [Binomial(), Poisson(), Gamma(0.4), Gaussian(0.4), NegativeBinomial(0.4)]
+)
 def test_values_do_not_depend_on_the_block(family):
     rng = np.random.default_rng(1)
     eta = rng.normal(0, 3, 1000)

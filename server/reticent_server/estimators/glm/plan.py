@@ -38,6 +38,7 @@ from reticent_server.estimators.glm.recipe import GlmFitted, GlmNewton
 from reticent_server.estimators.glm.report import report
 from reticent_server.estimators.glm.score import FamilyName
 from reticent_server.estimators.glm.settings import (
+    COUNTS,
     LEVERAGE_CAP,
     Choice,
     GlmSettings,
@@ -84,7 +85,8 @@ class Start:
 class GlmPlan:
     """A planned generalised linear model; satisfies EstimatorPlan.
 
-    coding and start are final with a profile; without one `quantiles` is released first.
+    coding and start are final with a profile; without one `quantiles` is released first. dispersion: α
+    of the negative binomial.
     """
 
     facts: DatasetFacts
@@ -95,6 +97,7 @@ class GlmPlan:
     start: Start
     quantiles: MiniProfile | None
     confidence_level: float
+    dispersion: float | None = None
     mechanism: str = "noisy Newton (robust quasi-likelihood), discrete Gaussian sums"
     reference: str = (
         "Cantoni & Ronchetti (2001); Avella-Medina (2021), Example 3; "
@@ -119,7 +122,8 @@ class GlmPlan:
     def column_ms(self) -> int:
         """Planned time beyond that of sums: special functions of each record, the predictions, and
         the draws of a mini-profile's quantiles."""
-        per_record = {"binomial": 100, "poisson": 4000, "gamma": 400}[self.settings.family]
+        times = {"binomial": 100, "poisson": 4000, "gamma": 400, "negative_binomial": 12_000}
+        per_record = times[self.settings.family]
         draws = 0
         if self.quantiles:
             trees = self.quantiles.step.parts
@@ -171,7 +175,8 @@ class GlmPlan:
             released = yield self.quantiles.step
             *locations, _ = self.quantiles.locations(released)
             coding = _recode(coding, locations)
-            start = start_from(self.settings.family, _atoms(released[-1]), coding.response)
+            atoms = _atoms(released[-1])
+            start = start_from(self.settings.family, atoms, coding.response, self.dispersion)
         restriction = restrict(coding) if restrict else None
         newton = GlmNewton(coding, self.settings, self.sizes, start.eta, start.scale, restriction)
         fitted: GlmFitted = yield from newton.fit()
@@ -192,7 +197,9 @@ def plan_glm(facts: DatasetFacts, design: Design, query: Glm, rho: int) -> GlmPl
     if family == "gaussian":
         raise InvalidQuery("The gaussian family is a linear regression.")
     response = checked_response(design, family)
-    quantiles, coding, start = _public_start(facts, design, response, family, rho)
+    if (query.dispersion is not None) is not (family == "negative_binomial"):
+        raise InvalidQuery("The negative_binomial family has a dispersion; no other has one.")
+    quantiles, coding, start = _public_start(facts, design, response, query, rho)
     left = rho - (quantiles.rho if quantiles else 0)
     sizes, choice = _sized(facts, coding, family, left, query.tuning, start.typical)
     coding = replace(
@@ -209,7 +216,17 @@ def plan_glm(facts: DatasetFacts, design: Design, query: Glm, rho: int) -> GlmPl
         tuned=query.tuning is not None,
         masked=design.masked,
     )
-    return GlmPlan(facts, coding, settings, sizes, choice, start, quantiles, query.confidence_level)
+    return GlmPlan(
+        facts,
+        coding,
+        settings,
+        sizes,
+        choice,
+        start,
+        quantiles,
+        query.confidence_level,
+        query.dispersion,
+    )
 
 
 def checked_response(design: Design, family: FamilyName) -> Term:
@@ -220,12 +237,19 @@ def checked_response(design: Design, family: FamilyName) -> Term:
     if family == "binomial" and not (response.lower >= 0 and response.upper <= 1):
         raise InvalidQuery("A binomial response must be boolean, or have bounds within [0, 1].")
     if family != "binomial" and response.lower < 0:
-        raise InvalidQuery("A Poisson or Gamma response must have a lower bound of at least 0.")
+        raise InvalidQuery(
+            "A response of counts or of the Gamma family must have a lower bound of at least 0."
+        )
     return response
 
 
-def start_from(family: FamilyName, atoms: Atoms | None, response: Term) -> Start:
-    """η₀ and s₀ from the response's released quantiles or counts."""
+def start_from(
+    family: FamilyName, atoms: Atoms | None, response: Term, dispersion: float | None = None
+) -> Start:
+    """η₀ and s₀ from the response's released quantiles or counts; s₀ = √α of the negative binomial."""
+    if dispersion is not None:
+        eta = 0.0 if atoms is None else log(max(float(atoms.weights @ atoms.values), 1e-3))
+        return Start(eta, sqrt(dispersion), sqrt(dispersion))
     if atoms is None:
         return Start(0.0, 1.0, 0.3)
     mean = float(atoms.weights @ atoms.values)
@@ -241,7 +265,7 @@ def start_from(family: FamilyName, atoms: Atoms | None, response: Term) -> Start
 
 
 def _public_start(
-    facts: DatasetFacts, design: Design, response: Term, family: FamilyName, rho: int
+    facts: DatasetFacts, design: Design, response: Term, query: Glm, rho: int
 ) -> tuple[MiniProfile | None, Coding, Start]:
     """Coding and start from the profile; or a mini-profile, and stand-ins that it will replace."""
     profile = facts.profile
@@ -250,14 +274,21 @@ def _public_start(
     found = profile_locations(terms, profile) if profile else None
     if found is not None:
         coding = code_design(design, response, split, found[:-1], _UNSCALED)
-        return None, coding, start_from(family, _profile_atoms(response, profile), response)
+        atoms = _profile_atoms(response, profile)
+        return None, coding, _start(query, atoms, response)
     quantiles = plan_mini_profile(design, terms, facts.schema, facts.n, rho)
     unknown = [_UNSCALED] * len(split.white)
     return (
         quantiles,
         code_design(design, response, split, unknown, _UNSCALED),
-        start_from(family, None, response),
+        _start(query, None, response),
     )
+
+
+def _start(query: Glm, atoms: Atoms | None, response: Term) -> Start:
+    if query.family == "gaussian":
+        raise InvalidQuery("The gaussian family is a linear regression.")
+    return start_from(query.family, atoms, response, query.dispersion)
 
 
 def _profile_atoms(response: Term, profile: Profile | None) -> Atoms | None:
@@ -288,7 +319,7 @@ def _sized(
 ) -> tuple[Dimensions, Choice]:
     """The radius of least forecast variance, and the dimensions that it gives."""
     rare = coding.radius_squared - coding.white_radius_squared
-    if family == "poisson":
+    if family in COUNTS:
         rare *= LEVERAGE_CAP
     sizes = Dimensions(
         size=coding.size,

@@ -27,7 +27,7 @@ from reticent_server.estimators.glm.dispersion import bounded_log_scale, chi_sco
 from reticent_server.estimators.glm.maps import GlmPoint, GlmScoreMap, SquareMap
 from reticent_server.estimators.glm.prediction import PublicDesign, public_design
 from reticent_server.estimators.glm.score import QuasiScore
-from reticent_server.estimators.glm.settings import LEVERAGE_CAP, SCALE_CUT, GlmSettings
+from reticent_server.estimators.glm.settings import COUNTS, LEVERAGE_CAP, SCALE_CUT, GlmSettings
 from reticent_server.estimators.newton.coding import Coding
 from reticent_server.estimators.newton.covariance import (
     StepRecord,
@@ -133,7 +133,7 @@ class GlmNewton:
         steps = Steps(tuple(records), tuple(path), tuple(errors))
         if self._joint:
             return self._joint_finish(steps, meat, released[3], state)
-        return self._finished(steps, meat, state)
+        return self._finished(steps, meat, released[2].sd / state.count, state)
 
     @property
     def _joint(self) -> bool:
@@ -220,7 +220,7 @@ class GlmNewton:
     @property
     def cap(self) -> float:
         """The bound of m², where m varies and there are rare dummies."""
-        capped = self.settings.family == "poisson" and bool(self.coding.rare)
+        capped = self.settings.family in COUNTS and bool(self.coding.rare)
         return LEVERAGE_CAP if capped else inf
 
     def _counted(self, state: GlmState, released: Sequence[Released], t: int) -> GlmState:
@@ -305,14 +305,16 @@ class GlmNewton:
         least = 1.0 if self.settings.family == "poisson" else self.scale * _LEAST_SCALE
         return min(max(s, least), max(self.scale * _LARGEST_SCALE, least))
 
-    def _finished(self, steps: "Steps", meat: FloatArray, state: GlmState) -> GlmFitted:
+    def _finished(
+        self, steps: "Steps", meat: FloatArray, meat_noise: float, state: GlmState
+    ) -> GlmFitted:
         """Averages the last two points by the inverse of their privacy noise, f ≤ ½."""
         last, before = steps.usable(-1), steps.usable(-2)
         noise = [float(np.trace(privacy_covariance([s], [1.0]))) for s in (before, last)]
         f = min(0.5, noise[1] / (noise[0] + noise[1])) if self.restriction is None else 0.0
         return GlmFitted(
             theta=(1 - f) * steps.path[-1] + f * steps.path[-2],
-            sampling=sampling_covariance(last, meat, state.count),
+            sampling=sampling_covariance(last, meat, state.count, meat_noise),
             privacy=privacy_covariance([before, last], [f, 1 - f]),
             scale=state.scale,
             directions=fit_directions(steps.records),

@@ -48,6 +48,7 @@ def report(
         "estimable": [bool(ok) for ok in estimable],
         "directions": directions.shown,
         "scale": fit.scale,
+        **({"dispersion": fit.scale**2} if settings.family == "negative_binomial" else {}),
         "tuning": settings.c if settings.c < inf else None,
         "estimand": estimand(coding, settings),
         "n": n,
@@ -60,7 +61,7 @@ def estimand(coding: Coding, settings: GlmSettings) -> str:
     cut = ", no cut of residuals"
     if settings.c < inf:
         units = " times the overdispersion" if settings.overdispersed else ""
-        units = "" if settings.family == "gamma" else units
+        units = units if settings.family == "poisson" else ""
         cut = f", Pearson residuals cut at {settings.c:g}{units} and centred under the family"
     link = "logit" if settings.family == "binomial" else "log"
     return (

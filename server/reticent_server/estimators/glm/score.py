@@ -9,10 +9,13 @@ public constants (η₀ is a public start, and 1/√μ₀ the unit of m):
     binomial   m = 1,           |q| ≤ 1 (½ at η = 0 without tuning),  h = d μ(1 − μ) ≤ ¼
     Poisson    m = √(μ/μ₀),     |q| ≤ c + sup|a|,                      h = d ≤ 1
     Gamma      m = 1,           |q| ≤ c + |a|,                         h = d ≤ E r² = 1
+    negative binomial  m = g/g₀, |q| ≤ c + sup|a|,                     h = d ≤ 1
 
 For the Poisson family s ≥ 1 is an overdispersion, and a and d are those of Y = s²·Poisson(μ/s²), which has
 mean μ and variance s²μ: at s = 1 the family itself, else consistent for that law and nearly so for other
-overdispersed counts. For Gamma s = √φ.
+overdispersed counts. For Gamma s = √φ. For the negative binomial s = √α, a public number, and g = √(μ/(1 + αμ)): with
+the score of maximum likelihood before the cut, this is the truncated maximum likelihood estimator of
+Avella-Medina (2021), Corollary 2.
 Source: Cantoni & Ronchetti (2001).
 """
 
@@ -23,9 +26,9 @@ from typing import Literal
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.numerics.families import Binomial, Family, Gamma, Poisson
+from reticent_server.numerics.families import Binomial, Family, Gamma, NegativeBinomial, Poisson
 
-FamilyName = Literal["binomial", "poisson", "gamma"]
+FamilyName = Literal["binomial", "poisson", "gamma", "negative_binomial"]
 _GRID = 2001
 
 
@@ -33,7 +36,7 @@ _GRID = 2001
 class QuasiScore:
     """A family at the tuning constant c (∞ for the binomial only) and the scale s; η in `limits`.
 
-    start: η₀, which only the Poisson leverage uses.
+    start: η₀, which only the leverages of counts use.
     """
 
     family: FamilyName
@@ -52,6 +55,8 @@ class QuasiScore:
                 return Poisson()
             case "gamma":
                 return Gamma(self.scale**2)
+            case "negative_binomial":
+                return NegativeBinomial(self.scale**2)
 
     @property
     def unit(self) -> float:
@@ -63,14 +68,18 @@ class QuasiScore:
                 return self.scale * exp(-0.5 * self.start)
             case "gamma":
                 return self.scale
+            case "negative_binomial":
+                return 1 / float(self.law.gain(np.array([self.start]))[0])
 
     @property
     def varies(self) -> bool:
         """Whether m(η) is other than 1."""
-        return self.family == "poisson"
+        return self.family in {"poisson", "negative_binomial"}
 
     def leverage(self, eta: FloatArray) -> FloatArray:
         """m(η)."""
+        if self.family == "negative_binomial":
+            return np.asarray(self.law.gain(eta) * self.unit)
         return Poisson().gain(eta - self.start) if self.varies else np.ones_like(eta)
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:

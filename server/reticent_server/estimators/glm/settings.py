@@ -34,6 +34,9 @@ RADIUS_FACTORS = (0.8, 1.0, 1.5, 2.0, 3.0, 4.0)
 WORTH = 1.15
 POISSON_FACTOR = 3.0
 TUNINGS = (1.0, 1.345, 1.7, 2.0, 2.5, 3.0)
+TRUNCATIONS = (*TUNINGS, 4.0, 5.0, 6.0, 8.0)
+COUNTS = ("poisson", "negative_binomial")
+UNSCALED = ("binomial", "negative_binomial")
 SCALE_CUT = 1.5
 LEVERAGE_CAP = 2.0
 _GAMMA_FRACTIONS = {
@@ -166,8 +169,9 @@ def choose(
     if tuning is not None:
         tunings: tuple[float, ...] = (tuning,)
     else:
-        tunings = (inf,) if family == "binomial" else TUNINGS
-    factors = (POISSON_FACTOR,) if family == "poisson" else RADIUS_FACTORS
+        likelihood = TRUNCATIONS if family == "negative_binomial" else TUNINGS
+        tunings = (inf,) if family == "binomial" else likelihood
+    factors = (POISSON_FACTOR,) if family in COUNTS else RADIUS_FACTORS
     pairs = product(tunings, factors)
     found = [forecast_choice(family, sizes, rho, c, f, upper, typical) for c, f in pairs]
     least = min(x.sampling + x.privacy for x in found)
@@ -190,7 +194,7 @@ def forecast_choice(
     rare = sizes.radius_squared - sizes.white_radius_squared
     moments = weight_moments(sizes.white_size - int(sizes.intercept), white or 1.0, sizes.intercept)
     h, b, gamma = information_guess(family, c, typical)
-    scale = 1.0 if family != "gamma" else typical
+    scale = typical if family in {"gamma", "negative_binomial"} else 1.0
     limits = QuasiScore(family, c, scale, (0.0, 0.0)).law.predictor_limits(upper)
     bound = sqrt(white + rare) * QuasiScore(family, c, scale, limits).score_bound()
     noise = 2 * bound * sizes.unit_rows / (sizes.n * sqrt(2 * 0.5 * rho / RHO_UNITS))
@@ -231,7 +235,7 @@ def plan_settings(
     if family == "binomial" and sqrt(choice.privacy) < _QUIET:
         fractions, first, later = _QUIET_FRACTIONS, 0.04, 0.05
     steps = len(fractions)
-    scales = 0.0 if family == "binomial" else 0.05
+    scales = 0.0 if family in UNSCALED else 0.05
     gradients = 1 - first - later - meat - count - scales
     stride = 1
     if family == "binomial":
@@ -252,7 +256,7 @@ def plan_settings(
         family=family,
         c=choice.c,
         limits=law.predictor_limits(upper),
-        overdispersed=family == "gamma" or not tuned,
+        overdispersed=family in {"gamma", "negative_binomial"} or not tuned,
         moments=weight_moments(
             sizes.white_size - int(sizes.intercept),
             sizes.white_radius_squared or 1.0,

@@ -75,6 +75,8 @@ def regression(design: Design, query: LinearRegression | Glm, correction: bool) 
         return Fitted(model, BlockRows(design, response), design.names)
     if query.tuning is not None and query.tuning < inf:
         raise InvalidQuery("Blocks are fitted by maximum likelihood: leave out the model's tuning.")
+    if family == "negative_binomial":
+        raise InvalidQuery("The negative_binomial family is not fitted to blocks.")
     response = checked_response(design, family)
     model = BlockModel(family, len(design.names), inf, response.upper, correction)
     return Fitted(model, BlockRows(design, response), design.names)
