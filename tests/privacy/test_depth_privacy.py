@@ -10,8 +10,9 @@ from scipy.special import logsumexp
 from reticent_server.domain.columns import DepthDraw, Lattice
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.mechanisms import depth_draw, ptr, selection
+from reticent_server.mechanisms import depth_draw, selection
 from reticent_server.numerics.depth_certificate import Certificate, smallest_maximum
+from support_ptr import pass_probability
 
 SCALES = ("iqr", "mad", "trimmed")
 DELTA = 1e-3
@@ -142,14 +143,9 @@ def outcome_law(part, margins):
         rho = depth_draw.rho_of_bounded_range(part.epsilon_choice) - 1
         logits = scores / selection.gumbel_scale(1, rho)
         chosen = np.exp(logits - logsumexp(logits))
-    passed = np.array([pass_probability(part, q) for q in margins]) * chosen
+    test = part.epsilon_test, part.delta
+    passed = np.array([pass_probability(q, *test) for q in margins]) * chosen
     return passed, 1 - passed.sum()
-
-
-def pass_probability(part, q):
-    p = np.exp(-1 / ptr.noise_scale(part.epsilon_test))
-    short = ptr.threshold(part.epsilon_test, part.delta) - q
-    return p**short / (1 + p) if short > 0 else 1 - p ** (1 - short) / (1 + p)
 
 
 def whole_law(part, margins, others, first):

@@ -31,6 +31,9 @@ def functions_of(name, d):
         whole = np.where(np.abs(directions) < 0.1, 1.0, np.rint(8 * directions))
         found = IqrProjections.measure(data, whole, 1)
         return affine_functions(whole, found.location, found.scale)
+    if name == "degenerate":  # every function three times, and all of them meet in one point
+        directions = np.tile(directions[: 2 * d + 2], (3, 1))
+        return affine_functions(directions, np.zeros(len(directions)), np.ones(len(directions)))
     norms = np.sqrt((directions**2).sum(axis=1))
     location = (
         np.zeros(len(directions)) if name == "symmetric" else 0.3 * rng.normal(size=len(norms))
@@ -88,7 +91,7 @@ def p_value(sample, functions, eta=ETA):
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("name", ["plain", "symmetric", "tied", "few"])
+@pytest.mark.parametrize("name", ["plain", "symmetric", "tied", "few", "degenerate"])
 @pytest.mark.parametrize("basis", BASES)
 def test_draws_have_the_density_whatever_the_basis(d, name, basis):
     functions = functions_of(name, d)

@@ -1,0 +1,19 @@
+"""The exact chance that a test of safety passes, at a margin."""
+
+import numpy as np
+
+from reticent_server.mechanisms import depth_draw, ptr
+
+
+def pass_probability(margin, epsilon, delta):
+    """P(margin + Z ≥ T), Z discrete Laplace of the scale that is drawn. epsilon, delta: in units."""
+    p = np.exp(-1 / ptr.noise_scale(epsilon))
+    short = ptr.threshold(epsilon, delta) - margin
+    return p**short / (1 + p) if short > 0 else 1 - p ** (1 - short) / (1 + p)
+
+
+def reply_probability(part, values):
+    """Of a depth median with one planned η, on columns (d, n)."""
+    found = depth_draw.measure(part, depth_draw.whole_numbers(part, values))
+    margin = depth_draw.margin(part, found, part.etas[0], values.shape[1])
+    return pass_probability(margin, part.epsilon_test, part.delta)
