@@ -9,6 +9,8 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.estimators.newton import plan_linear_regression
 from reticent_server.estimators.newton.forecast import forecast_fit, least_rho, share_in_use
+from reticent_server.estimators.newton.recipe import Newton
+from reticent_server.estimators.newton.report import back_transform
 from reticent_server.estimators.newton.target import noise_free_fit
 from support_newton import (
     boolean,
@@ -43,6 +45,14 @@ def ratios(result):
     return privacy / np.sqrt(total**2 - privacy**2)
 
 
+def unwidened_ratios(plan, block):
+    """As ratios() of the result: the bootstrap's factor, which takes most of the time, cancels."""
+    fit = drive(Newton(plan.coding, plan.settings, plan.sizes).fit(), block).result
+    back = back_transform(plan.coding)
+    variances = [np.diag(back.covariance(C)) for C in (fit.privacy, fit.sampling)]
+    return np.sqrt(variances[0] / variances[1])
+
+
 def released_over_forecast(p, n, epsilon, seeds):
     """(seeds, q) what releases say over what was forecast, and the largest forecast."""
     found = []
@@ -67,11 +77,15 @@ def test_the_forecast_comes_true(p, n, epsilon):
 @pytest.mark.parametrize("n", [2_000, 5_000, 20_000, 100_000])
 @pytest.mark.parametrize("p", [4, 10])
 def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(p, n, epsilon):
-    """Within 20 % of the released ratio, and of the real distance from the noise-free fit."""
+    """Within 20 % of the released ratio; the noisiest cell's single fits scatter by 30 %."""
     table = linear_table(n, p, np.random.default_rng(1))
     if planned(table, columns(p), epsilon).forecast_fit.worst >= WORTH_ASKING:
         return
-    found, _ = released_over_forecast(p, n, epsilon, range(700, 720))
+    found = []
+    for seed in range(700, 800 if n <= 5_000 else 720):
+        table = linear_table(n, p, np.random.default_rng(seed))
+        plan = planned(table, columns(p), epsilon)
+        found.append(unwidened_ratios(plan, whole(table)) / plan.forecast_fit.ratios)
     assert np.median(found) == pytest.approx(1, abs=0.2)
 
 
@@ -167,3 +181,10 @@ def test_planning_at_another_amount_is_what_the_plan_there_forecasts():
     assert here.noise_ratio(there.rho) == pytest.approx(there.forecast_fit.worst)
     without = planned(table, columns(3), 2.0, profile=False)
     assert without.noise_ratio(without.rho) == pytest.approx(without.forecast_fit.worst)
+
+
+def test_the_bootstrap_s_factor_does_not_change_what_is_forecast():
+    table = linear_table(1_000, 2, np.random.default_rng(3))
+    plan = planned(table, columns(2), 1e6)
+    result = drive(plan.run(), whole(table)).result
+    np.testing.assert_allclose(unwidened_ratios(plan, whole(table)), ratios(result), rtol=0.05)
