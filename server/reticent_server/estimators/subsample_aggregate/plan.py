@@ -36,7 +36,7 @@ LARGEST = 1 << 16
 _QUARTILES = 0.4
 _NANOSECONDS, _PER_BLOCK = 40, 20_000
 _LIKELY = 100.0
-_MEAN_SHARE = 0.25
+_RANK_ERROR = 0.2
 
 TOO_FEW = (
     "There are too few blocks for the quartiles at this epsilon: estimates may be far off. Ask for a "
@@ -78,11 +78,8 @@ class SubsampleAggregatePlan:
 
     @property
     def trusted(self) -> bool:
-        """Whether the quartiles are likely to be between the first and the last tenth of the blocks."""
-        return all(
-            self.part.blocks >= needed_blocks(self.part, mean, _MEAN_SHARE / 2)
-            for mean in self.part.means
-        )
+        """Whether quartiles are within a fifth of the blocks of theirs, but for a chance of 1 % each."""
+        return all(self.part.blocks >= needed_blocks(self.part, mean) for mean in self.part.means)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
@@ -128,16 +125,16 @@ def plan_subsample_aggregate(
     return SubsampleAggregatePlan(fitted, part, bounds, query.confidence_level, facts.n)
 
 
-def needed_blocks(part: SubsampleAggregate, mean: BlockMean, share: float) -> int:
-    """Blocks at which a quartile's error in ranks is below `share` of them, but for a chance of 1 %.
+def needed_blocks(part: SubsampleAggregate, mean: BlockMean) -> int:
+    """Blocks at which a quartile's error in ranks is below a fifth of them, but for a chance of 1 %.
 
     The error exceeds t ranks with probability cells·exp(−t/b), b the scale of the selection.
     """
     b = quantile_tree.scale(subsample_aggregate.quartile_tree(part, mean))
-    return ceil(b * log(_LIKELY * len(mean.candidates)) / share)
+    return ceil(b * log(_LIKELY * len(mean.candidates)) / _RANK_ERROR)
 
 
 def _blocks(n: int, part: SubsampleAggregate) -> int:
     m = part.model.size
-    wanted = max(needed_blocks(part, mean, _MEAN_SHARE) for mean in part.means)
+    wanted = max(needed_blocks(part, mean) for mean in part.means)
     return max(2, min(max(n // (RICH * m), min(wanted, n // (POOR * m))), LARGEST))
