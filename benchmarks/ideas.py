@@ -5,10 +5,11 @@
     scale       the first residual scale told by somebody (σ/s₀ at the start instead of 1)
     calm        ten steps: six with a fixed rate 1/κ from a scale of .3, then four at one scale whose
                 undamped Newton estimates θ_t + sJ⁻¹g_t, with one J, are averaged; no whitening
+    steep       weights min(1, R²/t, 3qR²/t²) of t = ‖u‖²: far records fade, nothing released grows
     krasker     ‖u ψ‖ clipped as a whole (Krasker & Welsch 1982) at equal noise or equal efficiency
     gaussian    noise of exact Gaussian-DP accounting relative to the zCDP conversion in use
 
-The first three are simulated with sums in floats and normal noise (median L2 error of the slopes over
+The first four are simulated with sums in floats and normal noise (median L2 error of the slopes over
 BENCH_RUNS (40) tables, relative to the recipe as it is); the others are computed. The tables' seeds are
 those of tuning.
 """
@@ -28,7 +29,7 @@ from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, D
 from reticent_server.domain.query import LinearRegression, Privacy
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.steps import Block, GramSum
-from reticent_server.estimators.newton import recipe
+from reticent_server.estimators.newton import maps, recipe
 from reticent_server.estimators.newton.bootstrap import NoisySums, run_publicly
 from reticent_server.estimators.newton.recipe import Newton
 from reticent_server.estimators.newton.report import back_transform
@@ -43,6 +44,10 @@ from reticent_server.pipeline import planning
 
 RUNS = int(os.environ.get("BENCH_RUNS", "40"))
 CELLS = ((4, 2_000, 0.2), (4, 5_000, 0.2), (10, 2_000, 0.2), (10, 2_000, 1.0), (10, 5_000, 0.2))
+STEEP_CELLS = (
+    *(("clean", 4, 5_000), ("clean", 10, 20_000), ("t4", 4, 5_000), ("e", 4, 5_000)),
+    *(("contaminated", p, n) for p in (4, 10) for n in (5_000, 20_000)),
+)
 SEED, DELTA, TRUE_SCALE = 500_000, 1e-6, 0.5
 
 
@@ -57,9 +62,9 @@ def plan_of(p, n, epsilon):
     return planning.plan(facts, query, Privacy(epsilon, DELTA)).estimator
 
 
-def blocks(p, n):
+def blocks(p, n, design="clean"):
     for k in range(RUNS):
-        X, y = designs.draw("clean", p, n, SEED + k)
+        X, y = designs.draw(design, p, n, SEED + k)
         arrays = {f"x{j}": np.ascontiguousarray(x) for j, x in enumerate(X.T)}
         yield Block(0, n, {**arrays, "y": y}, {})
 
@@ -68,9 +73,9 @@ def slope_error(coding, theta):
     return float(np.linalg.norm(back_transform(coding).coefficients(theta)[1:] - 1))
 
 
-def median_error(newton, p, n, sums=NoisySums):
+def median_error(newton, p, n, sums=NoisySums, design="clean"):
     release = sums(1.0, np.random.default_rng(1))
-    fits = [run_publicly(newton.fit(), block, release) for block in blocks(p, n)]
+    fits = [run_publicly(newton.fit(), block, release) for block in blocks(p, n, design)]
     return float(np.median([slope_error(newton.coding, fit.theta) for fit in fits]))
 
 
@@ -102,6 +107,18 @@ def with_scale(plan, p, n):
         return median_error(Newton(plan.coding, plan.settings, plan.sizes), p, n)
     finally:
         recipe.State = state
+
+
+def with_steep_weights(design, p, n, epsilon=1.0):
+    """(error, error with steep weights) at one cell."""
+    plan, weights = plan_of(p, n, epsilon), maps.mallows_weights
+    newton = Newton(plan.coding, plan.settings, plan.sizes)
+    before = median_error(newton, p, n, design=design)
+    try:
+        maps.mallows_weights = lambda t, bound: weights(t, bound) * weights(t, 3 * (p + 1))
+        return before, median_error(newton, p, n, design=design)
+    finally:
+        maps.mallows_weights = weights
 
 
 def calm(plan, p, n):
@@ -199,6 +216,11 @@ def main() -> None:
         print(f"{p:4d} {n:6d} {epsilon:4g} {base:7.4f} " + " ".join(f"{x:7.2f}" for x in found))
         names = dict(zip(("gram", "scale", "calm"), found, strict=True))
         rows.append({"p": p, "n": n, "epsilon": epsilon, "recipe": base} | names)
+    steep = []
+    for design, p, n in STEEP_CELLS:
+        before, after = with_steep_weights(design, p, n)
+        print(f"steep: {design:12} {p:2d} {n:6d} {before:7.4f} x{after / before:.2f}", flush=True)
+        steep.append({"design": design, "p": p, "n": n, "recipe": before, "steep": after / before})
     clipping = {q: krasker(q) for q in (5, 11)}
     for q, (noise, efficiency, now) in clipping.items():
         print(
@@ -208,7 +230,13 @@ def main() -> None:
     print("gaussian: noise " + ", ".join(f"x{v:.3f} (eps={e:g})" for e, v in accounting.items()))
     print(
         json.dumps(
-            {"benchmark": "ideas", "cells": rows, "krasker": clipping, "gaussian": accounting}
+            {
+                "benchmark": "ideas",
+                "cells": rows,
+                "steep": steep,
+                "krasker": clipping,
+                "gaussian": accounting,
+            }
         )
     )
 
