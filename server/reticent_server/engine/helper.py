@@ -125,7 +125,7 @@ def _started(line: socket.socket) -> subprocess.Popen[bytes]:
     environment = {k: os.environ[k] for k in _KEPT_VARIABLES if k in os.environ}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(  # noqa: S603 - this interpreter
-        [sys.executable, "-m", _MODULE, str(line.fileno())],
+        [sys.executable, "-P", "-m", _MODULE, str(line.fileno())],
         pass_fds=(line.fileno(),),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
