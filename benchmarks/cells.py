@@ -5,7 +5,8 @@ which are fewer, and `ahead` compares that. Ours runs through planning, the reci
 mechanisms, standardised by a profile (ε = 1) of a table of the same distribution. Designs: `designs`;
 peers: `private_peers` and the server's own noisy gradient descent (`descent`). `tuned` is a descent that
 is told the true residual scale, with the best of six settings for each cell, chosen on other tables:
-what a private descent could at best be. Seeds were not used for tuning.
+what a private descent could at best be. `biweight` is ours with Tukey's loss, where errors or designs are
+not clean. Seeds were not used for tuning.
 
 BENCH_RUNS (100): runs of a clean cell, and of p = 4, n = 20,000 with contamination; others get 20 % of
 them. BENCH_PEER_RUNS (16): runs of the peers in these, half as many in others and at n = 100,000.
@@ -78,7 +79,7 @@ class Cell:
         self.errors, self.p, self.n = errors, designs.size(errors, p), n
         self.truth = designs.slopes(errors, self.p)
         self.query = LinearRegression("y ~ " + " + ".join(f"x{j}" for j in range(self.p)))
-        self.plans, self.descent_plans = (), ()
+        self.plans, self.biweight_plans, self.descent_plans = (), (), ()
 
     def draw(self, seed):
         return designs.draw(self.errors, self.p, self.n, seed)
@@ -88,17 +89,26 @@ class Cell:
 
     def take_profile(self, X, y):
         table = Table(self.arrays(X, y), columns(self.p)).profiled()
-        self.plans = [table.plan(self.query, epsilon).estimator for epsilon in EPSILONS]
+        biweight = replace(self.query, loss="tukey")
         descent = replace(self.query, mechanism="gradient_descent")
-        self.descent_plans = [table.plan(descent, epsilon).estimator for epsilon in EPSILONS]
+        self.plans, self.biweight_plans, self.descent_plans = (
+            [table.plan(query, epsilon).estimator for epsilon in EPSILONS]
+            for query in (self.query, biweight, descent)
+        )
         table.close()
 
     def ours(self, X, y):
         """Errors (ε,) of the recipe; its bootstrap would change its standard errors only."""
+        return self._errors(self.plans, X, y)
+
+    def biweights(self, X, y):
+        """Errors (ε,) of the recipe with the biweight."""
+        return self._errors(self.biweight_plans, X, y)
+
+    def _errors(self, plans, X, y):
         block = Block(0, self.n, self.arrays(X, y), {})
         return [
-            self.error(self.reported(plan.coding, self.fit(plan, block).theta))
-            for plan in self.plans
+            self.error(self.reported(plan.coding, self.fit(plan, block).theta)) for plan in plans
         ]
 
     def fit(self, plan, block):
@@ -182,15 +192,19 @@ def run_cell(errors, p, n, runs, figures=None):
 
 
 def new_row(errors, p, n, runs, figures):
-    cell, ours, ols = Cell(errors, p, n), [], []
+    cell, ours, biweight, ols = Cell(errors, p, n), [], [], []
     for k in range(runs):
         X, y = cell.draw(FIRST_SEED + k)
         if k % TABLES_OF_A_PROFILE == 0:
             cell.take_profile(*cell.draw(TUNING_SEED - 1 - k))
         ours.append(cell.ours(X, y))
+        if errors != "clean":
+            biweight.append(cell.biweights(X, y))
         ols.append(cell.error(private_peers.least_squares(X, y)))
     row = {"errors": errors, "p": cell.p, "n": n, "runs": runs, "epsilons": EPSILONS}
     row |= {"ours": np.median(ours, axis=0).tolist(), "ols": float(np.median(ols))}
+    if biweight:
+        row["biweight"] = np.median(biweight, axis=0).tolist()
     peers = max(1, min(runs, PEER_RUNS if n < 100_000 and figures else PEER_RUNS // 2))
     row |= {"peer_runs": peers, **peer_runs(cell, peers), "usable": cell.usable()}
     if figures:
@@ -207,6 +221,7 @@ def line(row):
     values = "".join(
         "  | "
         + " ".join(f"{row[m][k]:.4f}" for m in PRIVATE)
+        + (f" biweight {row['biweight'][k]:.4f}" if "biweight" in row else "")
         + (f" x{row['ratios'][k]:.2f}" if "ratios" in row else "")
         + ("" if row["ahead"][k] else " behind")
         + ("" if row["usable"][k] else " (unusable)")
