@@ -54,3 +54,13 @@ def excess(a, s, b, r, epsilon):
         other = norm.cdf(high, b, r) - norm.cdf(low, b, r)
         total += max(0.0, mass - np.exp(epsilon) * other)
     return total
+
+
+def excess_of_balls(distance, s, r, epsilon):
+    """∫ (N(0, s²I) − e^ε N(μ, r²I))_+ in two dimensions, by summation; |μ| = distance."""
+    axis = np.linspace(-9, 9, 601) * max(s, r)
+    x, y = np.meshgrid(axis, axis)
+    cell = (axis[1] - axis[0]) ** 2
+    p = np.exp(-(x**2 + y**2) / (2 * s**2)) / (2 * np.pi * s**2)
+    q = np.exp(-((x - distance) ** 2 + y**2) / (2 * r**2)) / (2 * np.pi * r**2)
+    return float(np.maximum(p - np.exp(epsilon) * q, 0).sum() * cell)

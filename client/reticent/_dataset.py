@@ -186,13 +186,18 @@ class Dataset(Statistics):
         epsilon: float,
         delta: float | None = None,
         tuning: float | None = None,
+        mechanism: str | None = None,
+        calibration: str | None = None,
         idempotency_key: str | None = None,
     ) -> LocationScaleResults | NoReply:
         """Location and scale of a column, jointly and robustly (Huber's Proposal 2).
 
+        mechanism: "newton" where it is None; "influence" adds noise to the exact solution and needs
+        calibration="asymptotic", whose guarantee is conditional.
+
         >>> ds.location_scale("price", where="grade >= 7", epsilon=1.0)
         """
-        query = _queries.location_scale(column, where, tuning)
+        query = _queries.location_scale(column, where, tuning, mechanism, calibration)
         return self._release(LocationScaleResults, query, epsilon, delta, idempotency_key)
 
     def test(

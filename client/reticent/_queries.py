@@ -57,9 +57,16 @@ def _dispersion(alpha: float | None) -> float | None:
     return None if alpha is None else _number(alpha, wrong)
 
 
-def location_scale(column: str, where: str | None = None, tuning: float | None = None) -> Query:
+def location_scale(
+    column: str,
+    where: str | None = None,
+    tuning: float | None = None,
+    mechanism: str | None = None,
+    calibration: str | None = None,
+) -> Query:
     c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
-    return _query("location_scale", column=column, where=where, tuning=c)
+    fields = {"column": column, "where": where, "tuning": c}
+    return _query("location_scale", mechanism=mechanism, calibration=calibration, **fields)
 
 
 def hypothesis_test(

@@ -142,8 +142,14 @@ def check_test(row):
 
 
 def test_location_and_scale_are_answered(api):
-    for column, mask in (("flat", {}), ("zero", {}), ("y", {"where": NOBODY})):
-        found = answer(api, kind="location_scale", column=column, **mask)
+    by_influence = {"mechanism": "influence", "calibration": "asymptotic"}
+    ways = [
+        *(("flat", way) for way in ({}, by_influence)),
+        *(("zero", way) for way in ({}, by_influence)),
+        ("y", {"where": NOBODY}),
+    ]
+    for column, more in ways:
+        found = answer(api, kind="location_scale", column=column, **more)
         numbers = [found["location"], found["scale"], *found["standard_errors"]]
         assert all(map(math.isfinite, numbers))
 

@@ -185,10 +185,7 @@ def test_a_conditional_guarantee_needs_the_curators_leave(dataset, services, met
     ask = getattr(dataset, method)
     with pytest.raises(reticent.PolicyRefused):
         ask(*arguments, **fields)
-    policy = replace(
-        services.catalog.facts("people").policy, tiers=("unconditional", "conditional")
-    )
-    services.catalog.set_policy("people", policy)
+    _allow_conditional(services)
     fit = ask(*arguments, **fields)
     assert isinstance(fit, reticent.RegressionResults)
     assert fit.guarantee.tier == "conditional"
@@ -196,3 +193,33 @@ def test_a_conditional_guarantee_needs_the_curators_leave(dataset, services, met
     assert "every table" not in fit.guarantee.statement
     assert fit.charged.epsilon <= 8
     assert len(fit.result["noisy_p_values"]) == len(fit.names)
+
+
+def _allow_conditional(services):
+    policy = services.catalog.facts("people").policy
+    both = replace(policy, tiers=("unconditional", "conditional"))
+    services.catalog.set_policy("people", both)
+
+
+def test_a_location_and_scale_by_influence(dataset, services):
+    fields = {"mechanism": "influence", "calibration": "asymptotic", "epsilon": 8.0}
+    with pytest.raises(reticent.PolicyRefused):
+        dataset.location_scale("y", **fields)
+    _allow_conditional(services)
+    found = dataset.location_scale("y", **fields)
+    assert isinstance(found, reticent.LocationScaleResults)
+    assert abs(found.location - 1) < 2
+    assert found.scale > 0
+    assert (found.guarantee.tier, found.result["calibration"]) == ("conditional", "asymptotic")
+    assert len(found.guarantee.assumptions) == 5
+    assert found.charged == dataset.plan("location_scale", "y", **fields).cost
+    for refused in (
+        {"calibration": None},
+        {"calibration": "ptr"},
+        {"mechanism": None},
+        {"where": "k > 3"},
+        {"tuning": 0.5},
+    ):
+        with pytest.raises(reticent.ReticentError) as told:
+            dataset.location_scale("y", **(fields | refused))
+        assert not isinstance(told.value, reticent.PolicyRefused)

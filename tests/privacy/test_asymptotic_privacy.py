@@ -8,7 +8,7 @@ from reticent_server.domain.columns import AsymptoticFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import asymptotic_fit
-from support_influence import Q, excess, extreme, with_responses
+from support_influence import Q, excess, excess_of_balls, extreme, with_responses
 
 N = 4000
 LOSSES = ("huber", "logistic")
@@ -36,16 +36,6 @@ def part_of(loss, **more):
 def table(rng, loss, skewed=False):
     x = rng.exponential(size=N) - 1 if skewed else rng.normal(size=N)
     return with_responses(rng, loss, np.vstack([np.ones(N), x]))
-
-
-def excess_of_balls(distance, s, r, epsilon):
-    """∫ (N(0, s²I) − e^ε N(μ, r²I))_+ in two dimensions, by summation; |μ| = distance."""
-    axis = np.linspace(-9, 9, 601) * max(s, r)
-    x, y = np.meshgrid(axis, axis)
-    cell = (axis[1] - axis[0]) ** 2
-    p = np.exp(-(x**2 + y**2) / (2 * s**2)) / (2 * np.pi * s**2)
-    q = np.exp(-((x - distance) ** 2 + y**2) / (2 * r**2)) / (2 * np.pi * r**2)
-    return float(np.maximum(p - np.exp(epsilon) * q, 0).sum() * cell)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -126,6 +126,10 @@ class LocationScaleBody(Strict):
     column: Name
     where: Text | None = None
     tuning: Tuning | None = Field(None, description="Huber's c; null means planned.")
+    mechanism: Literal["newton", "influence"] = "newton"
+    calibration: Literal["asymptotic"] | None = Field(
+        None, description="Of the influence mechanism, which needs it: a conditional guarantee."
+    )
     confidence_level: Level = 0.95
 
     def query(self) -> LocationScale:
@@ -133,6 +137,8 @@ class LocationScaleBody(Strict):
             column=self.column,
             where=self.where,
             tuning=self.tuning,
+            mechanism=self.mechanism,
+            calibration=self.calibration,
             confidence_level=self.confidence_level,
         )
 

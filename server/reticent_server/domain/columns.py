@@ -168,6 +168,23 @@ class AsymptoticFit:
 
 
 @dataclass(frozen=True, slots=True)
+class AsymptoticLocationScale:
+    """Huber's Proposal 2 at the constant `tuning`, with noise by its joint influence.
+
+    The map gives (1, rows) standardised values. floor, reach, slack: of numerics.proposal2_convex.
+    Released.values: (2,) location within ±reach and scale within 1 ± reach; their noise is private.
+    """
+
+    tuning: float
+    floor: float
+    reach: float
+    slack: float
+    epsilon: int
+    delta: int
+    unit_rows: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class BlockModel:
     """What is fitted to the records of a block: numerics.block_fits.
 
@@ -219,5 +236,6 @@ ColumnPart = (
     | DepthDraw
     | ConvexFit
     | AsymptoticFit
+    | AsymptoticLocationScale
     | SubsampleAggregate
 )

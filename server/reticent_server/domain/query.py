@@ -71,12 +71,17 @@ class Glm:
 
 @dataclass(frozen=True, slots=True)
 class LocationScale:
-    """Location and scale of a column by Huber's Proposal 2. tuning None: planned."""
+    """Location and scale of a column by Huber's Proposal 2. tuning None: planned.
+
+    calibration: of influence, which has no other.
+    """
 
     kind: ClassVar[str] = "location_scale"
     column: str
     where: str | None = None
     tuning: float | None = None
+    mechanism: Literal["newton", "influence"] = "newton"
+    calibration: Literal["asymptotic"] | None = None
     confidence_level: float = 0.95
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from reticent_server.domain.columns import (
     AsymptoticFit,
+    AsymptoticLocationScale,
     ColumnPart,
     ConvexFit,
     DepthDraw,
@@ -19,6 +20,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.mechanisms import (
     asymptotic_fit,
+    asymptotic_location_scale,
     convex_fit,
     depth_draw,
     m_estimate,
@@ -36,6 +38,7 @@ _MECHANISMS: Mapping[type[ColumnPart], ModuleType] = {
     DepthDraw: depth_draw,
     ConvexFit: convex_fit,
     AsymptoticFit: asymptotic_fit,
+    AsymptoticLocationScale: asymptotic_location_scale,
     SubsampleAggregate: subsample_aggregate,
 }
 

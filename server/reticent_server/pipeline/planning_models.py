@@ -16,7 +16,10 @@ from reticent_server.domain.query import (
 from reticent_server.errors import InvalidQuery
 from reticent_server.estimators.glm import GlmPlan, plan_glm
 from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
-from reticent_server.estimators.influence import plan_influence_glm
+from reticent_server.estimators.influence import (
+    plan_influence_glm,
+    plan_influence_location_scale,
+)
 from reticent_server.estimators.location_scale import plan_location_scale
 from reticent_server.estimators.newton import LinearRegressionPlan, plan_linear_regression
 from reticent_server.estimators.subsample_aggregate import plan_subsample_aggregate
@@ -42,6 +45,9 @@ def no_calibration(calibration: str | None) -> None:
 def _location_scale(facts: DatasetFacts, query: LocationScale, offer: PrivacyCost) -> EstimatorPlan:
     column = numeric_column(facts, query.column)
     design = mask_design((column.name,), facts.schema, query.where)
+    if query.mechanism == "influence":
+        return plan_influence_location_scale(facts, design, column, query, sufficient(offer))
+    no_calibration(query.calibration)
     return plan_location_scale(facts, design, column, query, offer.rho)
 
 

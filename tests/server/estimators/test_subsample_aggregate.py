@@ -130,6 +130,7 @@ def test_more_noise_takes_more_blocks_and_too_few_are_told():
         (Glm("y ~ x", "binomial"), {}),
         (Glm("y ~ x", "poisson"), {}),
         (LocationScale("nothing"), {}),
+        (LocationScale("x", mechanism="influence", calibration="asymptotic"), {}),
         (LinearRegression("y ~ x"), {"blocks": 1}),
         (LinearRegression("y ~ x"), {"blocks": N // 3}),
         (LinearRegression("y ~ x"), {"parameter_bounds": ((0.0, 1.0),)}),

@@ -28,7 +28,6 @@ from reticent_server.domain.columns import AsymptoticFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.plan import Recipe
 from reticent_server.domain.steps import ColumnStep, FloatArray
-from reticent_server.errors import InvalidQuery
 from reticent_server.estimators.influence.maps import InfluenceMap
 from reticent_server.estimators.influence.pilot import (
     NANOSECONDS,
@@ -39,6 +38,7 @@ from reticent_server.estimators.influence.pilot import (
     reported,
 )
 from reticent_server.estimators.influence.settings import FLOORS, LARGEST_FLOOR, REACH, SLACK
+from reticent_server.estimators.influence.whole import too_few
 from reticent_server.estimators.newton.coding import Coding
 from reticent_server.estimators.newton.maps import Point, on_lattice
 from reticent_server.estimators.newton.report import back_transform
@@ -51,12 +51,11 @@ ASSUMPTIONS = (
     "The number of records is beyond the n0 of Theorem 1.",
     "The solution lies within the planned distance of the pilot fit.",
 )
-_SCALE_NOTE = (
+SCALE_NOTE = (
     "Standard errors count the privacy noise at the curvature that the pilot released; the noise's own "
     "scale depends on the data and is not shown."
 )
 _TWENTIETHS = {"pilot": 5, "p_values": 4}
-_SLACK_IN_N = 2.0
 _INSIDE = 1e-12, 0.999
 
 
@@ -105,7 +104,7 @@ class AsymptoticPlan:
         curvature = self.part.floor * 2 ** ((FLOORS[self.part.loss] - 1) / 2)
         return {
             "tuning": self.part.tuning or None,
-            "notes": [*notes(self.pilot), _SCALE_NOTE],
+            "notes": [*notes(self.pilot), SCALE_NOTE],
             "sampling_standard_error": self.pilot.forecast["sampling_standard_error"],
             "privacy_standard_error": self._noise(curvature),
         }
@@ -136,7 +135,7 @@ class AsymptoticPlan:
 
     def _described(self, coding: Coding, moved: PilotFit, p_values: FloatArray) -> dict[str, Any]:
         result = reported(self.pilot, coding, moved, self.part.tuning, self.confidence_level)
-        result["warnings"] += [*notes(self.pilot), _SCALE_NOTE]
+        result["warnings"] += [*notes(self.pilot), SCALE_NOTE]
         noisy = [float(p) for p in p_values]
         intervals = p_intervals(result["coefficients"], noisy, self.confidence_level)
         more = {"noisy_p_values": noisy, "noisy_p_intervals": intervals}
@@ -204,7 +203,4 @@ def _check_records(part: AsymptoticFit, n: int, curvature: float) -> None:
     epsilon, delta = part.epsilon_fit / EPSILON_UNITS, part.delta_fit / DELTA_UNITS
     beta = smoothness(part.size, epsilon, delta)
     B = asymptotic_fit.problem_of(part, n).largest_curvature
-    if B / (n * curvature) > beta / _SLACK_IN_N:
-        raise InvalidQuery(
-            "The asymptotic calibration needs more records, a larger epsilon or fewer terms; ask for ptr."
-        )
+    too_few(B / (n * curvature), beta)

@@ -52,6 +52,7 @@ from reticent_server.estimators.influence.settings import (
     pilot_rho,
     spendable,
 )
+from reticent_server.estimators.influence.whole import check_whole
 from reticent_server.estimators.newton import plan_linear_regression
 from reticent_server.estimators.newton.maps import Point, on_lattice
 from reticent_server.mechanisms import convex_fit, ptr
@@ -178,7 +179,7 @@ def plan_influence_regression(
     facts: DatasetFacts, design: Design, query: LinearRegression, offer: PrivacyCost
 ) -> InfluencePlan | AsymptoticPlan:
     """A Huber–Mallows regression for at most `offer`'s (ε, δ). Raises InvalidQuery."""
-    _check_whole(facts, design)
+    check_whole(facts, design)
     c, ptr_only = query.tuning or TUNING, query.calibration != "asymptotic"
     rho = spendable(offer)
     share = pilot_rho(rho) if ptr_only else split(offer)[0].rho
@@ -199,7 +200,7 @@ def plan_influence_glm(
             "The influence mechanism needs a convex loss: the binomial family without tuning, or a "
             "linear regression."
         )
-    _check_whole(facts, design)
+    check_whole(facts, design)
     rho, ptr_only = spendable(offer), query.calibration != "asymptotic"
     share = pilot_rho(rho) if ptr_only else split(offer)[0].rho
     pilot = plan_glm(facts, design, query, share)
@@ -208,18 +209,3 @@ def plan_influence_glm(
         return asymptotic_plan(pilot, "logistic", 0.0, curvature, offer, query.confidence_level)
     part = fit_part("logistic", pilot.sizes, rho, offer.delta // 2, curvature=curvature)
     return InfluencePlan(pilot, part, offer, query.confidence_level)
-
-
-def _check_whole(facts: DatasetFacts, design: Design) -> None:
-    if facts.schema.unit.max_rows > 1:
-        raise InvalidQuery(
-            "This mechanism is proved for data sets whose protected unit has one row; here it has "
-            "more."
-        )
-    if design.where is not None:
-        raise InvalidQuery("This mechanism is proved for all n records; ask for newton with where.")
-    if design.missing_columns:
-        raise InvalidQuery(
-            f"This mechanism is proved for all n records, and cells of {design.missing_columns[0]} "
-            "may be missing."
-        )

@@ -14,7 +14,7 @@ post-processing, the number of passes is fixed.
 Source: Huber (1964); Avella-Medina (2021), Example 1; Avella-Medina, Bradshaw & Loh (2023).
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Recipe
 from reticent_server.domain.query import LocationScale
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import QuantileTree
+from reticent_server.domain.steps import QuantileTree, Released, Step
 from reticent_server.estimators.location_scale.recipe import (
     LocationScaleFitted,
     LocationScaleSettings,
@@ -94,20 +94,27 @@ class LocationScalePlan:
 
     def run(self) -> Recipe:
         """The recipe; its result lists location and scale, with standard errors and intervals."""
+        fitted, warnings = yield from self.fitted()
+        result = self.report(fitted)
+        result["warnings"] += warnings
+        if self.design.masked:
+            result["records_in_use"] = fitted.count
+        return result
+
+    def fitted(
+        self,
+    ) -> Generator[Step, tuple[Released, ...], tuple[LocationScaleFitted, list[str]]]:
+        """The recipe without its report; the fit, and what to warn of."""
         start = self.start or Location(0.0, 1.0)
         if self.quantiles:
             (start,) = self.quantiles.locations((yield self.quantiles.step))
         fitted: LocationScaleFitted = yield from fit(
             self.design, self.column.name, self.settings, (start.centre, start.scale)
         )
-        result = self._report(fitted)
-        if self.quantiles:
-            result["warnings"].append(NO_PROFILE)
-        if self.design.masked:
-            result["records_in_use"] = fitted.count
-        return result
+        return fitted, [NO_PROFILE] if self.quantiles else []
 
-    def _report(self, fitted: LocationScaleFitted) -> dict[str, Any]:
+    def report(self, fitted: LocationScaleFitted) -> dict[str, Any]:
+        """What a reply says of a fit."""
         covariance = fitted.sampling + fitted.privacy
         values = np.array([fitted.location, fitted.scale])
         se, privacy = (np.sqrt(np.maximum(np.diag(C), 0)) for C in (covariance, fitted.privacy))

@@ -120,7 +120,7 @@ class Point:
 
     identified: (2,) whether the Jacobian tells location and scale from noise, and the scale has settled:
     a step by a factor of two or more is far from a root, where its standard error means nothing.
-    location_sd: of the noise in μ, in the column's units.
+    location_sd: of the noise in μ, in the column's units. jacobian: A, as it was used.
     """
 
     theta: FloatArray
@@ -128,11 +128,13 @@ class Point:
     privacy: FloatArray
     identified: tuple[bool, bool]
     location_sd: float
+    jacobian: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocationScaleFitted:
-    """location, scale; sampling and privacy covariance (2, 2) of the two; identified; count as released."""
+    """location, scale; sampling and privacy covariance (2, 2) of the two; identified; count as released;
+    jacobian: A (2, 2) of the last step."""
 
     location: float
     scale: float
@@ -140,6 +142,7 @@ class LocationScaleFitted:
     privacy: FloatArray
     identified: tuple[bool, bool]
     count: float
+    jacobian: FloatArray
 
 
 Fitting = Generator[Step, tuple[Released, ...], LocationScaleFitted]
@@ -191,6 +194,7 @@ def _step(
         privacy=privacy,
         identified=(inside[0], inside[1] and bool(abs(delta[1]) < _SETTLED)),
         location_sd=s * sqrt(float(privacy[0, 0])),
+        jacobian=A,
     )
 
 
@@ -237,4 +241,5 @@ def _averaged(points: Sequence[Point], n: float) -> LocationScaleFitted:
         privacy=scale**2 * privacy,
         identified=(last.identified[0], last.identified[1] and clear),
         count=n,
+        jacobian=last.jacobian,
     )

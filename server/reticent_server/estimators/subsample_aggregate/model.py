@@ -85,7 +85,8 @@ def regression(design: Design, query: LinearRegression | Glm, correction: bool) 
 def location_scale(
     design: Design, column: Column, query: LocationScale, correction: bool
 ) -> Fitted:
-    """Proposal 2 of one column."""
+    """Proposal 2 of one column. Raises InvalidQuery for what is not fitted to blocks."""
+    _check_newton(query)
     tuning = query.tuning or HUBER_TUNING
     model = BlockModel("location_scale", 2, tuning, column.upper, correction)
     term = Term(column.name, (ColumnValue(column.name),), column.lower, column.upper)
@@ -93,7 +94,7 @@ def location_scale(
     return Fitted(model, rows, ("location", "scale"))
 
 
-def _check_newton(query: LinearRegression | Glm) -> None:
+def _check_newton(query: ModelQuery) -> None:
     """A model inside of a subsample-and-aggregate query has no mechanism of its own."""
     ridge = query.ridge if isinstance(query, LinearRegression) else None
     huber = not isinstance(query, LinearRegression) or query.loss == "huber"
