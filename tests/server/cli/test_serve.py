@@ -51,7 +51,9 @@ def test_it_serves_says_so_and_ends_cleanly(installation: Installation) -> None:
         assert server.end(signal.SIGTERM) == 0
     log = (installation.directory / "serve.log").read_text()
     assert "RETICENT_REPLY_GRID_MS=0" in log
-    (line,) = [json.loads(text) for text in log.splitlines() if text.startswith("{")]
+    lines = [json.loads(text) for text in log.splitlines() if text.startswith("{")]
+    assert len(lines) == 1, log
+    line = lines[0]
     assert (line["route"], line["status"]) == ("/v1/releases", 201)
     assert installation.keys["ana"] not in log
     assert "people" not in log

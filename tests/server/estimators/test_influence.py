@@ -58,13 +58,18 @@ def plan_of(table, loss="huber", epsilon=1.0, profile=True, max_rows=1, design=N
     return plan_influence_glm(public, design, asked, offer(epsilon))
 
 
+def replied(plan, block):
+    """A result: the first of some releases of which hardly any has no reply."""
+    return next(filter(None, (answer(plan, block) for _ in range(6))))
+
+
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("skewed", [True, False])
 def test_a_regression_is_close_to_its_exact_fit(profile, skewed):
     """In units of its own standard errors, and of the privacy noise from the exact weighted fit."""
     table = table_of(N, 1, skewed)
     plan = plan_of(table, profile=profile, epsilon=2.0)
-    found = answer(plan, whole(table))
+    found = replied(plan, whole(table))
     design = np.column_stack([np.ones(N), *(table[f"x{j}"] for j in range(P))])
     exact = fit_huber(design, table["y"], 1.345)
     beta, se = (np.array(found[k]) for k in ("coefficients", "standard_errors"))
@@ -79,7 +84,7 @@ def test_a_regression_is_close_to_its_exact_fit(profile, skewed):
 
 def test_a_logistic_regression_is_near_the_truth():
     table = table_of(N, 2, loss="logistic")
-    found = answer(plan_of(table, "logistic", epsilon=5.0), whole(table))
+    found = replied(plan_of(table, "logistic", epsilon=5.0), whole(table))
     z = (np.array(found["coefficients"]) - [-1, 0.5, 0.5, 0.5]) / found["standard_errors"]
     assert np.abs(z).max() < 7
     assert found["family"] == "binomial"
@@ -92,7 +97,7 @@ def test_standard_errors_are_those_of_the_errors():
     squares = []
     for seed in range(40):
         table = table_of(N, 100 + seed)
-        found = answer(plan_of(table), whole(table))
+        found = replied(plan_of(table), whole(table))
         errors = (np.array(found["coefficients"]) - [0, 1, 1, 1]) / found["standard_errors"]
         squares += list(errors**2)
     assert 0.5 < np.mean(squares) < 1.7
@@ -103,7 +108,7 @@ def test_the_privacy_part_is_the_noise_that_was_drawn():
     """Releases of one table from one pilot: their spread is privacy_standard_errors."""
     table = table_of(N, 3)
     plan = plan_of(table)
-    pilot = [answer(plan, whole(table)) for _ in range(8)]
+    pilot = [replied(plan, whole(table)) for _ in range(8)]
     spread = np.std([p["coefficients"] for p in pilot], axis=0, ddof=1)
     stated = np.mean([p["privacy_standard_errors"] for p in pilot], axis=0)
     assert np.all(spread < 4 * stated)

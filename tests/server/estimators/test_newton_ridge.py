@@ -71,7 +71,13 @@ def test_the_steps_and_the_cost_are_those_of_the_fit_without_it(ridge):
     assert with_ridge.rho == without.rho
     trace, plain = drive(with_ridge.run(), whole(table)), drive(without.run(), whole(table))
     assert [s.parts for s in trace.steps] == [s.parts for s in plain.steps]
-    wide, narrow = (np.array(t.result["standard_errors"][1:]) for t in (plain, trace))
+
+
+@pytest.mark.parametrize("ridge", [0.1, 1.0])
+def test_a_ridge_makes_standard_errors_smaller(ridge):
+    table = linear_table(2000, 3, np.random.default_rng(2))
+    results = (drive(planned(table, r, HUGE_RHO).run(), whole(table)).result for r in (ridge, None))
+    narrow, wide = (np.array(result["standard_errors"][1:]) for result in results)
     assert (narrow < wide).all()
 
 
