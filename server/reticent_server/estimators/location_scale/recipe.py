@@ -38,8 +38,8 @@ from reticent_server.numerics.psi import Huber
 TUNINGS = (1.0, 1.25, 1.5, 2.0, 2.5)
 QUIET, NOISY = (0.08, 0.27, 0.65), (0.3, 0.7)
 NOISY_RATIO = 0.4
-_JACOBIAN, _MEAT, _COUNT = 0.05, 0.03, 0.05
-_GRADIENTS = 0.85
+_JACOBIAN, _MEAT, _COUNT = 0.1, 0.03, 0.05
+_GRADIENTS = 0.82
 _LONGEST, _LARGEST_RATIO = 1.0, 8.0
 _SETTLED = log(2)
 _CLEAR = 3.0
@@ -118,15 +118,17 @@ def forecast(n: int, unit_rows: int, rho: int, c: float) -> tuple[float, float]:
 class Point:
     """After a step: θ = (μ, ln σ); sampling and privacy covariance (2, 2) of (μ/σ, ln σ).
 
-    identified: (2,) whether the Jacobian tells location and scale from noise, and the scale has settled:
-    a step by a factor of two or more is far from a root, where its standard error means nothing.
-    location_sd: of the noise in μ, in the column's units. jacobian: A, as it was used.
+    information: (2,) the Jacobian's diagonal as released, with noise of information_sd (2,). settled: whether
+    the scale is: a step by a factor of two or more is far from a root, where its standard error means
+    nothing. location_sd: of the noise in μ, in the column's units. jacobian: A, as it was used.
     """
 
     theta: FloatArray
     sampling: FloatArray
     privacy: FloatArray
-    identified: tuple[bool, bool]
+    information: FloatArray
+    information_sd: FloatArray
+    settled: bool
     location_sd: float
     jacobian: FloatArray
 
@@ -165,7 +167,7 @@ def fit(
         meat = released[2].values / n if last else np.zeros((2, 2))
         points.append(_step(mu, s, settings.c, released, meat, n))
         mu, s = float(points[-1].theta[0]), exp(float(points[-1].theta[1]))
-    return _averaged(points, n)
+    return _averaged(points, settings.c, n)
 
 
 def _step(
@@ -175,7 +177,7 @@ def _step(
     noise, jacobian_noise = released[0].sd / n, released[1].sd / n
     unit = c / STRETCH
     means = np.array([score[0], unit * (score[1] + score_radius(c)) - Huber(c).mean_square])
-    A, inside = _jacobian(entries, jacobian_noise, c)
+    A, found, sd = _jacobian(entries, jacobian_noise, c)
     gain = np.linalg.inv(A)
     delta = gain @ means
     bounded = np.array(
@@ -192,22 +194,37 @@ def _step(
         theta=np.array([mu + s * bounded[0], log(s) + bounded[1]]),
         sampling=np.asarray(gain @ (Q / n) @ gain.T),
         privacy=privacy,
-        identified=(inside[0], inside[1] and bool(abs(delta[1]) < _SETTLED)),
+        information=found,
+        information_sd=sd,
+        settled=bool(abs(delta[1]) < _SETTLED),
         location_sd=s * sqrt(float(privacy[0, 0])),
         jacobian=A,
     )
 
 
-def _jacobian(entries: FloatArray, sd: float, c: float) -> tuple[FloatArray, tuple[bool, bool]]:
-    """A usable A, and whether its diagonal stands out of the noise: a floor of .1 of the normal law's."""
-    family = Huber(c)
-    normal = np.array([family.mean_derivative, _inner_square(c)])
+def _jacobian(
+    entries: FloatArray, sd: float, c: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A usable A; its diagonal as released (2,), and the noise of that (2,)."""
     one, first, second = entries[0], c * entries[1], c * c * entries[2]
-    found = np.array([one, second])
-    inside = found > np.maximum(_LEAST_INSIDE * normal, 2 * sd * np.array([1.0, c * c]))
-    a, d = np.maximum(found, np.maximum(3 * _LEAST_INSIDE * normal, 2 * sd))
+    found, noise = np.array([one, second]), sd * np.array([1.0, c * c])
+    a, d = np.maximum(found, np.maximum(3 * _LEAST_INSIDE * _normal(c), 2 * noise))
     b = float(np.clip(first, -0.7 * sqrt(a * d), 0.7 * sqrt(a * d)))
-    return np.array([[a, b], [2 * b, 2 * d]]), (bool(inside[0]), bool(inside[1]))
+    return np.array([[a, b], [2 * b, 2 * d]]), found, noise
+
+
+def _normal(c: float) -> FloatArray:
+    """(2,) the diagonal at the normal law."""
+    return np.array([Huber(c).mean_derivative, _inner_square(c)])
+
+
+def _identified(points: Sequence[Point], c: float) -> tuple[bool, bool]:
+    """Whether the Jacobians' diagonals, pooled over the points, stand out of their noise and of a tenth of the
+    normal law's, and the scale has settled."""
+    found = np.mean([p.information for p in points], axis=0)
+    sd = np.sqrt(np.sum([p.information_sd**2 for p in points], axis=0)) / len(points)
+    inside = found > np.maximum(_LEAST_INSIDE * _normal(c), 2 * sd)
+    return bool(inside[0]), bool(inside[1]) and points[-1].settled
 
 
 def _inner_square(c: float) -> float:
@@ -221,7 +238,7 @@ def _jacobian_error(delta: FloatArray, sd: float, c: float) -> FloatArray:
     return np.asarray(sd**2 * rows @ rows.T)
 
 
-def _averaged(points: Sequence[Point], n: float) -> LocationScaleFitted:
+def _averaged(points: Sequence[Point], c: float, n: float) -> LocationScaleFitted:
     """Averages the last two points by the inverse of the location's privacy variance, f ≤ ½.
 
     A scale that does not stand out of the noise of the location around which it was measured is not
@@ -230,7 +247,8 @@ def _averaged(points: Sequence[Point], n: float) -> LocationScaleFitted:
     before, last = points[-2], points[-1]
     clear = exp(float(last.theta[1])) > _CLEAR * before.location_sd
     v = [float(p.privacy[0, 0]) for p in (before, last)]
-    f = min(0.5, v[1] / (v[0] + v[1])) if before.identified == last.identified else 0.0
+    f = min(0.5, v[1] / (v[0] + v[1])) if before.settled and last.settled else 0.0
+    identified = _identified((before, last), c)
     theta = (1 - f) * last.theta + f * before.theta
     scale = exp(float(theta[1]))
     privacy = (1 - f) ** 2 * last.privacy + f**2 * before.privacy
@@ -239,7 +257,7 @@ def _averaged(points: Sequence[Point], n: float) -> LocationScaleFitted:
         scale=scale,
         sampling=scale**2 * last.sampling,
         privacy=scale**2 * privacy,
-        identified=(last.identified[0], last.identified[1] and clear),
+        identified=(identified[0], identified[1] and clear),
         count=n,
         jacobian=last.jacobian,
     )
