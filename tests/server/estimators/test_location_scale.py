@@ -110,13 +110,16 @@ def test_no_column_raises(kind, epsilon, profile):
 @pytest.mark.parametrize("name", ["normal", "skewed", "contaminated"])
 @pytest.mark.parametrize(("n", "epsilon"), [(1_000, 1.0), (10_000, 0.5), (5_000, 4.0)])
 def test_intervals_cover(name, n, epsilon):
-    """Against the population's solution, taken from a million records."""
-    inside = []
+    """Against the population's solution, taken from a million records; those that are given, nearly all."""
+    inside, given = [], []
     for seed in range(400):
         result = released(samples(n, 100 + seed)[name], rho_units(epsilon, 1e-6), tuning=1.5)
         low, high = np.array(result["confidence_intervals"], dtype=float).T
         inside.append((low < population(name)) & (population(name) < high))
-    assert np.all(np.abs(np.mean(inside, axis=0) - 0.95) < 0.035), np.mean(inside, axis=0)
+        given.append(np.isfinite(low))
+    covered = np.sum(inside, axis=0) / np.sum(given, axis=0)
+    assert np.all(np.abs(covered - 0.95) < 0.045), covered
+    assert np.all(np.mean(given, axis=0) > 0.9), np.mean(given, axis=0)
 
 
 POPULATION = {}
