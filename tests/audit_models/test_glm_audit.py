@@ -1,4 +1,10 @@
-"""Generalised linear models over replications: coverage of 95 % intervals, and a black-box audit."""
+"""Generalised linear models over replications: coverage of 95 % intervals, and a black-box audit.
+
+AUDIT_REPLICATIONS (1,000): tables of each cell; `-s` shows the figures. Coverage is to be within .93 and .97
+but for two simulation errors, four coefficients counting as two independent ones.
+"""
+
+import os
 
 import numpy as np
 import pytest
@@ -8,7 +14,8 @@ from reticent_server.accounting.conversions import rho_units
 from support_glm import fitted, glm_table, planned, slopes
 from support_newton import drive, whole
 
-REPLICATIONS = 300
+REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
+SLACK = 2 * np.sqrt(0.95 * 0.05 / (2 * REPLICATIONS))
 TRUTH = np.array([0.5, 0.4, 0.4, 0.4])
 
 
@@ -31,8 +38,9 @@ def coverage(family, n, epsilon, rng):
 )
 def test_intervals_cover(family, n, epsilon):
     found, ratio = coverage(family, n, epsilon, np.random.default_rng(1))
+    print(f"{family} n={n} epsilon={epsilon:g} noise={ratio:.2f} coverage={found:.3f}")
     assert ratio < 3
-    assert 0.93 <= found <= 0.975, (found, ratio)
+    assert 0.93 - SLACK <= found <= 0.97 + SLACK, (found, ratio)
 
 
 @pytest.mark.audit
