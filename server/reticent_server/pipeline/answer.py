@@ -42,19 +42,26 @@ def plan(services: Services, principal: Principal, ask: Ask) -> Plan:
 
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
-    try:
-        ready = plan(services, principal, ask)
-    except (InvalidRequest, PolicyRefused):
-        stored = answered(services, principal, ask)
-        if stored is None:
-            raise
-        return stored
+    ready = plan_or_stored(services, principal, ask)
+    if isinstance(ready, bytes):
+        return ready
     return charge_and_execute(services, ready, ask, principal.id)
 
 
-def answered(services: Services, principal: Principal, ask: Ask) -> bytes | None:
-    """The stored bytes for a retry of what cannot be planned any more, after a change of the policy
-    or of the schema: a refusal would say that nothing was charged. Unavailable where it is pending."""
+def plan_or_stored(services: Services, principal: Principal, ask: Ask) -> Plan | bytes:
+    """The plan; or the stored bytes for a retry of what cannot be planned any more, after a change of
+    the policy or of the schema: a refusal would say that nothing was charged."""
+    try:
+        return plan(services, principal, ask)
+    except (InvalidRequest, PolicyRefused):
+        stored = _stored(services, principal, ask)
+        if stored is None:
+            raise
+        return stored
+
+
+def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | None:
+    """What the request's key has made, if anything. Unavailable where it is pending."""
     key = ask.idempotency_key
     found = services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
     if isinstance(found, Pending):

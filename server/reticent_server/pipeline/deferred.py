@@ -9,10 +9,10 @@ from functools import partial
 
 from reticent_server.domain.plan import Plan, Reservation
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import InvalidRequest, PolicyRefused, QueueFull, ReticentError
+from reticent_server.errors import QueueFull, ReticentError
 from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
 from reticent_server.pipeline import browse, planning
-from reticent_server.pipeline.answer import answered, execute, plan, reserve, resume
+from reticent_server.pipeline.answer import execute, plan_or_stored, reserve, resume
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import cancelled_body
 from reticent_server.pipeline.schedule import Turn, turn_of, visible_after_ms
@@ -24,13 +24,9 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
 
     Raises QueueFull, and then charges nothing, and what `answer` raises before it computes.
     """
-    try:
-        ready = plan(services, principal, ask)
-    except (InvalidRequest, PolicyRefused):
-        stored = answered(services, principal, ask)
-        if stored is None:
-            raise
-        return stored
+    ready = plan_or_stored(services, principal, ask)
+    if isinstance(ready, bytes):
+        return ready
     with services.queue.admission:
         start_ms = _start(services, principal, ask, ready)
         outcome = reserve(services, ready, ask, principal.id, start_ms)
