@@ -19,6 +19,7 @@ from sqlalchemy import event
 from reticent_server.api import middleware
 from reticent_server.api.logs import configure_logging
 from reticent_server.app import build_services, create_app
+from reticent_server.chain import repository as chain
 from reticent_server.cli.listening import listen
 from reticent_server.cli.running import run
 from reticent_server.engine.local import LocalEngine
@@ -61,7 +62,7 @@ def arm(point: str, trap: Trap, services: Services) -> None:
 _FUNCTIONS: dict[str, tuple[Any, str, bool]] = {
     "planned": (Ledger, "reserve", True),
     "debited": (repository, "spend", False),
-    "chained": (repository, "append", False),
+    "chained": (chain, "append", False),
     "committed": (Ledger, "reserve", False),
     "computing": (registry, "release", True),
     "computed": (LocalEngine, "execute", False),

@@ -1,5 +1,7 @@
 """Composition root: settings → services → the FastAPI application."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from sqlalchemy.exc import ArgumentError
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.secrets import load_secrets, source_url
 from reticent_server.access.service import Access
+from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
 from reticent_server.database import connect, is_current, reading
 from reticent_server.domain.clock import Clock, SystemClock
@@ -62,13 +65,15 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
     vault_file = parse_url(settings.vault_url).file
     if vault_file is not None and not vault_file.is_file():
         raise CuratorError("The vault is not ready; run `reticent init` first.")
-    catalog = Catalog(engine)
+    catalog = Catalog(engine, clock)
     ledger = Ledger(engine, clock, settings.lease_seconds)
+    access = Access(engine, load_secrets(settings.secrets_file).pepper, clock)
     return Services(
         settings=settings,
         clock=clock,
         catalog=catalog,
-        access=Access(engine, load_secrets(settings.secrets_file).pepper, clock),
+        access=access,
+        sign_ins=SignIns(engine, access, clock),
         rates=RateLimits(engine, clock, settings.requests_per_minute),
         ledger=ledger,
         engine=LocalEngine(
@@ -88,6 +93,16 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             clock, slots=settings.release_slots, limit_seconds=settings.queue_seconds
         ),
     )
+
+
+@contextmanager
+def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Catalog]:
+    """The catalogue alone, for commands that need neither the vault nor the secrets. CuratorError."""
+    engine = _ready_engine(settings.database_url)
+    try:
+        yield Catalog(engine, clock or SystemClock())
+    finally:
+        engine.dispose()
 
 
 def open_ledger(settings: Settings, clock: Clock | None = None) -> Ledger:

@@ -157,8 +157,8 @@ def _unavailable_when_down() -> Iterator[None]:
         raise Unavailable("The database did not answer; nothing is lost, try again.") from error
 
 
-def upgrade(url: str) -> None:
-    """Creates the tables at `url`, or brings them to the newest revision, in one transaction.
+def upgrade(url: str, revision: str = "head") -> None:
+    """Creates the tables at `url`, or brings them to a revision, the newest, in one transaction.
 
     A new SQLite file is readable by its owner only: every analyst's answers are in it.
     """
@@ -168,7 +168,7 @@ def upgrade(url: str) -> None:
     config = Config(attributes={"url": url})
     config.set_main_option("script_location", str(_migrations()).replace("%", "%%"))
     _make_private_file(url)
-    command.upgrade(config, "head")
+    command.upgrade(config, revision)
 
 
 def _make_private_file(url: str) -> None:

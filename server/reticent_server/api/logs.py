@@ -30,6 +30,7 @@ PUBLIC_FIELDS = frozenset(
         "library",
         "worker",
         "exit_code",
+        "row",
     }
 )
 _EVENT = re.compile(r"[a-z]+(_[a-z]+){0,7}", re.ASCII)

@@ -14,7 +14,7 @@ from reticent_server.cli.analyst import (
     revoke_holder,
     rotate_holder,
 )
-from reticent_server.cli.common import JsonFlag, minute, one_line_errors, show
+from reticent_server.cli.common import JsonFlag, minute, one_line_errors, show, user
 from reticent_server.errors import NotFound
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
@@ -29,7 +29,8 @@ Name = Annotated[str, typer.Argument(help="The curator's name.")]
 def add(name: Name, expires_days: ExpiresDays = None, as_json: JsonFlag = False) -> None:
     """Add a curator and print the key, once."""
     services = build_services(Settings())
-    key = services.access.add_curator(name, expires_at=expiry(services.clock, expires_days))
+    expires_at = expiry(services.clock, expires_days)
+    key = services.access.add_curator(name, by=user(), expires_at=expires_at)
     print_key({"name": name, "key": key}, as_json=as_json)
 
 

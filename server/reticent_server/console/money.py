@@ -8,8 +8,8 @@ from reticent_server.console.forms import amount
 from reticent_server.console.pages import Account, account, chart
 from reticent_server.console.routing import pages_router
 from reticent_server.console.visits import Posted, Signed, Visit
+from reticent_server.domain.amounts import Rule
 from reticent_server.errors import Conflict, InvalidRequest, ReticentError
-from reticent_server.ledger.rules import Rule
 from reticent_server.pipeline import budgets
 from reticent_server.pipeline.budgets import Offer
 

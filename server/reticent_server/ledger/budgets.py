@@ -5,10 +5,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from reticent_server.chain import repository as chain
+from reticent_server.chain.entries import Draft
+from reticent_server.domain.amounts import ZERO, Amounts, Rule
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
 from reticent_server.ledger import repository
-from reticent_server.ledger.model import Balance, Draft
-from reticent_server.ledger.rules import ZERO, Amounts, Budget, Rule, ZcdpCaps, budget
+from reticent_server.ledger.model import Balance
+from reticent_server.ledger.rules import Budget, ZcdpCaps, budget
 
 DEFAULT_RULE: Rule = "zcdp"
 
@@ -50,7 +53,7 @@ def set_budget(
     if not repository.change_cap(connection, holder.account, wanted):
         raise Conflict("More than that is spent already; a cap cannot be below what is spent.")
     draft = Draft("cap", holder.account, by, at, detail=_caps(wanted))
-    repository.append(connection, [draft])
+    chain.append(connection, [draft])
     return replace(present, epsilon=wanted.epsilon, delta=wanted.delta, cap=wanted.cap)
 
 
@@ -76,7 +79,7 @@ def _open(
         "rule": rule,
     }
     draft = Draft("open", holder.account, by, at, detail=named | _caps(wanted))
-    repository.append(connection, [draft])
+    chain.append(connection, [draft])
     return opened
 
 
@@ -103,5 +106,5 @@ def credit(
     if not repository.give_back(connection, account_id, amount):
         raise Conflict("Less than that is spent.")
     draft = Draft("credit", account_id, by, at, None, ZERO - amount, {"reason": reason.strip()})
-    repository.append(connection, [draft])
+    chain.append(connection, [draft])
     return replace(present, spent=present.spent - amount)

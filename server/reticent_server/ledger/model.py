@@ -1,14 +1,11 @@
 """The frozen values of the ledger."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
+from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost, from_units
 from reticent_server.domain.plan import Reservation
-from reticent_server.ledger.rules import ZERO, Amounts, Rule
-
-Action = Literal["open", "cap", "debit", "credit", "reversal", "settle"]
 
 CURATOR = "curator"
 
@@ -58,28 +55,6 @@ class Balance:
             "spent": self.spent.floats(self.rule),
             "remaining": self.remaining.floats(self.rule),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """An entry before it has its place in the chain. at: None for settle, whose time is kept nowhere."""
-
-    action: Action
-    account: str
-    actor: str
-    at: str | None
-    release_id: str | None = None
-    change: Amounts = ZERO
-    detail: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An immutable change: the change to `spent`, and what else the action says in `detail`."""
-
-    seq: int
-    draft: Draft
-    hash: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,15 @@ from secrets import token_urlsafe
 
 from sqlalchemy import Connection
 
+from reticent_server.chain import repository as chain
+from reticent_server.chain.entries import Draft, digest
+from reticent_server.domain.amounts import ZERO
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import Conflict, NotFound
 from reticent_server.ledger import repository
-from reticent_server.ledger.chain import digest
-from reticent_server.ledger.model import CURATOR, Draft, Pending, ReleaseRecord
+from reticent_server.ledger.model import CURATOR, Pending, ReleaseRecord
 from reticent_server.ledger.reservations import Moment, shown
-from reticent_server.ledger.rules import ZERO, charge
+from reticent_server.ledger.rules import charge
 
 CANCELLED = "cancelled"
 NO_RELEASE = "You have no such release."
@@ -55,7 +57,7 @@ def cancel(
     if not repository.cancel(connection, found, body):
         raise Conflict(BEGUN)
     drafts = [_reversal(connection, found, account, moment) for account in found.accounts]
-    repository.append(connection, [*drafts, _settled(found, body, moment)])
+    chain.append(connection, [*drafts, _settled(found, body, moment)])
     return body
 
 

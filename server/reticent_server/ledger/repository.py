@@ -1,36 +1,30 @@
-"""All SQL of the ledger; every function runs in the caller's transaction.
+"""All SQL of accounts and releases; every function runs in the caller's transaction.
 
 Lock order, the same everywhere: a release's row, the population's account, the analyst's account,
 the head of the chain. A release's row is locked first only by its own insertion or by conditional
 updates of that row, so no two transactions wait for each other.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
     Connection,
     Executable,
     RowMapping,
-    Select,
     bindparam,
     func,
     insert,
-    or_,
     select,
     update,
 )
 
-from reticent_server.ledger.chain import canonical_json, entry_row, link
-from reticent_server.ledger.model import Balance, Draft, Entry, ReleaseRecord
-from reticent_server.ledger.rules import Amounts, Budget
-from reticent_server.ledger.tables import accounts, entries, head, releases
-
-_PAGE = 1000
+from reticent_server.chain.repository import pages
+from reticent_server.domain.amounts import Amounts
+from reticent_server.ledger.model import Balance, ReleaseRecord
+from reticent_server.ledger.rules import Budget
+from reticent_server.ledger.tables import accounts, releases
 
 # Built once, as every charge and every GET /v1/budget runs them, and building a statement takes
 # longer than running it.
@@ -62,13 +56,6 @@ _SETTLE = (
     .values(status=bindparam("outcome"), body=bindparam("stored"))
     .returning(releases)
 )
-_ADVANCE = (
-    update(head)
-    .values(seq=head.c.seq + bindparam("steps", type_=BigInteger))
-    .returning(head.c.seq, head.c.hash)
-)
-_INSERT_ENTRIES = insert(entries)
-_SET_HASH = update(head).values(hash=bindparam("last"))
 
 
 def account(connection: Connection, account_id: str) -> Balance | None:
@@ -237,71 +224,7 @@ def settle(
 
 
 def all_releases(connection: Connection) -> Iterator[ReleaseRecord]:
-    yield from map(_release, _pages(connection, select(releases).order_by(releases.c.id)))
-
-
-def append(connection: Connection, drafts: Sequence[Draft]) -> None:
-    """Appends entries to the chain; until commit, no other transaction can."""
-    last, previous = connection.execute(_ADVANCE, {"steps": len(drafts)}).one()
-    rows = []
-    for seq, draft in enumerate(drafts, start=last - len(drafts) + 1):
-        entry = link(previous, seq, draft)
-        previous = entry.hash
-        rows.append(
-            entry_row(seq, draft) | {"detail": canonical_json(draft.detail), "hash": previous}
-        )
-    connection.execute(_INSERT_ENTRIES, rows)
-    connection.execute(_SET_HASH, {"last": previous})
-
-
-def chain_head(connection: Connection) -> tuple[int, str]:
-    """(seq, hash) of the last entry, as the head's row says."""
-    seq, last = connection.execute(select(head.c.seq, head.c.hash)).one()
-    return seq, last
-
-
-def all_entries(connection: Connection) -> Iterator[Entry]:
-    """The chain, in order."""
-    yield from map(_entry, _pages(connection, select(entries).order_by(entries.c.seq)))
-
-
-def last_entries(connection: Connection, account_id: str | None, limit: int) -> list[Entry]:
-    """The last entries, newest first, of one account or of all."""
-    query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
-    if account_id is not None:
-        query = query.where(entries.c.account == account_id)
-    return [_entry(row) for row in connection.execute(query).mappings()]
-
-
-def entries_about(
-    connection: Connection, words: Sequence[str], *, before: int | None, limit: int
-) -> list[Entry]:
-    """The last entries before number `before` that name one of `words` anywhere, newest first.
-
-    Every word is taken literally, in any case of its ASCII letters. words empty: all entries.
-    """
-    query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
-    if before is not None:
-        query = query.where(entries.c.seq < before)
-    if words:
-        query = query.where(or_(*(_named(word) for word in words)))
-    return [_entry(row) for row in connection.execute(query).mappings()]
-
-
-def _named(word: str) -> ColumnElement[bool]:
-    c = entries.c
-    plain = (c.action, c.account, c.actor, c.release_id, c.at)
-    escaped = canonical_json(word)[1:-1]  # as a detail spells it
-    return or_(
-        c.detail.icontains(escaped, autoescape=True),
-        *(column.icontains(word, autoescape=True) for column in plain),
-    )
-
-
-def _pages(connection: Connection, query: Select[Any]) -> Iterator[RowMapping]:
-    """The rows of a query, a page at a time."""
-    with connection.execute(query, execution_options={"yield_per": _PAGE}) as result:
-        yield from result.mappings()
+    yield from map(_release, pages(connection, select(releases).order_by(releases.c.id)))
 
 
 def _one_release(
@@ -327,25 +250,3 @@ def _balance(row: RowMapping) -> Balance:
 
 def _release(row: RowMapping) -> ReleaseRecord:
     return ReleaseRecord(**row)
-
-
-def _entry(row: RowMapping) -> Entry:
-    draft = Draft(
-        action=row["action"],
-        account=row["account"],
-        actor=row["actor"],
-        at=row["at"],
-        release_id=row["release_id"],
-        change=Amounts(row["primary_change"], row["secondary_change"]),
-        detail=_detail(row["detail"]),
-    )
-    return Entry(row["seq"], draft, row["hash"])
-
-
-def _detail(text: str) -> Mapping[str, Any]:
-    """A detail that is no JSON object is kept as it is: it breaks the hash, and verify says so."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {"unreadable": text}
-    return value if isinstance(value, dict) else {"unreadable": text}

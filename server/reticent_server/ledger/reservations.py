@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from reticent_server.chain import repository as chain
+from reticent_server.chain.entries import Draft, canonical_json, digest
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, InvalidRequest, NotFound
 from reticent_server.ledger import repository
-from reticent_server.ledger.chain import canonical_json, digest
 from reticent_server.ledger.model import (
     CURATOR,
     Balance,
-    Draft,
     Fresh,
     InFlight,
     Outcome,
@@ -85,7 +85,7 @@ def reserve(connection: Connection, ask: Ask, moment: Moment) -> Outcome:
         if found is not None:
             return _resume(connection, found, record, moment)
     repository.insert_release(connection, record)  # first: a second one with this key waits here
-    repository.append(connection, [_debit(connection, record, a) for a in record.accounts])
+    chain.append(connection, [_debit(connection, record, a) for a in record.accounts])
     return Fresh(record.reservation)
 
 
@@ -215,7 +215,7 @@ def settle(connection: Connection, release_id: str, status: str, body: bytes) ->
     detail = {"status": status, "body_sha256": digest(body)}
     actor = won.owner or CURATOR
     draft = Draft("settle", won.accounts[-1], actor, None, release_id, detail=detail)
-    repository.append(connection, [draft])
+    chain.append(connection, [draft])
     return body
 
 

@@ -12,54 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, isfinite
-from typing import Literal
 
-from reticent_server.domain.cost import (
-    DELTA_UNITS,
-    EPSILON_UNITS,
-    RHO_UNITS,
-    PrivacyCost,
-    from_units,
-)
+from reticent_server.domain.amounts import ZERO, Amounts, Rule
+from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.errors import InvalidPrivacy
 
-Rule = Literal["basic", "zcdp"]
 ZcdpCaps = Callable[[int, int], tuple[int, int]]
 
 MAX_AMOUNT = 2**63 - 1
-UNITS: dict[Rule, tuple[tuple[str, int], tuple[str, int]]] = {
-    "basic": (("epsilon", EPSILON_UNITS), ("delta", DELTA_UNITS)),
-    "zcdp": (("rho", RHO_UNITS), ("rho_delta", DELTA_UNITS)),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """(ε, δ) under basic, (ρ, δ) under zcdp, in the units of domain.cost."""
-
-    primary: int
-    secondary: int
-
-    def __add__(self, other: "Amounts") -> "Amounts":
-        return Amounts(self.primary + other.primary, self.secondary + other.secondary)
-
-    def __sub__(self, other: "Amounts") -> "Amounts":
-        return Amounts(self.primary - other.primary, self.secondary - other.secondary)
-
-    def within(self, other: "Amounts") -> bool:
-        """Whether neither amount exceeds the other's."""
-        return self.primary <= other.primary and self.secondary <= other.secondary
-
-    def floats(self, rule: Rule) -> dict[str, float]:
-        """By the rule's names, for display only."""
-        (first, first_units), (second, second_units) = UNITS[rule]
-        return {
-            first: from_units(self.primary, first_units),
-            second: from_units(self.secondary, second_units),
-        }
-
-
-ZERO = Amounts(0, 0)
 
 
 def charge(cost: PrivacyCost, rule: Rule) -> Amounts:

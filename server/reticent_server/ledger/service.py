@@ -9,16 +9,18 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import IntegrityError
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.chain import repository as chain
+from reticent_server.chain.entries import Entry, canonical_json, entry_row
+from reticent_server.chain.rows import stored_rows
 from reticent_server.database import reading, writing
+from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import Unavailable
 from reticent_server.ledger import audit, budgets, queueing, repository, reservations
-from reticent_server.ledger.chain import canonical_json, entry_row
 from reticent_server.ledger.model import (
     Balance,
-    Entry,
     Fresh,
     InFlight,
     Outcome,
@@ -29,7 +31,7 @@ from reticent_server.ledger.model import (
     population_account,
 )
 from reticent_server.ledger.reservations import Ask, Moment
-from reticent_server.ledger.rules import Amounts, Rule, ZcdpCaps
+from reticent_server.ledger.rules import ZcdpCaps
 
 __all__ = [
     "Balance",
@@ -238,14 +240,14 @@ class Ledger:
     def entries(self, account: str | None = None, limit: int = 50) -> tuple[Entry, ...]:
         """The last entries, newest first, of one account or of all."""
         with reading(self._engine) as connection:
-            return tuple(repository.last_entries(connection, account, limit))
+            return tuple(chain.last_entries(connection, account, limit))
 
     def search(
         self, words: Sequence[str] = (), *, before: int | None = None, limit: int = 50
     ) -> tuple[Entry, ...]:
         """The last entries before number `before` that name one of `words`, newest first."""
         with reading(self._engine) as connection:
-            found = repository.entries_about(connection, words, before=before, limit=limit)
+            found = chain.entries_about(connection, words, before=before, limit=limit)
         return tuple(found)
 
     def any_release(self, release_id: str) -> tuple[str | None, bytes | Pending] | None:
@@ -259,27 +261,21 @@ class Ledger:
     def head(self) -> str:
         """The hash of the last entry: kept elsewhere, it anchors the whole chain."""
         with reading(self._engine) as connection:
-            return repository.chain_head(connection)[1]
+            return chain.chain_head(connection)[1]
 
     def verify(self, head: str | None = None) -> list[str]:
         """What is wrong, in sentences; empty if all is well.
 
-        Recomputes every hash, and from the entries every account and every release. head: an
-        anchored head, which must be in the chain (else an old copy was restored).
+        Recomputes every hash, and from the entries every account, every release and every row of
+        access and catalogue. head: an anchored head, which must be in the chain (else an old copy was restored).
         """
         with reading(self._engine) as connection:
-            return audit.verify(
-                entries=repository.all_entries(connection),
-                chain_head=repository.chain_head(connection),
-                accounts=repository.all_accounts(connection),
-                releases=repository.all_releases(connection),
-                anchored=head,
-            )
+            return problems_in(connection, head)
 
     def export(self) -> Iterator[str]:
         """The chain as JSON lines: what is hashed of each entry, and the hash. No results."""
         with reading(self._engine) as connection:
-            for entry in repository.all_entries(connection):
+            for entry in chain.all_entries(connection):
                 row = entry_row(entry.seq, entry.draft) | {"hash": entry.hash}
                 yield json.dumps(row, sort_keys=True)
 
@@ -304,3 +300,15 @@ class Ledger:
             now_ms=int(now.timestamp() * 1000),
             until_ms=int((now + self._lease).timestamp() * 1000),
         )
+
+
+def problems_in(connection: Connection, head: str | None = None) -> list[str]:
+    """What `verify` finds in the caller's transaction."""
+    return audit.verify(
+        entries=chain.all_entries(connection),
+        chain_head=chain.chain_head(connection),
+        accounts=repository.all_accounts(connection),
+        releases=repository.all_releases(connection),
+        rows=stored_rows(connection),
+        anchored=head,
+    )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.service import Access
+from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.clock import Clock
 from reticent_server.engine.local import LocalEngine
@@ -18,6 +19,7 @@ class Services:
     clock: Clock
     catalog: Catalog
     access: Access
+    sign_ins: SignIns
     rates: RateLimits
     ledger: Ledger
     engine: LocalEngine

@@ -51,7 +51,8 @@ def two_workers(installation: Installation) -> Iterator[tuple[Server, str]]:
 def test_two_workers_answer_are_replaced_and_end_together(installation: Installation) -> None:
     headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
     with opened(installation.settings) as services:
-        curators = {"Authorization": f"Bearer {services.access.add_curator('cura')}"}
+        key = services.access.add_curator("cura", by="t")
+    curators = {"Authorization": f"Bearer {key}"}
     with two_workers(installation) as (server, metrics):
 
         def ask(key: int) -> int:

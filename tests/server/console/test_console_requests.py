@@ -89,7 +89,7 @@ def test_every_page_renders_under_the_strict_policy(inside: httpx.Client) -> Non
 
 
 def test_only_a_curator_s_key_opens(desk: Desk, web: httpx.Client) -> None:
-    analyst = desk.services.access.add_analyst("dan")[1]
+    analyst = desk.services.access.add_analyst("dan", by="t")[1]
     for key in ("", analyst, desk.key[:-1], "rk_" + "0" * 16 + "_" + "A" * 43, "é" * 70):
         reply = sign_in(web, key)
         assert reply.status_code == 401
@@ -180,13 +180,13 @@ def test_a_session_ends_by_itself_and_with_its_key(desk: Desk, inside: httpx.Cli
     assert inside.get("/console/").status_code == 200  # and is seen now
     desk.clock.sleep(IDLE_SECONDS)
     assert inside.get("/console/").status_code == 200
-    desk.services.access.rotate("carol", drop_old=True)
+    desk.services.access.rotate("carol", drop_old=True, by="t")
     assert "ended=1" in inside.get("/console/").headers["location"]
 
 
 def test_a_curator_who_is_revoked_is_out_at_once(desk: Desk, inside: httpx.Client) -> None:
     form = {"form_token": token(inside.get("/console/")), "name": "dan"}
-    desk.services.access.revoke("carol")
+    desk.services.access.revoke("carol", by="t")
     assert inside.post("/console/analysts", data=form).status_code == 303
     assert [a.name for a in desk.services.access.analysts()] == ["ana", "bob", "eve"]
 

@@ -1,6 +1,7 @@
 import pytest
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.domain.amounts import Amounts
 from reticent_server.errors import (
     BudgetExhausted,
     Conflict,
@@ -9,7 +10,6 @@ from reticent_server.errors import (
     NotFound,
 )
 from reticent_server.ledger.model import analyst_account, population_account
-from reticent_server.ledger.rules import Amounts
 from reticent_server.ledger.service import Ledger
 from support_ledger import TENTH, ask, open_accounts, whole_caps
 

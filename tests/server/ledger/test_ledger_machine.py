@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 from reticent_server import database
+from reticent_server.domain.amounts import ZERO, Amounts
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.errors import BudgetExhausted, Conflict
 from reticent_server.ledger.model import analyst_account, population_account
-from reticent_server.ledger.rules import ZERO, Amounts
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay, Stale
 from support_databases import SetClock, migrated
 from support_ledger import LEASE_SECONDS, ask, whole_caps

@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import Engine, update
 
 from reticent_server.database import reading, writing
+from reticent_server.domain.amounts import ZERO
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import Conflict, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.model import Pending
-from reticent_server.ledger.rules import ZERO
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay
 from reticent_server.ledger.tables import accounts, releases
 from support_databases import SetClock

@@ -4,11 +4,12 @@ import pytest
 from sqlalchemy import Engine
 
 from reticent_server.database import reading, writing
+from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, InvalidRequest, NotFound
 from reticent_server.ledger import repository
-from reticent_server.ledger.rules import MAX_AMOUNT, Amounts
+from reticent_server.ledger.rules import MAX_AMOUNT
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Pending, Replay, Stale
 from support_databases import SetClock
 from support_ledger import LEASE_SECONDS, TENTH, ask, open_accounts

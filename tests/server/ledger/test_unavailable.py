@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from reticent_server import database
+from reticent_server.chain import repository as chain
 from reticent_server.errors import Unavailable
-from reticent_server.ledger import repository
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay, Stale
 from support_databases import SetClock, migrated
 from support_ledger import LEASE_SECONDS, TENTH, ask, open_accounts
@@ -50,7 +50,7 @@ def test_a_terminated_back_end_leaves_no_half_entry(
         engine = database.connect(url)
         ledger = Ledger(engine, clock, LEASE_SECONDS)
         open_accounts(ledger)
-        real = repository.append
+        real = chain.append
 
         def lose(connection: Any, drafts: Any) -> None:
             real(connection, drafts)
@@ -58,7 +58,7 @@ def test_a_terminated_back_end_leaves_no_half_entry(
 
         head = ledger.head()
         with monkeypatch.context() as patched:
-            patched.setattr(repository, "append", lose)
+            patched.setattr(chain, "append", lose)
             with pytest.raises(Unavailable):
                 ask(ledger)
         assert ledger.head() == head
