@@ -13,6 +13,8 @@ from reticent_server.access.secrets import load_secrets, source_url
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
+from reticent_server.chain.anchors import Anchor, Anchors
+from reticent_server.chain.repository import is_in
 from reticent_server.database import connect, is_current, reading
 from reticent_server.domain.clock import Clock, SystemClock
 from reticent_server.engine.clusters import cluster_for
@@ -28,6 +30,10 @@ from reticent_server.vault.adbc import parse_url, refuse_shared_file
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+_ROLLED_BACK = (
+    "The database does not have the last entry that {} names: an older copy was restored, or the ledger "
+    "was rewritten. What was spent since is not in it. See `reticent ledger verify` and the operations guide."
+)
 _NOT_READY = "The database is not ready; run `reticent init` first."
 
 
@@ -61,7 +67,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
     """Opens the databases and reads the secrets; raises CuratorError where either is not ready."""
     clock = clock or SystemClock()
     refuse_shared_file(settings.database_url, settings.vault_url)
-    engine = _ready_engine(settings.database_url)
+    engine = _ready_engine(settings)
     vault_file = parse_url(settings.vault_url).file
     if vault_file is not None and not vault_file.is_file():
         raise CuratorError("The vault is not ready; run `reticent init` first.")
@@ -98,7 +104,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
 @contextmanager
 def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Catalog]:
     """The catalogue alone, for commands that need neither the vault nor the secrets. CuratorError."""
-    engine = _ready_engine(settings.database_url)
+    engine = _ready_engine(settings)
     try:
         yield Catalog(engine, clock or SystemClock())
     finally:
@@ -107,12 +113,29 @@ def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Cat
 
 def open_ledger(settings: Settings, clock: Clock | None = None) -> Ledger:
     """The ledger alone: to verify a database, or a restored copy of one, where there is neither the
-    vault nor the secrets. Raises CuratorError."""
-    engine = _ready_engine(settings.database_url)
+    vault nor the secrets. An older copy is opened, too. Raises CuratorError."""
+    engine = _current_engine(settings.database_url)
     return Ledger(engine, clock or SystemClock(), settings.lease_seconds)
 
 
-def _ready_engine(url: str) -> Engine:
+def anchors_of(settings: Settings) -> list[Anchor]:
+    """Every anchor that was written down; none where there is no file for them. CuratorError."""
+    return [] if settings.anchor_file is None else list(Anchors(settings.anchor_file).all())
+
+
+def _ready_engine(settings: Settings) -> Engine:
+    """The engine of a database that may be served. Raises CuratorError for an older copy."""
+    engine = _current_engine(settings.database_url)
+    last = None if settings.anchor_file is None else Anchors(settings.anchor_file).last()
+    if last is not None:
+        with reading(engine) as connection:
+            if not is_in(connection, last):
+                engine.dispose()
+                raise CuratorError(_ROLLED_BACK.format(settings.anchor_file))
+    return engine
+
+
+def _current_engine(url: str) -> Engine:
     """The engine of a database that `reticent init` has made; opening it makes no file."""
     try:
         parsed = make_url(url)

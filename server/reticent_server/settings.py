@@ -22,6 +22,9 @@ class Settings(BaseSettings):
     one analyst's last planned answer may be. source_url: of the external database for `dataset register`, where a command line would show it.
     dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
     client; none: `dask_workers` processes on this machine.
+    anchor_file: where heads of the ledger's chain are written down, best on another machine's disk: a
+    file, or a directory that is there (a file for each). A server whose database does not have the last
+    one in its chain does not start. anchor_seconds: between two of them.
     requests_per_minute: of one key, over all processes on the database. cors_origins: of the web
     pages, separated by blanks, that browsers may let ask; none by default.
     """
@@ -32,6 +35,8 @@ class Settings(BaseSettings):
     vault_url: str = Field(default="sqlite:///reticent-vault.db", repr=False)
     source_url: str = Field(default="", repr=False)
     secrets_file: Path = Path("reticent-secrets.json")
+    anchor_file: Path | None = None
+    anchor_seconds: int = Field(default=300, ge=1, le=86_400)
     reply_grid_ms: int = Field(default=100, ge=0, le=60_000)
     engine: Literal["local", "dask"] = "local"
     dask_scheduler: str = ""

@@ -21,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from reticent_server.chain.anchors import Anchor
 from reticent_server.chain.entries import GENESIS, Draft, Entry, canonical_json, entry_row, link
 from reticent_server.chain.tables import entries, head, noun_of
 from reticent_server.domain.amounts import Amounts
@@ -71,11 +72,10 @@ def entry_and_hash_before(connection: Connection, seq: int) -> tuple[Entry | Non
     return found.get(seq), GENESIS if before is None else before.hash
 
 
-def hash_of(connection: Connection, seq: int) -> str | None:
-    """The hash of entry `seq`; None where there is none."""
-    query = select(entries.c.hash).where(entries.c.seq == seq)
-    found: str | None = connection.scalar(query)
-    return found
+def is_in(connection: Connection, anchor: Anchor) -> bool:
+    """Whether the chain has the entry that was anchored."""
+    stored = connection.scalar(select(entries.c.hash).where(entries.c.seq == anchor.seq))
+    return anchor.hash == (GENESIS if anchor.seq == 0 else stored)
 
 
 def last_about(table: Table, *key: ColumnElement[Any]) -> ScalarSelect[int]:

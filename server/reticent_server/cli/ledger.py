@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent_server.app import build_services, open_ledger
+from reticent_server.app import anchors_of, build_services, open_ledger
 from reticent_server.chain.entries import Entry, entry_row
 from reticent_server.cli.common import JsonFlag, err, one_line_errors, print_json, show, waiting
 from reticent_server.domain.amounts import UNITS
@@ -63,10 +63,13 @@ def verify(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Recompute every hash, balance and release; exit status 1 and words if something is wrong."""
-    ledger = open_ledger(Settings())
+    """Recompute every hash, balance and release, and compare every row of access and catalogue; exit
+    status 1 and words if something is wrong. Every head in RETICENT_ANCHOR_FILE must be in the chain."""
+    settings = Settings()
+    ledger = open_ledger(settings)
+    heads = [anchor.hash for anchor in anchors_of(settings)] + ([head] if head else [])
     with waiting("Verifying the ledger"):
-        problems = ledger.verify(head)
+        problems = ledger.verify(*heads)
     if as_json:
         print_json({"ok": not problems, "problems": problems, "head": ledger.head()})
     else:

@@ -1,6 +1,6 @@
 """Verification: from the entries alone, what every account, release and row must be. Pure functions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,7 +39,7 @@ def verify(
     accounts: Iterable[Balance],
     releases: Iterable[ReleaseRecord],
     rows: Iterable[tuple[str, str | None]],
-    anchored: str | None,
+    anchored: Collection[str],
 ) -> list[str]:
     """What is wrong, in sentences.
 
@@ -57,11 +57,14 @@ def verify(
 
 
 def _chain(
-    entries: Iterable[Entry], chain_head: tuple[int, str], anchored: str | None, books: _Books
+    entries: Iterable[Entry],
+    chain_head: tuple[int, str],
+    anchored: Collection[str],
+    books: _Books,
 ) -> list[str]:
     """Problems of the chain; replays its entries into the books while there are none."""
     problems, previous, last = [], GENESIS, 0
-    found = anchored in (None, GENESIS)
+    missing = set(anchored) - {GENESIS}
     for entry in entries:
         if type(entry.seq) is not int:  # SQLite stores anything in any column
             problems.append("An entry has no number.")
@@ -73,12 +76,12 @@ def _chain(
         if not problems and not _replayed(books, entry):
             problems.append(f"Entry {entry.seq} makes no sense.")
         previous, last = entry.hash, entry.seq
-        found = found or entry.hash == anchored
+        missing.discard(entry.hash)
     if chain_head != (last, previous):
         problems.append("The last entry is not the one that the head of the chain names.")
-    if not found:
+    if missing:
         problems.append(
-            "The anchored head is not in this chain: an older copy was restored, or entries rewritten."
+            "An anchored head is not in this chain: an older copy was restored, or entries rewritten."
         )
     return problems
 

@@ -1,7 +1,7 @@
 """The ledger: every budget, every charge and every stored answer, one transaction a call."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from reticent_server.accounting.conversions import zcdp_caps
 from reticent_server.chain import repository as chain
+from reticent_server.chain.anchors import Anchor
 from reticent_server.chain.entries import Entry, canonical_json, entry_row
 from reticent_server.chain.rows import stored_rows
 from reticent_server.database import reading, writing
@@ -263,14 +264,26 @@ class Ledger:
         with reading(self._engine) as connection:
             return chain.chain_head(connection)[1]
 
-    def verify(self, head: str | None = None) -> list[str]:
+    def has(self, anchor: Anchor) -> bool:
+        """Whether the entry that was anchored is in the chain."""
+        with reading(self._engine) as connection:
+            return chain.is_in(connection, anchor)
+
+    def anchor(self) -> Anchor:
+        """The last entry, to be written down elsewhere."""
+        at = self._moment().at
+        with reading(self._engine) as connection:
+            return Anchor(*chain.chain_head(connection), at)
+
+    def verify(self, *heads: str) -> list[str]:
         """What is wrong, in sentences; empty if all is well.
 
         Recomputes every hash, and from the entries every account, every release and every row of
-        access and catalogue. head: an anchored head, which must be in the chain (else an old copy was restored).
+        access and catalogue. heads: anchored ones, which must be in the chain (else an old copy
+        was restored).
         """
         with reading(self._engine) as connection:
-            return problems_in(connection, head)
+            return problems_in(connection, heads)
 
     def export(self) -> Iterator[str]:
         """The chain as JSON lines: what is hashed of each entry, and the hash. No results."""
@@ -302,7 +315,7 @@ class Ledger:
         )
 
 
-def problems_in(connection: Connection, head: str | None = None) -> list[str]:
+def problems_in(connection: Connection, heads: Collection[str] = ()) -> list[str]:
     """What `verify` finds in the caller's transaction."""
     return audit.verify(
         entries=chain.all_entries(connection),
@@ -310,5 +323,5 @@ def problems_in(connection: Connection, head: str | None = None) -> list[str]:
         accounts=repository.all_accounts(connection),
         releases=repository.all_releases(connection),
         rows=stored_rows(connection),
-        anchored=head,
+        anchored=heads,
     )

@@ -66,7 +66,7 @@ def tampered(filled: Path, tmp_path: Path) -> Callable[..., list[str]]:
                 assert connection.execute(statement).rowcount != 0
             connection.commit()
         engine = database.connect(f"sqlite:///{copy}")
-        problems = Ledger(engine, SetClock(), 600).verify(head)
+        problems = Ledger(engine, SetClock(), 600).verify(*([head] if head else []))
         engine.dispose()
         return problems
 
