@@ -1,4 +1,4 @@
-"""Sessions of the console that the server can end, and the tokens of forms that were sent."""
+"""Sessions of the console that the server can end, tokens of forms that were sent, planned turns."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -35,8 +35,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_access_form_tokens"),
     )
     op.create_index("ix_access_form_tokens_until_ms", "access_form_tokens", ["until_ms"])
+    op.add_column("ledger_releases", sa.Column("start_ms", sa.BigInteger()))
+    op.add_column("ledger_releases", sa.Column("duration_ms", sa.BigInteger()))
 
 
 def downgrade() -> None:
+    op.drop_column("ledger_releases", "duration_ms")
+    op.drop_column("ledger_releases", "start_ms")
     op.drop_table("access_form_tokens")
     op.drop_table("access_sessions")

@@ -81,6 +81,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         access=access,
         sign_ins=SignIns(engine, access, clock),
         rates=RateLimits(engine, clock, settings.requests_per_minute),
+        cancellations=RateLimits(engine, clock, settings.cancels_per_minute, "cancel"),
         ledger=ledger,
         engine=LocalEngine(
             reader_opener(
@@ -96,7 +97,10 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             cluster=cluster_for(settings),
         ),
         queue=ReleaseQueue(
-            clock, slots=settings.release_slots, limit_seconds=settings.queue_seconds
+            clock,
+            slots=settings.release_slots,
+            keep=ledger.keep_queued,
+            keep_seconds=settings.lease_seconds / 3,
         ),
     )
 

@@ -19,7 +19,7 @@ class Settings(BaseSettings):
     max_body_seconds: for a request's head, and then for its body.
     release_threads: of this process, for releases that are waited for; one analyst has at most half.
     release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
-    one analyst's last planned answer may be. source_url: of the external database for `dataset register`, where a command line would show it.
+    one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
     dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
     client; none: `dask_workers` processes on this machine.
     anchor_file: where heads of the ledger's chain are written down, best on another machine's disk: a
@@ -55,6 +55,7 @@ class Settings(BaseSettings):
     release_threads: int = Field(default=64, ge=1, le=1024)
     release_slots: int = Field(default=4, ge=1, le=256)
     queue_seconds: int = Field(default=600, ge=1)
+    cancels_per_minute: int = Field(default=30, ge=1, le=10**9)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     def __init__(self, **given: Any) -> None:

@@ -16,6 +16,7 @@ from fastapi.openapi.utils import get_openapi
 from reticent_server.api.middleware import BodyLimit, Edge
 from reticent_server.api.problems import Problem, install_handlers
 from reticent_server.api.routes import open_router, router
+from reticent_server.pipeline import deferred
 from reticent_server.pipeline.anchoring import keep_anchored
 from reticent_server.pipeline.recovery import recover
 from reticent_server.pipeline.services import Services
@@ -70,7 +71,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     ended.set()
     anchoring.join()
-    services.queue.close()
+    deferred.close(services)
     services.engine.close()
 
 

@@ -61,7 +61,8 @@ class Balance:
 class ReleaseRecord:
     """A stored release, field by column.
 
-    owner: the analyst's id, "" for the curator's own. body None: pending.
+    owner: the analyst's id, "" for the curator's own. body None: pending. start_ms, duration_ms: None in
+    releases of an earlier version.
     """
 
     id: str
@@ -81,6 +82,8 @@ class ReleaseRecord:
     body: bytes | None
     lease: str
     lease_until_ms: int
+    start_ms: int | None
+    duration_ms: int | None
 
     @property
     def cost(self) -> PrivacyCost:
@@ -122,13 +125,15 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Charged before, and abandoned: the caller holds the lease now and computes `request`."""
+    """Charged before, and abandoned: the caller holds the lease now and computes `request`, at once or,
+    where the lease is a queued one, in a turn of `duration_ms`."""
 
     reservation: Reservation
     request: dict[str, Any]
     analyst_id: str | None
     dataset: str
     population: str
+    duration_ms: int = 0
 
 
 Outcome = Fresh | Replay | InFlight | Stale
@@ -138,8 +143,9 @@ Outcome = Fresh | Replay | InFlight | Stale
 class Pending:
     """A release that is charged and not settled; all of it is public.
 
-    queued: whether its computation has not begun, so that it can be cancelled. lease_until_ms: a
-    lease's length after the planned or the actual beginning.
+    queued: whether its computation has not begun, so that it can be cancelled. start_ms: when it begins
+    by plan, since the epoch; of a queued one, when it was expected to. duration_ms: from there to when
+    it is shown.
     """
 
     id: str
@@ -149,4 +155,5 @@ class Pending:
     cost: PrivacyCost
     request: dict[str, Any]
     queued: bool = False
-    lease_until_ms: int = 0
+    start_ms: int = 0
+    duration_ms: int = 0

@@ -26,13 +26,18 @@ NO_RELEASE = "You have no such release."
 BEGUN = "The computation has begun, so the release cannot be cancelled any more."
 
 
-def begin(connection: Connection, reservation: Reservation, moment: Moment) -> Reservation | None:
+def begin(
+    connection: Connection, reservation: Reservation, start_ms: int, moment: Moment
+) -> Reservation | None:
     """The reservation under a computing lease; None where its queued one is gone."""
     found = repository.release(connection, reservation.id)
     if found is None or found.lease != reservation.lease:
         return None
     lease = token_urlsafe(16)
-    if not repository.take_lease(connection, found, lease=lease, until_ms=moment.until_ms):
+    until_ms = moment.until_ms
+    if not repository.take_lease(
+        connection, found, lease=lease, until_ms=until_ms, start_ms=start_ms
+    ):
         return None
     return replace(reservation, lease=lease)
 
@@ -79,9 +84,3 @@ def _settled(record: ReleaseRecord, body: bytes, moment: Moment) -> Draft:
     detail = {"status": CANCELLED, "body_sha256": digest(body)}
     actor = record.owner or CURATOR
     return Draft("settle", record.accounts[-1], actor, moment.at, record.id, detail=detail)
-
-
-def pending(connection: Connection, owner: str, limit: int) -> tuple[Pending, ...]:
-    """What of the owner's is not settled, oldest first."""
-    found = repository.pending_of(connection, owner, limit)
-    return tuple(p for p in map(shown, found) if isinstance(p, Pending))

@@ -5,7 +5,7 @@ the head of the chain. A release's row is locked first only by its own insertion
 updates of that row, so no two transactions wait for each other.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -166,15 +166,38 @@ def abandoned(connection: Connection, now_ms: int, limit: int) -> list[ReleaseRe
     return [_release(row) for row in connection.execute(query).mappings()]
 
 
-def take_lease(connection: Connection, record: ReleaseRecord, *, lease: str, until_ms: int) -> bool:
-    """Replaces the lease that `record` shows, unless another has done so or has settled."""
+def take_lease(
+    connection: Connection,
+    record: ReleaseRecord,
+    *,
+    lease: str,
+    until_ms: int,
+    start_ms: int | None = None,
+) -> bool:
+    """Replaces the lease that `record` shows, unless another has done so or has settled.
+
+    start_ms: when its computation begins; None leaves what is stored.
+    """
     query = (
         update(releases)
         .where(releases.c.id == record.id, releases.c.status == "pending")
         .where(releases.c.lease == record.lease)
         .values(lease=lease, lease_until_ms=until_ms)
     )
+    if start_ms is not None:
+        query = query.values(start_ms=start_ms)
     return connection.execute(query).rowcount == 1
+
+
+def keep_leases(connection: Connection, held: Sequence[tuple[str, str]], until_ms: int) -> None:
+    """Prolongs leases, as (release's id, lease), of those that hold them still."""
+    query = (
+        update(releases)
+        .where(releases.c.id == bindparam("held_id"), releases.c.status == "pending")
+        .where(releases.c.lease == bindparam("held_lease"))
+        .values(lease_until_ms=until_ms)
+    )
+    connection.execute(query, [{"held_id": i, "held_lease": lease} for i, lease in held])
 
 
 def cancel(connection: Connection, record: ReleaseRecord, body: bytes) -> bool:
@@ -188,15 +211,14 @@ def cancel(connection: Connection, record: ReleaseRecord, body: bytes) -> bool:
     return connection.execute(query).rowcount == 1
 
 
-def pending_of(connection: Connection, owner: str, limit: int) -> list[ReleaseRecord]:
-    """An owner's releases that are not settled, oldest first."""
+def planned_ms(connection: Connection, owner: str) -> int:
+    """The planned time of an owner's releases that are not settled, in all."""
     query = (
-        select(releases)
+        select(func.coalesce(func.sum(releases.c.duration_ms), 0))
+        .select_from(releases)
         .where(releases.c.owner == owner, releases.c.status == "pending")
-        .order_by(releases.c.created_at, releases.c.id)
-        .limit(limit)
     )
-    return [_release(row) for row in connection.execute(query).mappings()]
+    return int(connection.execute(query).scalar_one())
 
 
 def waiting(connection: Connection) -> int:

@@ -35,7 +35,8 @@ KEY_LENGTH = 255
 class Ask:
     """What is to be reserved. analyst_id None: the curator's own.
 
-    start_ms: when its computation will begin, where that is later; until then it can be cancelled.
+    duration_ms: from the beginning of its computation to when it is shown, by plan. start_ms: when it
+    is expected to begin, where that is later; until then it can be cancelled.
     """
 
     analyst_id: str | None
@@ -45,6 +46,7 @@ class Ask:
     cost: PrivacyCost
     request: dict[str, Any]
     idempotency_key: str | None
+    duration_ms: int = 0
     start_ms: int | None = None
 
     def __post_init__(self) -> None:
@@ -91,7 +93,6 @@ def reserve(connection: Connection, ask: Ask, moment: Moment) -> Outcome:
 
 def _record(ask: Ask, moment: Moment) -> ReleaseRecord:
     request = canonical_json(ask.request)
-    wait = 0 if ask.start_ms is None else max(0, ask.start_ms - moment.now_ms)
     return ReleaseRecord(
         id="rel_" + token_urlsafe(20)[:26],
         owner=ask.analyst_id or "",
@@ -108,8 +109,10 @@ def _record(ask: Ask, moment: Moment) -> ReleaseRecord:
         created_at=moment.at,
         status="pending",
         body=None,
-        lease=token_urlsafe(16) if ask.start_ms is None else QUEUED + token_urlsafe(16),
-        lease_until_ms=moment.until_ms + wait,
+        lease=token_urlsafe(16) if ask.start_ms is None else new_queued_lease(),
+        lease_until_ms=moment.until_ms,
+        start_ms=moment.now_ms if ask.start_ms is None else ask.start_ms,
+        duration_ms=ask.duration_ms,
     )
 
 
@@ -183,13 +186,32 @@ def take_over(connection: Connection, found: ReleaseRecord, moment: Moment) -> S
         connection, found, lease=lease, until_ms=moment.until_ms
     ):
         return None
+    return _stale(found, lease)
+
+
+def _stale(found: ReleaseRecord, lease: str) -> Stale:
     return Stale(
         reservation=replace(found, lease=lease).reservation,
         request=json.loads(found.request),
         analyst_id=found.owner or None,
         dataset=found.dataset,
         population=found.population,
+        duration_ms=found.duration_ms or 0,
     )
+
+
+def queue_again(connection: Connection, found: ReleaseRecord, moment: Moment) -> Stale | None:
+    """A queued release whose lease has expired, under a new queued lease; else None."""
+    lease = new_queued_lease()
+    if not found.lease.startswith(QUEUED) or found.lease_until_ms > moment.now_ms:
+        return None
+    if not repository.take_lease(connection, found, lease=lease, until_ms=moment.until_ms):
+        return None
+    return _stale(found, lease)
+
+
+def new_queued_lease() -> str:
+    return QUEUED + token_urlsafe(16)
 
 
 def confirm(connection: Connection, reservation: Reservation, moment: Moment) -> bool:
@@ -231,5 +253,6 @@ def shown(record: ReleaseRecord) -> bytes | Pending:
         cost=record.cost,
         request=json.loads(record.request),
         queued=record.lease.startswith(QUEUED),
-        lease_until_ms=record.lease_until_ms,
+        start_ms=record.start_ms or 0,
+        duration_ms=record.duration_ms or 0,
     )

@@ -111,25 +111,50 @@ class Ledger:
         cost: PrivacyCost,
         request: dict[str, Any],
         idempotency_key: str | None,
+        duration_ms: int = 0,
         start_ms: int | None = None,
     ) -> Outcome:
         """Charges the population's and the analyst's account, or neither, and commits.
 
         analyst_id None: the curator's own, charged to the population only. With an idempotency key
         that was used before for the same request, nothing is charged: Replay, InFlight or Stale.
-        start_ms (since the epoch): the computation waits until then, for `begin`, and can be cancelled.
+        duration_ms: of its turn, by plan. start_ms (since the epoch): the computation waits, until about
+        then, for `begin`, and can be cancelled.
         Raises BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Unavailable.
         """
         ask = Ask(
-            analyst_id, dataset, version_id, population, cost, request, idempotency_key, start_ms
+            analyst_id=analyst_id,
+            dataset=dataset,
+            version_id=version_id,
+            population=population,
+            cost=cost,
+            request=request,
+            idempotency_key=idempotency_key,
+            duration_ms=duration_ms,
+            start_ms=start_ms,
         )
         return self._retried(lambda c: reservations.reserve(c, ask, self._moment()))
 
-    def begin(self, reservation: Reservation) -> Reservation | None:
+    def begin(self, reservation: Reservation, start_ms: int) -> Reservation | None:
         """Takes a queued release for computing; None where it was cancelled or taken. After this
-        there is no refund."""
+        there is no refund. start_ms: the planned beginning of its turn, since the epoch."""
         with writing(self._engine) as connection:
-            return queueing.begin(connection, reservation, self._moment())
+            return queueing.begin(connection, reservation, start_ms, self._moment())
+
+    def keep_queued(self, reservations: Sequence[Reservation]) -> None:
+        """Prolongs the leases of queued releases that wait in a process that is alive."""
+        held = [(reservation.id, reservation.lease) for reservation in reservations]
+        if held:
+            with writing(self._engine) as connection:
+                repository.keep_leases(connection, held, self._moment().until_ms)
+
+    def queue_again(self, release_id: str) -> Stale | None:
+        """An abandoned release whose computation had not begun, queued anew; else None."""
+        with writing(self._engine) as connection:
+            found = repository.release(connection, release_id)
+            if found is None or found.body is not None:
+                return None
+            return reservations.queue_again(connection, found, self._moment())
 
     def cancel(
         self, analyst_id: str | None, release_id: str, body_of: Callable[[Pending], bytes]
@@ -163,10 +188,10 @@ class Ledger:
             return None
         return reservations.shown(found)
 
-    def pending(self, analyst_id: str, limit: int = 100) -> tuple[Pending, ...]:
-        """The analyst's releases that are not settled, oldest first."""
+    def planned_ms(self, analyst_id: str) -> int:
+        """How long the analyst's releases that are not settled take in all, by plan."""
         with reading(self._engine) as connection:
-            return queueing.pending(connection, analyst_id, limit)
+            return repository.planned_ms(connection, analyst_id)
 
     def waiting(self) -> int:
         """How many releases are charged and not visible yet, of all analysts."""

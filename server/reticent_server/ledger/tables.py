@@ -40,7 +40,8 @@ accounts = Table(
 )
 
 # owner: the analyst's id, or '' for the curator's own. body: the reply's bytes once it is settled.
-# There is no time of completion: it could depend on private cells.
+# There is no time of completion: it could depend on private cells. start_ms: when its computation begins
+# by plan, since the epoch; duration_ms: from there to when it is shown, by plan.
 releases = Table(
     "ledger_releases",
     metadata,
@@ -61,6 +62,8 @@ releases = Table(
     Column("body", LargeBinary),
     Column("lease", String(40), nullable=False),
     Column("lease_until_ms", BigInteger, nullable=False),
+    Column("start_ms", BigInteger),
+    Column("duration_ms", BigInteger),
     UniqueConstraint("owner", "idempotency_key"),
     CheckConstraint("(status = 'pending') = (body IS NULL)", name="settled"),
     Index(None, "owner", "created_at"),

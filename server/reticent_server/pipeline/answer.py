@@ -16,6 +16,7 @@ from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Re
 from reticent_server.pipeline import metrics, planning
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import plan_json, release_body, unplanned_body
+from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
 
 __all__ = ["Ask", "answer", "charge_and_execute", "execute", "plan", "plan_json", "resume"]
@@ -91,7 +92,7 @@ def reserve(
     analyst_id: str | None,
     start_ms: int | None = None,
 ) -> Outcome:
-    """Charges what the plan costs. start_ms: the planned start of a computation that is to wait."""
+    """Charges what the plan costs. start_ms: the expected start of a computation that is to wait."""
     return services.ledger.reserve(
         analyst_id=analyst_id,
         dataset=ready.facts.name,
@@ -100,17 +101,24 @@ def reserve(
         cost=ready.cost,
         request=ask.canonical(),
         idempotency_key=ask.idempotency_key,
+        duration_ms=planned_ms(services, ready),
         start_ms=start_ms,
     )
 
 
-def resume(services: Services, taken: Stale) -> bytes:
+def planned_ms(services: Services, ready: Plan) -> int:
+    """From the beginning of a plan's computation to when its release is shown."""
+    return visible_after_ms(services.settings.reply_grid_ms, ready.deadline_ms)
+
+
+def resume(services: Services, taken: Stale, started: float | None = None) -> bytes:
     """Execute → settle for a reservation taken over: nothing is charged again.
 
     It is planned on the version that it was made for. Where it cannot be planned as it was paid for
-    (the policy was changed, a profile was published since), the release is a failed one.
+    (the policy was changed, a profile was published since), the release is a failed one. started: its
+    planned beginning; None: now.
     """
-    started = services.clock.monotonic()
+    started = services.clock.monotonic() if started is None else started
     ask = Ask.from_canonical(taken.request)
     facts = services.catalog.facts_of(taken.reservation.version_id)
     try:

@@ -21,6 +21,7 @@ class Services:
     access: Access
     sign_ins: SignIns
     rates: RateLimits
+    cancellations: RateLimits
     ledger: Ledger
     engine: LocalEngine
     queue: ReleaseQueue

@@ -20,7 +20,10 @@ from reticent_server.ledger.service import Fresh, Ledger
 from support_databases import SetClock, migrated
 from support_ledger import ask, open_accounts
 
-UNCHECKED = {"ledger_releases": ("lease", "lease_until_ms"), "ledger_head": ("id",)}
+UNCHECKED = {
+    "ledger_releases": ("lease", "lease_until_ms", "start_ms", "duration_ms"),
+    "ledger_head": ("id",),
+}
 COLUMNS = [
     (table.name, column.name)
     for table in (tables.accounts, tables.releases, entries, head)
