@@ -21,7 +21,7 @@ from typing import Any
 import psycopg
 import pytest
 
-_SETTINGS = ("-c", "listen_addresses=", "-c", "max_connections=200")
+CONNECTIONS = 200
 _numbers = count(1)
 
 
@@ -73,12 +73,19 @@ class Cluster:
     home: the folder of its socket. durable: whether a commit waits for the disk.
     """
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, connections: int = CONNECTIONS) -> None:
         folder = binaries()
         if folder is None:
             pytest.skip("no PostgreSQL binaries")
         self._folder = folder
-        self._settings = (*_SETTINGS, "-c", f"fsync={'on' if durable else 'off'}")
+        chosen = {
+            "listen_addresses": "",
+            "max_connections": connections,
+            "fsync": "on" if durable else "off",
+        }
+        self._settings = [
+            part for name, value in chosen.items() for part in ("-c", f"{name}={value}")
+        ]
         self._owner = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
         self.home = Path(tempfile.mkdtemp(prefix="reticent-pg-", dir="/tmp"))
         if self._owner:

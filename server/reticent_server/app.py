@@ -89,6 +89,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
                 catalog.source,
                 lambda version_id: catalog.facts_of(version_id).schema,
                 lambda name: source_url(settings.secrets_file, name),
+                settings.vault_connections,
             ),
             ledger,
             cache_bytes=settings.cache_bytes,
@@ -118,7 +119,7 @@ def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Cat
 def open_ledger(settings: Settings, clock: Clock | None = None) -> Ledger:
     """The ledger alone: to verify a database, or a restored copy of one, where there is neither the
     vault nor the secrets. An older copy is opened, too. Raises CuratorError."""
-    engine = _current_engine(settings.database_url)
+    engine = _current_engine(settings)
     return Ledger(engine, clock or SystemClock(), settings.lease_seconds)
 
 
@@ -129,7 +130,7 @@ def anchors_of(settings: Settings) -> list[Anchor]:
 
 def _ready_engine(settings: Settings) -> Engine:
     """The engine of a database that may be served. Raises CuratorError for an older copy."""
-    engine = _current_engine(settings.database_url)
+    engine = _current_engine(settings)
     last = None if settings.anchor_file is None else Anchors(settings.anchor_file).last()
     if last is not None:
         with reading(engine) as connection:
@@ -139,15 +140,15 @@ def _ready_engine(settings: Settings) -> Engine:
     return engine
 
 
-def _current_engine(url: str) -> Engine:
+def _current_engine(settings: Settings) -> Engine:
     """The engine of a database that `reticent init` has made; opening it makes no file."""
     try:
-        parsed = make_url(url)
+        parsed = make_url(settings.database_url)
     except ArgumentError:
         raise CuratorError("RETICENT_DATABASE_URL is not the URL of a database.") from None
     if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
         raise CuratorError(_NOT_READY)
-    engine = connect(url)
+    engine = connect(settings.database_url, settings.database_connections)
     with reading(engine) as connection:
         if not inspect(connection).has_table("ledger_head"):
             raise CuratorError(_NOT_READY)

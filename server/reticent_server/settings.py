@@ -9,6 +9,9 @@ from pydantic_core import InitErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "RETICENT_"
+MIN_POOL = 2
+"""Connections of a process: one for who writes, one for who must be answered meanwhile."""
+
 _ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 
 
@@ -25,6 +28,8 @@ class Settings(BaseSettings):
     anchor_file: where heads of the ledger's chain are written down, best on another machine's disk: a
     file, or a directory that is there (a file for each). A server whose database does not have the last
     one in its chain does not start. anchor_seconds: between two of them.
+    database_connections, vault_connections: how many this server may hold open, all its worker
+    processes together; several servers on one PostgreSQL add up.
     requests_per_minute: of one key, over all processes on the database. cors_origins: of the web
     pages, separated by blanks, that browsers may let ask; none by default.
     """
@@ -37,6 +42,8 @@ class Settings(BaseSettings):
     secrets_file: Path = Path("reticent-secrets.json")
     anchor_file: Path | None = None
     anchor_seconds: int = Field(default=300, ge=1, le=86_400)
+    database_connections: int = Field(default=40, ge=MIN_POOL, le=10_000)
+    vault_connections: int = Field(default=16, ge=1, le=10_000)
     reply_grid_ms: int = Field(default=100, ge=0, le=60_000)
     engine: Literal["local", "dask"] = "local"
     dask_scheduler: str = ""
