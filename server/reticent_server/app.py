@@ -24,6 +24,7 @@ from reticent_server.errors import CuratorError
 from reticent_server.ledger.service import Ledger
 from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.services import Services
+from reticent_server.pipeline.settling import Settler
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import parse_url, refuse_shared_file
 
@@ -103,6 +104,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             keep=ledger.keep_queued,
             keep_seconds=settings.lease_seconds / 3,
         ),
+        settler=Settler(ledger, clock, settings.lease_seconds),
     )
 
 

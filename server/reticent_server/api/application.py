@@ -72,6 +72,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     ended.set()
     anchoring.join()
     deferred.close(services)
+    services.settler.close()
     services.engine.close()
 
 

@@ -7,7 +7,6 @@ begun is never refunded.
 
 from collections.abc import Callable
 from dataclasses import replace
-from secrets import token_urlsafe
 
 from sqlalchemy import Connection
 
@@ -27,13 +26,12 @@ BEGUN = "The computation has begun, so the release cannot be cancelled any more.
 
 
 def begin(
-    connection: Connection, reservation: Reservation, start_ms: int, moment: Moment
+    connection: Connection, reservation: Reservation, lease: str, start_ms: int, moment: Moment
 ) -> Reservation | None:
     """The reservation under a computing lease; None where its queued one is gone."""
     found = repository.release(connection, reservation.id)
     if found is None or found.lease != reservation.lease:
         return None
-    lease = token_urlsafe(16)
     until_ms = moment.until_ms
     if not repository.take_lease(
         connection, found, lease=lease, until_ms=until_ms, start_ms=start_ms

@@ -227,12 +227,11 @@ def waiting(connection: Connection) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def end_lease(connection: Connection, release_id: str, lease: str) -> None:
-    """Lets a lease expire now, unless another has been given since."""
+def end_leases(connection: Connection, leases: Sequence[str]) -> None:
+    """Lets leases expire now, where they are held still."""
     connection.execute(
         update(releases)
-        .where(releases.c.id == release_id, releases.c.status == "pending")
-        .where(releases.c.lease == lease)
+        .where(releases.c.status == "pending", releases.c.lease.in_(leases))
         .values(lease_until_ms=0)
     )
 

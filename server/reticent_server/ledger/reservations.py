@@ -35,7 +35,7 @@ KEY_LENGTH = 255
 class Ask:
     """What is to be reserved. analyst_id None: the curator's own.
 
-    duration_ms: from the beginning of its computation to when it is shown, by plan. start_ms: when it
+    lease: a new one (new_lease), for whoever computes it. duration_ms: from the beginning of its computation to when it is shown, by plan. start_ms: when it
     is expected to begin, where that is later; until then it can be cancelled.
     """
 
@@ -46,6 +46,7 @@ class Ask:
     cost: PrivacyCost
     request: dict[str, Any]
     idempotency_key: str | None
+    lease: str
     duration_ms: int = 0
     start_ms: int | None = None
 
@@ -85,7 +86,7 @@ def reserve(connection: Connection, ask: Ask, moment: Moment) -> Outcome:
     if ask.idempotency_key is not None:
         found = repository.release_by_key(connection, record.owner, ask.idempotency_key)
         if found is not None:
-            return _resume(connection, found, record, moment)
+            return _resume(connection, found, record, ask.lease, moment)
     repository.insert_release(connection, record)  # first: a second one with this key waits here
     chain.append(connection, [_debit(connection, record, a) for a in record.accounts])
     return Fresh(record.reservation)
@@ -109,7 +110,7 @@ def _record(ask: Ask, moment: Moment) -> ReleaseRecord:
         created_at=moment.at,
         status="pending",
         body=None,
-        lease=token_urlsafe(16) if ask.start_ms is None else new_queued_lease(),
+        lease=ask.lease if ask.start_ms is None else QUEUED + ask.lease,
         lease_until_ms=moment.until_ms,
         start_ms=moment.now_ms if ask.start_ms is None else ask.start_ms,
         duration_ms=ask.duration_ms,
@@ -170,18 +171,19 @@ def release_digest(record: ReleaseRecord) -> str:
 
 
 def _resume(
-    connection: Connection, found: ReleaseRecord, asked: ReleaseRecord, moment: Moment
+    connection: Connection, found: ReleaseRecord, asked: ReleaseRecord, lease: str, moment: Moment
 ) -> Outcome:
     if (found.dataset, found.request_sha256) != (asked.dataset, asked.request_sha256):
         raise IdempotencyConflict("Use a new idempotency key for a new request.")
     if found.body is not None:
         return Replay(found.body)
-    return take_over(connection, found, moment) or InFlight(found.id)
+    return take_over(connection, found, lease, moment) or InFlight(found.id)
 
 
-def take_over(connection: Connection, found: ReleaseRecord, moment: Moment) -> Stale | None:
-    """The lease of a pending release whose lease has expired, else None; one of many gets it."""
-    lease = token_urlsafe(16)
+def take_over(
+    connection: Connection, found: ReleaseRecord, lease: str, moment: Moment
+) -> Stale | None:
+    """A pending release whose lease has expired, under a new one, else None; one of many gets it."""
     if found.lease_until_ms > moment.now_ms or not repository.take_lease(
         connection, found, lease=lease, until_ms=moment.until_ms
     ):
@@ -200,9 +202,11 @@ def _stale(found: ReleaseRecord, lease: str) -> Stale:
     )
 
 
-def queue_again(connection: Connection, found: ReleaseRecord, moment: Moment) -> Stale | None:
+def queue_again(
+    connection: Connection, found: ReleaseRecord, lease: str, moment: Moment
+) -> Stale | None:
     """A queued release whose lease has expired, under a new queued lease; else None."""
-    lease = new_queued_lease()
+    lease = QUEUED + lease
     if not found.lease.startswith(QUEUED) or found.lease_until_ms > moment.now_ms:
         return None
     if not repository.take_lease(connection, found, lease=lease, until_ms=moment.until_ms):
@@ -210,8 +214,9 @@ def queue_again(connection: Connection, found: ReleaseRecord, moment: Moment) ->
     return _stale(found, lease)
 
 
-def new_queued_lease() -> str:
-    return QUEUED + token_urlsafe(16)
+def new_lease() -> str:
+    """A lease that nobody else can have. (Of a queued release, QUEUED stands before it.)"""
+    return token_urlsafe(16)
 
 
 def confirm(connection: Connection, reservation: Reservation, moment: Moment) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -44,9 +45,22 @@ __all__ = [
     "Pending",
     "Replay",
     "Stale",
+    "Undecided",
 ]
 
 T = TypeVar("T")
+
+
+class Undecided(Unavailable):
+    """The database was lost while committing: nobody knows yet whether one of `leases` was given.
+
+    Whoever gets this gives them up when the database is back, as nobody else could.
+    """
+
+    def __init__(self, detail: str, leases: Sequence[str]) -> None:
+        super().__init__(detail)
+        self.leases = leases
+
 
 _ATTEMPTS = 5
 
@@ -120,7 +134,7 @@ class Ledger:
         that was used before for the same request, nothing is charged: Replay, InFlight or Stale.
         duration_ms: of its turn, by plan. start_ms (since the epoch): the computation waits, until about
         then, for `begin`, and can be cancelled.
-        Raises BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Unavailable.
+        Raises BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Undecided.
         """
         ask = Ask(
             analyst_id=analyst_id,
@@ -130,16 +144,20 @@ class Ledger:
             cost=cost,
             request=request,
             idempotency_key=idempotency_key,
+            lease=reservations.new_lease(),
             duration_ms=duration_ms,
             start_ms=start_ms,
         )
-        return self._retried(lambda c: reservations.reserve(c, ask, self._moment()))
+        with _undecided(ask.lease):
+            return self._retried(lambda c: reservations.reserve(c, ask, self._moment()))
 
     def begin(self, reservation: Reservation, start_ms: int) -> Reservation | None:
         """Takes a queued release for computing; None where it was cancelled or taken. After this
-        there is no refund. start_ms: the planned beginning of its turn, since the epoch."""
-        with writing(self._engine) as connection:
-            return queueing.begin(connection, reservation, start_ms, self._moment())
+        there is no refund. start_ms: the planned beginning of its turn, since the epoch. Raises
+        Undecided."""
+        lease = reservations.new_lease()
+        with _undecided(lease), writing(self._engine) as connection:
+            return queueing.begin(connection, reservation, lease, start_ms, self._moment())
 
     def keep_queued(self, reservations: Sequence[Reservation]) -> None:
         """Prolongs the leases of queued releases that wait in a process that is alive."""
@@ -149,12 +167,14 @@ class Ledger:
                 repository.keep_leases(connection, held, self._moment().until_ms)
 
     def queue_again(self, release_id: str) -> Stale | None:
-        """An abandoned release whose computation had not begun, queued anew; else None."""
-        with writing(self._engine) as connection:
+        """An abandoned release whose computation had not begun, queued anew; else None. Raises
+        Undecided."""
+        lease = reservations.new_lease()
+        with _undecided(lease), writing(self._engine) as connection:
             found = repository.release(connection, release_id)
             if found is None or found.body is not None:
                 return None
-            return reservations.queue_again(connection, found, self._moment())
+            return reservations.queue_again(connection, found, lease, self._moment())
 
     def cancel(
         self, analyst_id: str | None, release_id: str, body_of: Callable[[Pending], bytes]
@@ -213,17 +233,18 @@ class Ledger:
             return reservations.settle(connection, reservation.id, status, body)
 
     def take_over(self, release_id: str) -> Stale | None:
-        """The lease of an abandoned release; None if it is settled, leased or absent."""
-        with writing(self._engine) as connection:
+        """An abandoned release; None if it is settled, leased or absent. Raises Undecided."""
+        lease = reservations.new_lease()
+        with _undecided(lease), writing(self._engine) as connection:
             found = repository.release(connection, release_id)
             if found is None or found.body is not None:
                 return None
-            return reservations.take_over(connection, found, self._moment())
+            return reservations.take_over(connection, found, lease, self._moment())
 
-    def give_up(self, reservation: Reservation) -> None:
-        """Ends the holder's lease, so that another may take the release over at once."""
+    def give_up(self, *leases: str) -> None:
+        """Ends leases, where they are held, so that others may take the releases over at once."""
         with writing(self._engine) as connection:
-            repository.end_lease(connection, reservation.id, reservation.lease)
+            repository.end_leases(connection, leases)
 
     def stale(self, limit: int = 100) -> tuple[str, ...]:
         """Ids of pending releases whose lease has expired, oldest first; for take_over at start."""
@@ -338,6 +359,15 @@ class Ledger:
             now_ms=int(now.timestamp() * 1000),
             until_ms=int((now + self._lease).timestamp() * 1000),
         )
+
+
+@contextmanager
+def _undecided(lease: str) -> Iterator[None]:
+    """Raises Undecided for Unavailable, where the block may have committed all the same."""
+    try:
+        yield
+    except Unavailable as error:
+        raise Undecided(error.detail, (lease, reservations.QUEUED + lease)) from error
 
 
 def problems_in(connection: Connection, heads: Collection[str] = ()) -> list[str]:

@@ -11,7 +11,7 @@ from math import ceil
 
 from reticent_server.domain.plan import Plan, Reservation
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import QueueFull, RateLimited
+from reticent_server.errors import QueueFull, RateLimited, Unavailable
 from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
 from reticent_server.pipeline import browse
 from reticent_server.pipeline.answer import execute, plan_or_stored, planned_ms, reserve, resume
@@ -73,8 +73,9 @@ def queue_again(services: Services, found: Stale) -> None:
 def close(services: Services) -> None:
     """Ends the queue: what has begun is finished, and of what has not the leases are given up, so that
     the next server, or a retry with its idempotency key, computes it at once."""
-    for reservation in services.queue.close():
-        services.ledger.give_up(reservation)
+    left = [reservation.lease for reservation in services.queue.close()]
+    if left:
+        services.settler.give_up(*left)
 
 
 def _expected_start(services: Services, principal: Principal, ask: Ask, duration_ms: int) -> int:
@@ -105,18 +106,29 @@ def _begun(
     services: Services, ready: Plan, queued: Reservation, start_ms: int
 ) -> Computation | None:
     """At its turn: the release is shown where the plan says, counted from the planned start."""
-    begun = services.ledger.begin(queued, start_ms)
+    begun = _taken(services, queued, start_ms)
     if begun is None:
         return None
     return partial(execute, services, ready, begun, _started(services, start_ms))
 
 
 def _resumed(services: Services, found: Stale, start_ms: int) -> Computation | None:
-    begun = services.ledger.begin(found.reservation, start_ms)
+    begun = _taken(services, found.reservation, start_ms)
     if begun is None:
         return None
     taken = replace(found, reservation=begun)
     return partial(resume, services, taken, _started(services, start_ms))
+
+
+def _taken(services: Services, queued: Reservation, start_ms: int) -> Reservation | None:
+    """The reservation under a computing lease. Where the database is away, the release is found again
+    by recovery as soon as it is back."""
+    try:
+        with services.settler.giving_up_undecided():
+            return services.ledger.begin(queued, start_ms)
+    except Unavailable:
+        services.settler.give_up(queued.lease)
+        raise
 
 
 def _started(services: Services, start_ms: int) -> float:

@@ -20,11 +20,11 @@ def recover(services: Services) -> int:
     """
     finished = 0
     for release_id in services.ledger.stale():
-        queued = services.ledger.queue_again(release_id)
+        with services.settler.giving_up_undecided():
+            queued = services.ledger.queue_again(release_id)
+            taken = None if queued else services.ledger.take_over(release_id)
         if queued is not None:
             deferred.queue_again(services, queued)
-            continue
-        taken = services.ledger.take_over(release_id)
         if taken is None:
             continue
         try:

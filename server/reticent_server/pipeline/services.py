@@ -10,6 +10,7 @@ from reticent_server.domain.clock import Clock
 from reticent_server.engine.local import LocalEngine
 from reticent_server.ledger.service import Ledger
 from reticent_server.pipeline.schedule import ReleaseQueue
+from reticent_server.pipeline.settling import Settler
 from reticent_server.settings import Settings
 
 
@@ -25,3 +26,4 @@ class Services:
     ledger: Ledger
     engine: LocalEngine
     queue: ReleaseQueue
+    settler: Settler

@@ -133,8 +133,8 @@ def test_an_abandoned_queue_is_queued_again_and_can_still_be_cancelled(
     open_accounts(ledger)
     first, second = queued(ledger, clock), queued(ledger, clock)
     assert ledger.queue_again(first.id) is None, "its process is alive"
-    ledger.give_up(first)
-    ledger.give_up(second)
+    ledger.give_up(first.lease)
+    ledger.give_up(second.lease)
     again = ledger.queue_again(first.id)
     assert again is not None
     assert (again.duration_ms, again.analyst_id) == (TURN_MS, "alice")
@@ -152,7 +152,7 @@ def test_what_had_begun_is_not_queued_again(ledger: Ledger, clock: SetClock) -> 
     open_accounts(ledger)
     begun = ledger.begin(queued(ledger, clock), START)
     assert begun is not None
-    ledger.give_up(begun)
+    ledger.give_up(begun.lease)
     assert ledger.queue_again(begun.id) is None
     assert ledger.take_over(begun.id) is not None
     assert ledger.queue_again("rel_absent") is None

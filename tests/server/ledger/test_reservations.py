@@ -222,11 +222,11 @@ def test_the_first_settled_body_wins_for_ever(ledger: Ledger) -> None:
 def test_a_lease_that_is_given_up_can_be_taken_over_at_once(ledger: Ledger) -> None:
     open_accounts(ledger)
     first = reserve(ledger, "k")
-    ledger.give_up(first)
+    ledger.give_up(first.lease)
     assert not ledger.confirm(first)
     stale = ask(ledger, idempotency_key="k")
     assert isinstance(stale, Stale)
-    ledger.give_up(first)  # it is another's now
+    ledger.give_up(first.lease)  # it is another's now
     assert ledger.confirm(stale.reservation)
     assert isinstance(ask(ledger, idempotency_key="k"), InFlight)
 
