@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,12 @@ from reticent_server.engine.local import LocalEngine
 from reticent_server.engine.sources import reader_opener
 from reticent_server.errors import CuratorError
 from reticent_server.ledger.service import Ledger
+from reticent_server.pipeline.readiness import Readiness
 from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.settling import Settler
 from reticent_server.settings import Settings
-from reticent_server.vault.adbc import parse_url, refuse_shared_file
+from reticent_server.vault.adbc import ask, parse_url, refuse_shared_file
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -105,6 +107,10 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             keep_seconds=settings.lease_seconds / 3,
         ),
         settler=Settler(ledger, clock, settings.lease_seconds),
+        readiness=Readiness(
+            clock,
+            {"database": ledger.head, "vault": partial(ask, parse_url(settings.vault_url))},
+        ),
     )
 
 

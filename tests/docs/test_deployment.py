@@ -61,7 +61,7 @@ def test_the_image_runs_as_nobody_in_particular_and_says_whether_it_lives() -> N
     user = re.search(r"^USER (\w+)$", last, flags=re.MULTILINE)
     assert user is not None
     assert user[1] != "root"
-    assert "/healthz" in last
+    assert "/readyz" in last
     kept = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert kept[0] == "*"
     assert all(f"!{path}" in kept for path in ("server", "client", "migrations", "pyproject.toml"))

@@ -73,6 +73,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     anchoring.join()
     deferred.close(services)
     services.settler.close()
+    services.readiness.close()
     services.engine.close()
 
 

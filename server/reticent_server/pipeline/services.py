@@ -9,6 +9,7 @@ from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.clock import Clock
 from reticent_server.engine.local import LocalEngine
 from reticent_server.ledger.service import Ledger
+from reticent_server.pipeline.readiness import Readiness
 from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.settling import Settler
 from reticent_server.settings import Settings
@@ -27,3 +28,4 @@ class Services:
     engine: LocalEngine
     queue: ReleaseQueue
     settler: Settler
+    readiness: Readiness

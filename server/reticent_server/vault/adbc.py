@@ -19,7 +19,7 @@ import adbc_driver_postgresql.dbapi
 import adbc_driver_sqlite.dbapi
 import pyarrow as pa
 
-from reticent_server.errors import CuratorError
+from reticent_server.errors import CuratorError, Unavailable
 
 DRIVER_ERRORS = (adbc_driver_manager.Error, pa.ArrowException, OSError)
 """What reading or writing can raise; the text may quote cells and must never travel on."""
@@ -129,6 +129,18 @@ def execute(connection: Any, sql: str) -> None:
     """Runs a statement that returns nothing."""
     with connection.cursor() as cursor:
         cursor.execute(sql)
+
+
+def ask(vault: VaultUrl) -> None:
+    """Raises Unavailable where the vault does not answer."""
+    failed = False
+    try:
+        with connected(vault, autocommit=True) as connection:
+            query(connection, "SELECT 1")
+    except DRIVER_ERRORS:
+        failed = True
+    if failed:  # outside the handler: no driver text is kept as context
+        raise Unavailable("The vault does not answer.")
 
 
 def postgres_facts(vault: VaultUrl, sql: str) -> list[tuple[Any, ...]]:

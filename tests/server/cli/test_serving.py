@@ -94,6 +94,33 @@ def test_two_workers_answer_are_replaced_and_end_together(installation: Installa
         assert ana.spent.primary == 12 * 10**7
 
 
+def test_a_replacement_that_does_not_start_ends_nobody_else(installation: Installation) -> None:
+    """The secrets are away for a while (a volume that is not mounted): the other worker goes on."""
+    secrets = installation.settings.secrets_file
+    with two_workers(installation) as (server, _):
+        first, second = children(server.process.pid)
+        secrets.rename(secrets.with_suffix(".away"))
+        os.kill(first, signal.SIGKILL)
+        log = installation.directory / "serve.log"
+        until(lambda: log.read_text().count("worker_ended") >= 2)  # and its replacement
+        assert server.process.poll() is None
+        assert httpx.get(f"{server.url}/healthz").status_code == 200
+        assert second in children(server.process.pid)
+        secrets.with_suffix(".away").rename(secrets)
+        until(lambda: len(children(server.process.pid)) == 2)
+        until(lambda: all(_answers(server) for _ in range(8)))
+        assert httpx.get(f"{server.url}/readyz").status_code == 200
+        assert server.end(signal.SIGTERM) == 0
+
+
+def _answers(server: Server) -> bool:
+    """On a connection of its own, so that either worker may take it."""
+    try:
+        return httpx.get(f"{server.url}/healthz", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 def test_workers_end_when_their_parent_was_killed(installation: Installation) -> None:
     with two_workers(installation) as (server, _):
         workers = children(server.process.pid)
