@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
+from reticent_server.access.form_tokens import FormTokens
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.secrets import load_secrets, source_url
 from reticent_server.access.service import Access
@@ -83,8 +84,10 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         catalog=catalog,
         access=access,
         sign_ins=SignIns(engine, access, clock),
+        form_tokens=FormTokens(engine, clock),
         rates=RateLimits(engine, clock, settings.requests_per_minute),
         cancellations=RateLimits(engine, clock, settings.cancels_per_minute, "cancel"),
+        sign_in_limits=RateLimits(engine, clock, settings.sign_ins_per_minute, "sign-in"),
         ledger=ledger,
         engine=LocalEngine(
             reader_opener(

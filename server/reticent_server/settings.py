@@ -30,7 +30,8 @@ class Settings(BaseSettings):
     one in its chain does not start. anchor_seconds: between two of them.
     database_connections, vault_connections: how many this server may hold open, all its worker
     processes together; several servers on one PostgreSQL add up.
-    requests_per_minute: of one key, over all processes on the database. cors_origins: of the web
+    requests_per_minute: of one key, over all processes on the database; sign_ins_per_minute: attempts at
+    the console, of one key, and of all unknown ones together. cors_origins: of the web
     pages, separated by blanks, that browsers may let ask; none by default.
     """
 
@@ -57,6 +58,7 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=64 * 1024, ge=1024, le=16 << 20)
     max_body_seconds: int = Field(default=30, ge=1, le=600)
     requests_per_minute: int = Field(default=600, ge=1, le=10**9)
+    sign_ins_per_minute: int = Field(default=10, ge=1, le=10**9)
     cors_origins: str = Field(default="", pattern=rf"^({_ORIGIN}( {_ORIGIN})*)?$")
     lease_seconds: int = Field(default=600, ge=1)
     release_threads: int = Field(default=64, ge=1, le=1024)

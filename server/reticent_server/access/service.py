@@ -69,6 +69,12 @@ class Access:
         same = matches(self._pepper, token, found.key["digest"] if found else None)
         return _principal(found) if found and same else None
 
+    def known_key_id(self, token: str) -> str | None:
+        """The id inside a token, where there is a live key of that id; whether it is that key is for
+        `authenticate`."""
+        wanted = key_id(token)
+        return wanted if wanted is not None and self._live_key(wanted) is not None else None
+
     def holder_of_key(self, key_id: str) -> Principal | None:
         """The holder of a live key by the key's public id: whether a session that was begun with the
         key goes on. It proves nothing about the caller; `authenticate` does."""

@@ -142,7 +142,7 @@ def revoke(
         raise NotFound(f"{name} has no grant for that data set.")
     access.revoke_grant(analyst.id, dataset, by=user())
     told = {"name": name, "dataset": dataset, "revoked": True}
-    _tell(f"{name} may no longer ask about {dataset}.", told, as_json=as_json)
+    tell(f"{name} may no longer ask about {dataset}.", told, as_json=as_json)
 
 
 def revoke_holder(access: Access, name: str, *, yes: bool, as_json: bool) -> None:
@@ -150,10 +150,11 @@ def revoke_holder(access: Access, name: str, *, yes: bool, as_json: bool) -> Non
     if not yes:
         typer.confirm(f"Revoke {name}, for good?", abort=True, err=True)
     access.revoke(name, by=user())
-    _tell(f"{name} is revoked.", {"name": name, "revoked": True}, as_json=as_json)
+    tell(f"{name} is revoked.", {"name": name, "revoked": True}, as_json=as_json)
 
 
-def _tell(sentence: str, row: dict[str, object], *, as_json: bool) -> None:
+def tell(sentence: str, row: dict[str, object], *, as_json: bool) -> None:
+    """What was done: a sentence on standard error, or JSON."""
     if as_json:
         print_json(row)
     else:

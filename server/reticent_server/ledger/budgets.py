@@ -95,7 +95,8 @@ def _caps(wanted: Budget) -> dict[str, Any]:
 def credit(
     connection: Connection, account_id: str, amount: Amounts, reason: str, by: str, at: str
 ) -> Balance:
-    """Takes `amount` off what is spent. Raises NotFound, InvalidRequest, or Conflict if less is spent."""
+    """Takes `amount` off what is spent. Raises NotFound, InvalidRequest, or Conflict if less is spent, or
+    where the account's last entry is this credit: it was sent twice."""
     if not reason.strip():
         raise InvalidRequest("A credit needs a reason.")
     if not ZERO.within(amount) or amount == ZERO:
@@ -105,6 +106,17 @@ def credit(
         raise NotFound("There is no such account.")
     if not repository.give_back(connection, account_id, amount):
         raise Conflict("Less than that is spent.")
+    _refuse_twice(connection, account_id, reason.strip(), by)  # the account's row is locked by now
     draft = Draft("credit", account_id, by, at, None, ZERO - amount, {"reason": reason.strip()})
     chain.append(connection, [draft])
     return replace(present, spent=present.spent - amount)
+
+
+def _refuse_twice(connection: Connection, account_id: str, reason: str, by: str) -> None:
+    for entry in chain.last_entries(connection, account_id, 1):
+        draft = entry.draft
+        if (draft.action, draft.actor, draft.detail.get("reason")) == ("credit", by, reason):
+            raise Conflict(
+                f"Entry {entry.seq} is a credit with the same reason, so this one was sent twice. "
+                "Where a second credit is meant, say so in its reason."
+            )

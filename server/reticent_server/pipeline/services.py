@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from reticent_server.access.form_tokens import FormTokens
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
@@ -22,8 +23,10 @@ class Services:
     catalog: Catalog
     access: Access
     sign_ins: SignIns
+    form_tokens: FormTokens
     rates: RateLimits
     cancellations: RateLimits
+    sign_in_limits: RateLimits
     ledger: Ledger
     engine: LocalEngine
     queue: ReleaseQueue

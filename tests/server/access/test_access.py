@@ -8,7 +8,9 @@ from sqlalchemy import Engine, select
 
 from reticent_server.access import keys as keys_module
 from reticent_server.access import tables
+from reticent_server.access.form_tokens import FormTokens
 from reticent_server.access.service import Access
+from reticent_server.access.tables import form_tokens
 from reticent_server.database import reading
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
@@ -207,3 +209,25 @@ def test_the_newest_key_is_named(access: Access) -> None:
     assert access.analyst("alice").newest_key == key.split("_")[1]
     access.revoke("alice", by="t")
     assert access.analyst("alice").newest_key is None
+
+
+def test_a_token_is_used_once_until_nobody_would_take_it(engine: Engine, clock: SetClock) -> None:
+    tokens = FormTokens(engine, clock)
+    assert tokens.use("a", 60)
+    assert not tokens.use("a", 60)
+    assert FormTokens(engine, clock).use("b", 60)
+    clock.sleep(61)
+    assert tokens.use("c", 60)
+    with reading(engine) as connection:
+        assert [row.id for row in connection.execute(form_tokens.select())] == ["c"]
+
+
+def test_of_many_uses_at_once_one_is_the_first(engine: Engine, clock: SetClock) -> None:
+    tokens, gate = FormTokens(engine, clock), Barrier(8)
+
+    def use(_: int) -> bool:
+        gate.wait()
+        return tokens.use("a", 60)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(use, range(8))) == 1

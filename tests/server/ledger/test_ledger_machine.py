@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -40,6 +41,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.caps: dict[str, int] = {}
         self.spent: dict[str, int] = {}
         self.rules: dict[str, str] = {}
+        self.reasons = map(str, count())
         self.used: set[tuple[str | None, str | None]] = set()
 
     @initialize(rules=st.tuples(*[st.sampled_from(["basic", "zcdp"])] * 3))
@@ -105,7 +107,7 @@ class LedgerMachine(RuleBasedStateMachine):
         given = Amounts(amount * UNIT[self.rules[account]] // 10, 0)
 
         def call() -> object:
-            return self.ledger.credit(account, given, reason="test", by="carol")
+            return self.ledger.credit(account, given, reason=next(self.reasons), by="carol")
 
         if amount > self.spent[account]:
             self._refused(call, Conflict)
