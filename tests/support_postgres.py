@@ -29,7 +29,7 @@ _numbers = count(1)
 def binaries() -> Path | None:
     """The folder of initdb and postgres, else None."""
     found = shutil.which("initdb")
-    candidates = [Path(found).parent] if found else []
+    candidates = [Path(found).resolve().parent] if found else []
     candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((c for c in candidates if (c / "postgres").exists()), None)
 

@@ -82,6 +82,9 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if _has_two_lengths(scope):
+            await _last(400, "two_lengths", "Two lengths", _TWO_LENGTHS)(scope, receive, send)
+            return
         try:
             async with asyncio.timeout(self._seconds):
                 body = await self._body(receive)
@@ -113,6 +116,16 @@ class BodyLimit:
                 return None
             if not message.get("more_body", False):
                 return bytes(body) if length <= self._limit else None
+
+
+_TWO_LENGTHS = "A body has a Content-Length or a Transfer-Encoding, not both."
+
+
+def _has_two_lengths(scope: Scope) -> bool:
+    """Whether others on the way may have read another length of the body, and so another next request
+    (RFC 9112, 6.1: such a connection is closed after the reply)."""
+    names = {name for name, _ in scope["headers"]}
+    return {b"content-length", b"transfer-encoding"} <= names
 
 
 def _last(status: int, code: str, title: str, detail: str) -> Response:

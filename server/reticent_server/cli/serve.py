@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -18,6 +17,7 @@ from reticent_server.cli.common import err, one_line_errors
 from reticent_server.cli.listening import listen, refuse_exposure, tls_of, url_of
 from reticent_server.cli.running import run, running_beside
 from reticent_server.cli.shares import refuse_too_many, shares
+from reticent_server.cli.temporary import temporary_folder
 from reticent_server.cli.workers import Job, Supervisor
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
@@ -111,7 +111,7 @@ def _answer(services: Services, job: Job, workers: int, text: str) -> None:
 @contextmanager
 def _workers_files() -> Iterator[str]:
     """The folder in which worker processes count, named to them through the environment."""
-    with TemporaryDirectory(prefix="reticent-metrics-") as folder:
+    with temporary_folder("reticent-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         yield folder
 

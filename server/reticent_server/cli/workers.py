@@ -28,6 +28,7 @@ from reticent_server.app import build_services, create_app
 from reticent_server.cli.listening import Tls
 from reticent_server.cli.running import GRACE_SECONDS, run
 from reticent_server.errors import ReticentError
+from reticent_server.process import keep_to_itself
 from reticent_server.settings import Settings
 
 PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
@@ -136,6 +137,7 @@ class Supervisor:
 
 def work(job: Job, number: int, ready: Event) -> None:
     """One worker: the first of them also finishes what dead processes left behind."""
+    keep_to_itself()
     configure_logging(job.settings.log_level)
     silence()
     Thread(target=_end_with_parent, daemon=True).start()

@@ -138,6 +138,35 @@ def test_a_restart_finishes_what_nobody_asks_for_again(installation: Installatio
         assert json.loads(body)["status"] == "reply"
 
 
+def test_a_graceful_restart_parks_nothing(installation: Installation) -> None:
+    """With leases of ten minutes: what had not begun is computed by the next server at once."""
+    headers = {"Authorization": f"Bearer {installation.keys['ana']}", "Prefer": "respond-async"}
+
+    def states(server: Server) -> list[str]:
+        page = httpx.get(f"{server.url}/v1/releases", headers=headers, timeout=30).json()
+        return [release["status"] for release in page["releases"]]
+
+    with serving(installation, reply_grid_ms=500) as server:
+        for _ in range(6):
+            body = request_body(epsilon=0.01)
+            reply = httpx.post(f"{server.url}/v1/releases", json=body, headers=headers)
+            assert reply.status_code == 202
+        assert server.end() == 0
+    with opened(installation.settings) as services:
+        left = services.ledger.waiting()
+        assert left >= 1
+        assert len(services.ledger.stale()) == left
+    with serving(installation, reply_grid_ms=0) as server:
+        services.clock.sleep(0.5)
+        for _ in range(600):
+            if set(states(server)) == {"reply"}:
+                break
+            services.clock.sleep(0.05)
+        assert states(server) == ["reply"] * 6
+    with opened(installation.settings) as services:
+        assert services.ledger.verify() == []
+
+
 def test_before_init_and_on_a_taken_port(tmp_path: Path, installation: Installation) -> None:
     bare = {k: v for k, v in os.environ.items() if not k.startswith("RETICENT_")}
     refused = reticent(tmp_path, bare, "serve")
