@@ -146,7 +146,7 @@ def _template(scope: Scope) -> str:
 
 
 def _release_id(start: Message) -> str | None:
-    """The id of a release just made, from the reply's Location."""
+    """The id of a release just made, from the reply's Location (which redirections have, too)."""
     headers: dict[bytes, bytes] = dict(start.get("headers", ()))
-    location = headers.get(b"location")
-    return None if location is None else location.decode("latin-1").rpartition("/")[2]
+    path, _, made = headers.get(b"location", b"").decode("latin-1").rpartition("/")
+    return made if path == "/v1/releases" else None

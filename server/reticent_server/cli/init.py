@@ -1,5 +1,7 @@
 """`reticent init`: makes or upgrades the databases, and writes the secrets once."""
 
+from contextlib import closing
+
 from reticent_server.access.secrets import create_secrets, load_secrets
 from reticent_server.app import open_ledger
 from reticent_server.chain.anchors import Anchors
@@ -42,5 +44,6 @@ def _anchored(settings: Settings) -> list[dict[str, str]]:
     anchors = Anchors(settings.anchor_file)
     is_new = not settings.anchor_file.exists() or anchors.last() is None
     if is_new:
-        anchors.write(open_ledger(settings).anchor())
+        with closing(open_ledger(settings)) as ledger:
+            anchors.write(ledger.anchor())
     return [{"part": "anchors", "state": "written" if is_new else "kept"}]

@@ -80,6 +80,10 @@ class Ledger:
         self._lease = timedelta(seconds=lease_seconds)
         self._zcdp_caps = zcdp_caps
 
+    def close(self) -> None:
+        """Closes the connections to the database, also those of others who share them."""
+        self._engine.dispose()
+
     def set_population_cap(
         self, population: str, *, epsilon: float, delta: float, rule: Rule | None = None, by: str
     ) -> Balance:
