@@ -26,6 +26,7 @@ from reticent_server.engine.local import LocalEngine
 from reticent_server.ledger import repository
 from reticent_server.ledger.service import Ledger
 from reticent_server.mechanisms import registry
+from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
@@ -34,6 +35,9 @@ BEFORE = ("planned", "debited", "chained", "committing")
 
 AFTER = ("committed", "computing", "computed", "settling", "settled", "replying")
 """Points after it, in order."""
+
+QUEUED = ("queued", "beginning", "begun")
+"""Points of a release that is answered later: charged, and before and after its turn is taken."""
 
 
 class Trap:
@@ -64,6 +68,9 @@ _FUNCTIONS: dict[str, tuple[Any, str, bool]] = {
     "debited": (repository, "spend", False),
     "chained": (chain, "append", False),
     "committed": (Ledger, "reserve", False),
+    "queued": (ReleaseQueue, "put", False),
+    "beginning": (Ledger, "begin", True),
+    "begun": (Ledger, "begin", False),
     "computing": (registry, "release", True),
     "computed": (LocalEngine, "execute", False),
     "settling": (repository, "settle", False),

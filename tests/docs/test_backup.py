@@ -18,9 +18,11 @@ from reticent_server.chain.tables import entries
 from reticent_server.database import connect, is_current, writing
 from reticent_server.ledger.service import Ledger
 from support_acts import PEPPER, World, make_world
-from support_databases import SetClock, migrated
+from support_databases import SetClock, clock, migrated
 from support_docs import ROOT
 from support_ledger import LEASE_SECONDS, ask, open_accounts
+
+__all__ = ["clock"]
 
 GUIDE = (ROOT / "docs/operations.md").read_text("utf-8")
 
