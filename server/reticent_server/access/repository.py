@@ -91,6 +91,14 @@ def live_keys(connection: Connection, now_ms: int) -> Sequence[RowMapping]:
     return connection.execute(query).mappings().all()
 
 
+def unrevoked_keys(connection: Connection, principal_id: str) -> Sequence[str]:
+    """The ids of a principal's keys that were not revoked, expired ones too."""
+    query = select(keys.c.id).where(
+        keys.c.principal_id == principal_id, keys.c.revoked_at.is_(None)
+    )
+    return connection.execute(query).scalars().all()
+
+
 def revoke_keys(
     connection: Connection, principal_id: str, keep: str | None, at: str
 ) -> Sequence[str]:
@@ -151,10 +159,9 @@ def end_session(connection: Connection, session_id: str, at: str) -> bool:
     return connection.execute(query.values(ended_at=at)).rowcount == 1
 
 
-def end_sessions(connection: Connection, principal_id: str, at: str) -> Sequence[str]:
-    """Ends a principal's sessions; the ids of those that it has ended."""
-    query = update(sessions).where(
+def sessions_of(connection: Connection, principal_id: str) -> Sequence[str]:
+    """The ids of a principal's sessions that were not ended."""
+    query = select(sessions.c.id).where(
         sessions.c.principal_id == principal_id, sessions.c.ended_at.is_(None)
     )
-    ended = query.values(ended_at=at).returning(sessions.c.id)
-    return connection.execute(ended).scalars().all()
+    return connection.execute(query).scalars().all()

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from reticent_server.access import repository, tables
 from reticent_server.access.keys import ApiKey, digest, key_id, matches, new_key
-from reticent_server.chain.acts import Change, record
+from reticent_server.chain.acts import Change, record, require_recorded
 from reticent_server.chain.recorded import RecordedRows
 from reticent_server.database import reading, writing
 from reticent_server.domain.clock import Clock
@@ -94,6 +94,8 @@ class Access:
                 raise Conflict("That analyst or curator was revoked, for good; add another name.")
             live = [k["id"] for k in self._live(connection) if k["principal_id"] == holder["id"]]
             keep = live[0] if live and not drop_old else None
+            old = repository.unrevoked_keys(connection, holder["id"])
+            require_recorded(connection, tables.keys, *((key_id,) for key_id in old))
             ended = repository.revoke_keys(connection, holder["id"], keep, self._now())
             key = self._insert_key(connection, holder["id"], expires_at)
             made = Change("key.add", tables.keys, (key.id,), {"principal": holder["id"]})
@@ -141,6 +143,8 @@ class Access:
     def revoke_grant(self, analyst_id: str, dataset: str, *, by: str) -> None:
         """Takes a grant back; what was spent stays spent."""
         with writing(self._engine) as connection:
+            if repository.live_grant(connection, analyst_id, dataset) is not None:
+                require_recorded(connection, tables.grants, (analyst_id, dataset))
             if repository.delete_grant(connection, analyst_id, dataset):
                 self._record(connection, [_granted("grant.revoke", analyst_id, dataset)], by)
 
@@ -216,6 +220,7 @@ class Access:
         holder = repository.principal_named(connection, name, lock=True)
         if holder is None:
             raise NotFound("There is no analyst or curator of that name.")
+        require_recorded(connection, tables.principals, (holder["id"],))
         return holder
 
     def _live(self, connection: Connection) -> Sequence[RowMapping]:

@@ -4,13 +4,14 @@ A session's row is written when it begins and when it ends, and each is an act i
 last seen, and when it ends by itself, is the console's business (console.sessions).
 """
 
+from collections.abc import Sequence
 from secrets import token_hex
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from reticent_server.access import repository, tables
 from reticent_server.access.service import Access
-from reticent_server.chain.acts import Change, record
+from reticent_server.chain.acts import Change, record, require_recorded
 from reticent_server.chain.recorded import RecordedRows
 from reticent_server.database import reading, writing
 from reticent_server.domain.clock import Clock
@@ -58,8 +59,7 @@ class SignIns:
     def end(self, session_id: str, *, by: str) -> None:
         """Ends a session, for every copy of its cookie; ending it twice is ending it once."""
         with writing(self._engine) as connection:
-            if repository.end_session(connection, session_id, self._now()):
-                record(connection, [_ended(session_id)], by=by, at=self._now())
+            self._end(connection, [session_id], by)
 
     def end_all(self, name: str, *, by: str) -> int:
         """Ends every session of a holder of that name; how many there were. Raises NotFound."""
@@ -67,8 +67,14 @@ class SignIns:
             holder = repository.principal_named(connection, name)
             if holder is None:
                 raise NotFound("There is no analyst or curator of that name.")
-            ended = repository.end_sessions(connection, holder["id"], self._now())
-            record(connection, [*map(_ended, ended)], by=by, at=self._now())
+            return self._end(connection, repository.sessions_of(connection, holder["id"]), by)
+
+    def _end(self, connection: Connection, session_ids: Sequence[str], by: str) -> int:
+        """Ends those that were not ended; how many there were."""
+        live = [i for i in session_ids if repository.live_session(connection, i) is not None]
+        require_recorded(connection, tables.sessions, *((session_id,) for session_id in live))
+        ended = [i for i in live if repository.end_session(connection, i, self._now())]
+        record(connection, [*map(_ended, ended)], by=by, at=self._now())
         return len(ended)
 
     def _now(self) -> str:

@@ -37,8 +37,8 @@ from reticent_server.catalog.json_values import (
     source_to_json,
 )
 from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets
-from reticent_server.chain.acts import Change, record
-from reticent_server.chain.recorded import DIFFERS, RecordedRows
+from reticent_server.chain.acts import DIFFERS, Change, record, require_recorded
+from reticent_server.chain.recorded import RecordedRows
 from reticent_server.chain.repository import last_about
 from reticent_server.database import reading, writing
 from reticent_server.domain.clock import Clock
@@ -160,6 +160,9 @@ class Catalog:
         """Stores a version's profile, once for ever. Raises Conflict the second time, NotFound."""
         this = dataset_versions.c.id == version_id
         with writing(self._engine) as connection:
+            if connection.scalar(select(dataset_versions.c.id).where(this)) is None:
+                raise NotFound(NOT_FOUND)
+            require_recorded(connection, dataset_versions, (version_id,))
             changed = connection.execute(
                 update(dataset_versions)
                 .where(this, dataset_versions.c.profile.is_(None))
@@ -170,8 +173,6 @@ class Catalog:
                 act = Change("version.profile", dataset_versions, (version_id,), detail)
                 self._record(connection, [act], by)
                 return
-            if connection.scalar(select(dataset_versions.c.id).where(this)) is None:
-                raise NotFound(NOT_FOUND)
         raise Conflict("This version of the data set has a profile already.")
 
     def set_policy(self, name: str, policy: Policy, *, by: str) -> None:
@@ -187,6 +188,9 @@ class Catalog:
     def _change(self, act: Change, by: str, **values: object) -> None:
         living = (datasets.c.name == act.key[0], ~datasets.c.retired)
         with writing(self._engine) as connection:
+            if connection.scalar(select(datasets.c.name).where(*living)) is None:
+                raise NotFound(NOT_FOUND)
+            require_recorded(connection, datasets, act.key)
             if not connection.execute(update(datasets).where(*living).values(**values)).rowcount:
                 raise NotFound(NOT_FOUND)
             self._record(connection, [act], by)
@@ -237,6 +241,8 @@ def _population(connection: Connection, name: str, asked: str | None) -> str:
             )
     query = select(datasets.c.population).where(datasets.c.name == name)
     known: str | None = connection.scalar(query)
+    if known is not None:
+        require_recorded(connection, datasets, (name,))
     if known is not None and asked is not None and asked != known:
         raise CuratorError(
             f"Data set {name} belongs to population {known} for ever, so that loading again frees "

@@ -1,15 +1,22 @@
 """Recording administrative acts: what was done to a row of access or of the catalogue, by whom, when.
 
     with writing(engine) as connection:
-        connection.execute(insert(grants).values(…))                     # 1. change the rows
-        record(                                                          # 2. last: say so
-            connection, [Change("grant.add", grants, (analyst_id, dataset))], by="cli:root", at=now
+        require_recorded(connection, grants, (analyst_id, dataset))   # 1. rows that are there already
+        connection.execute(delete(grants).where(…))                   # 2. change the rows
+        record(                                                       # 3. last: say so
+            connection,
+            [Change("grant.revoke", grants, (analyst_id, dataset))],
+            by="cli:root",
+            at=now,
         )
 
 The entry holds the digest of the row as the act leaves it, so `ledger verify` finds a row that was
 changed, added or deleted by anything that did not record it. A new table joins by two things: it is
 declared with `info=chained("noun")` (chain.tables), and every transaction that changes one of its rows ends
-with `record`, once, naming each row that it has changed. Two rules keep that right:
+with `record`, once, naming each row that it has changed. Three rules keep that right:
+
+- A transaction that changes or deletes a row asks `require_recorded` first. Else it would record what
+  somebody has edited in the row before, and the edit would be found no more.
 
 - `record` is the transaction's last change. It takes the chain's head, which is the last lock of every
   writer (ledger.repository); who changed rows after it could wait for somebody who waits for the head.
@@ -26,18 +33,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection, Table
 
 from reticent_server.chain import repository
-from reticent_server.chain.entries import Draft
-from reticent_server.chain.rows import Key, stored_digest, subject_of
+from reticent_server.chain.entries import Draft, follows
+from reticent_server.chain.rows import Key, as_stored, row_digest, stored_digest, subject_of
+from reticent_server.errors import Unavailable
 
 DIGEST = "row_sha256"
 ADOPT = "adopt"
 """The action for rows that were there before the chain spoke of them."""
 
+DIFFERS = (
+    "The server's records are not as its ledger says, so nothing is done with them. Tell its "
+    "curator: `reticent ledger verify` names what was changed."
+)
+
 _ACTION = re.compile(r"[a-z]{1,20}(\.[a-z_]{1,19})?", re.ASCII)
 _LONGEST_ACTOR = 80
+_ENTRY = "last entry"
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +72,32 @@ class Change:
     def __post_init__(self) -> None:
         if not _ACTION.fullmatch(self.action):
             raise ValueError("an act has a name like key.add")
+
+
+def require_recorded(connection: Connection, table: Table, *keys: Key) -> None:
+    """Raises Unavailable unless each row is as the last entry about it says. To be called before they
+    are changed, in the same transaction."""
+    columns = table.primary_key.columns
+    entry = repository.last_about(table, *columns).label(_ENTRY)
+    for key in keys:
+        given = zip(columns, key, strict=True)
+        query = as_stored(table).add_columns(entry).where(*(c == value for c, value in given))
+        row = connection.execute(query).mappings().one_or_none()
+        if row is None or recorded_digest(connection, row[_ENTRY]) != row_digest(table, row):
+            subject = subject_of(table, key)
+            log.error("row_differs", row=subject)
+            raise Unavailable(DIFFERS)
+
+
+def recorded_digest(connection: Connection, seq: int | None) -> str | None:
+    """The digest that an entry gives of its row; None where it gives none, or its hash is not its own."""
+    if seq is None:
+        return None
+    entry, previous = repository.entry_and_hash_before(connection, seq)
+    if entry is None or not follows(previous, entry):
+        return None
+    found: str | None = entry.draft.detail.get(DIGEST)
+    return found
 
 
 def record(connection: Connection, changes: Sequence[Change], *, by: str, at: str) -> None:

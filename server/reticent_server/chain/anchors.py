@@ -35,14 +35,9 @@ class Anchors:
     def last(self) -> Anchor | None:
         """The newest; None where none is written yet. Raises CuratorError where they cannot be read."""
         with _said_to_the_curator(self.path):
-            if self.path.is_dir():
-                names = self._files()
-                return _parsed(names[-1].read_text()) if names else None
-            with self.path.open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-                lines = file.read().decode("ascii", "replace").splitlines()
-        found = [anchor for anchor in map(_parsed, lines[-2:]) if anchor is not None]
-        if lines and not found:
+            texts = self._last_texts()
+        found = [anchor for anchor in map(_parsed, texts) if anchor is not None]
+        if texts and not found:
             raise CuratorError(f"{self.path} holds no anchors; restore it, or move it away.")
         return found[-1] if found else None
 
@@ -50,7 +45,7 @@ class Anchors:
         """Oldest first; what cannot be parsed (a line that a crash has cut) is left out."""
         with _said_to_the_curator(self.path):
             texts = (
-                [name.read_text() for name in self._files()]
+                [path.read_text("ascii", "replace") for path in self._files()]
                 if self.path.is_dir()
                 else self.path.read_text("ascii", "replace").splitlines()
             )
@@ -64,6 +59,14 @@ class Anchors:
                 _write(self.path / f"{anchor.seq:020d}.json", os.O_EXCL, line)
             else:
                 _write(self.path, os.O_APPEND, _after_a_cut_line(self.path) + line)
+
+    def _last_texts(self) -> list[str]:
+        """The last two: a crash may have cut the last one."""
+        if self.path.is_dir():
+            return [path.read_text("ascii", "replace") for path in self._files()[-2:]]
+        with self.path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            return file.read().decode("ascii", "replace").splitlines()[-2:]
 
     def _files(self) -> list[Path]:
         return sorted(self.path.glob("[0-9]*.json"))

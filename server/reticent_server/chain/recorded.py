@@ -2,8 +2,9 @@
 
 A query of rows asks with `repository.last_about` for the number of the last entry about each. The entry
 says what the row's digest must be. What it says is kept in memory once its hash was recomputed from the
-entry before, so that a look costs one digest; who edits a row would have to rewrite the chain from
-there on, which `ledger verify`, and an anchor kept elsewhere, find.
+entry before, so that a look costs one digest. Who edits a row would have to forge the entry as well,
+and the chain is broken from there on, or rewritten, which `ledger verify`, and an anchor kept
+elsewhere, find.
 """
 
 from collections.abc import Mapping
@@ -12,18 +13,14 @@ from typing import Any
 import structlog
 from sqlalchemy import Connection, RowMapping, Table
 
-from reticent_server.chain import repository
-from reticent_server.chain.acts import DIGEST
-from reticent_server.chain.entries import follows
+from reticent_server.chain.acts import DIFFERS, recorded_digest
 from reticent_server.chain.rows import Key, row_digest, subject_of
 from reticent_server.errors import Unavailable
 
 log = structlog.get_logger(__name__)
 
-DIFFERS = (
-    "The server's records are not as its ledger says, so nothing is answered from them. Tell its "
-    "curator: `reticent ledger verify` names what was changed."
-)
+MOST_KNOWN = 10_000
+"""Rows whose entries are kept in memory, about 200 bytes each; then it begins anew."""
 
 
 class RecordedRows:
@@ -47,19 +44,14 @@ class RecordedRows:
             raise Unavailable(DIFFERS)
 
     def _recorded(self, connection: Connection, subject: str, last: int) -> str:
-        """The digest that the entry gives; "" where the entry is none about the row, or is broken."""
+        """The digest that the entry gives; "" where it gives none, or its hash is not its own."""
         known = self._known.get(subject)
         if known is None or known[0] != last:
-            known = last, _said(connection, subject, last)
+            known = last, recorded_digest(connection, last)
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
             self._known[subject] = known
         return known[1] or ""
-
-
-def _said(connection: Connection, subject: str, last: int) -> str | None:
-    entry, previous = repository.entry_and_hash_before(connection, last)
-    if entry is None or entry.draft.subject != subject or not follows(previous, entry):
-        return None
-    return entry.draft.detail.get(DIGEST)
 
 
 def _digest(table: Table, row: Mapping[str, Any] | RowMapping) -> str | None:

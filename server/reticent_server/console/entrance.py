@@ -69,6 +69,8 @@ def sign_in(request: Request, fields: Fields) -> Response:
     if holder is None or holder.role != "curator":
         log.warning("console_sign_in_refused")
         return _page(request, 401, fields, problem=_WRONG)
+    if before.is_signed_in:
+        services.sign_ins.end(before.id, by=actor(holder))
     session_id = services.sign_ins.begin(holder, by=actor(holder))
     response = RedirectResponse(_inside(fields.get("next", "")), 303)
     set_cookie(request, response, console.sessions.seal(console.sessions.new(session_id)))

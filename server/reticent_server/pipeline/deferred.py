@@ -32,8 +32,9 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
     ready = plan_or_stored(services, principal, ask)
     if isinstance(ready, bytes):
         return ready
-    start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
-    outcome = reserve(services, ready, ask, principal.id, start_ms)
+    with services.queue.admission:
+        start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
+        outcome = reserve(services, ready, ask, principal.id, start_ms)
     _put(services, ready, outcome, principal.id)
     match outcome:
         case Replay(body=body):

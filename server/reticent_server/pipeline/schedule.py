@@ -8,7 +8,7 @@ it is; a turn that begins is fixed in the ledger.
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 
 import structlog
 
@@ -69,6 +69,7 @@ class ReleaseQueue:
     """Begins each release at its turn, in threads of its own.
 
     slots: turns at the same time. keep: prolongs the leases of those that wait, every `keep_seconds`.
+    admission: held from looking how long a queue is until one more is charged.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class ReleaseQueue:
         self._changed = Condition()
         self._closed = False
         self._keeper: Thread | None = None
+        self.admission = Lock()
 
     def now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)

@@ -59,6 +59,18 @@ def test_a_line_that_a_crash_has_cut_is_left_out(tmp_path: Path) -> None:
     assert [anchor.seq for anchor in kept.all()] == [*range(99), 101]
 
 
+def test_a_file_of_a_directory_that_a_crash_has_cut_is_left_out(tmp_path: Path) -> None:
+    kept = anchors(tmp_path / "anchors", "directory")
+    kept.write(Anchor(3, "a" * 64, "2024"))
+    (kept.path / f"{4:020d}.json").write_text("")
+    assert kept.last() == Anchor(3, "a" * 64, "2024")
+    assert [anchor.seq for anchor in kept.all()] == [3]
+    for path in kept.path.iterdir():
+        path.write_text("{")
+    with pytest.raises(CuratorError, match="no anchors"):
+        kept.last()
+
+
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(CuratorError, match="reticent init"):
         Anchors(tmp_path / "absent").last()

@@ -8,9 +8,10 @@ from sqlalchemy import Engine, text
 
 from reticent_server.access.service import Access
 from reticent_server.catalog.repository import Catalog
+from reticent_server.chain import recorded
 from reticent_server.database import writing
-from reticent_server.domain.facts import Policy
-from reticent_server.errors import NotFound, Unavailable
+from reticent_server.domain.facts import Policy, Profile
+from reticent_server.errors import CuratorError, NotFound, Unavailable
 from support_acts import PEPPER, World, load, make_world
 from support_databases import SetClock
 
@@ -175,3 +176,59 @@ def test_a_policy_edited_back_to_an_older_one_is_refused(
         assert connection.execute(text("SELECT policy FROM datasets")).scalar_one() == old
     with pytest.raises(Unavailable):
         world.catalog.facts("houses")
+
+
+LAUNDERED = {
+    "policy": (
+        "UPDATE datasets SET population = 'nobody'",
+        lambda world: world.catalog.set_policy("houses", Policy(), by="t"),
+    ),
+    "retire": (
+        "UPDATE datasets SET population = 'nobody'",
+        lambda world: world.catalog.retire("houses", by="t"),
+    ),
+    "load": ("UPDATE datasets SET population = 'nobody'", lambda world: load(world.catalog)),
+    "profile": (
+        "UPDATE dataset_versions SET n = 7",
+        lambda world: world.catalog.set_profile(world.version_id, Profile({}), by="t"),
+    ),
+    "rotate": (
+        "UPDATE access_keys SET created_at = 'x'",
+        lambda world: world.access.rotate("ana", by="t"),
+    ),
+    "revoke": (
+        "UPDATE access_principals SET role = 'curator'",
+        lambda world: world.access.revoke("ana", by="t"),
+    ),
+    "grant": (
+        "UPDATE access_grants SET granted_at = 'x'",
+        lambda world: world.access.revoke_grant(world.analyst_id, "houses", by="t"),
+    ),
+    "sign out": (
+        "UPDATE access_sessions SET begun_at = 'x'",
+        lambda world: world.sign_ins.end_all("carol", by="t"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAUNDERED)
+def test_an_act_does_not_record_what_somebody_has_edited(
+    world: World, edit: Callable[..., None], name: str
+) -> None:
+    """Else the edit would be found no more: the act is refused, and verify goes on naming the row."""
+    change, act = LAUNDERED[name]
+    edit(change)
+    before = world.ledger.verify()
+    assert before != []
+    with pytest.raises((Unavailable, CuratorError)):
+        act(world)
+    assert world.ledger.verify() == before
+
+
+def test_what_is_kept_in_memory_has_an_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded, "MOST_KNOWN", 3)
+    carol = world.access.authenticate(world.keys["carol"])
+    assert carol is not None
+    for _ in range(8):
+        assert world.sign_ins.holder(world.sign_ins.begin(carol, by="t")) == carol
+    assert len(world.sign_ins._recorded._known) <= 3
