@@ -1,8 +1,10 @@
 """Everything that a curator can do to access and catalogue, once: rows of every chained table."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, text
 
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
@@ -61,3 +63,28 @@ def make_world(engine: Engine, clock: SetClock) -> World:
         session_id = sign_ins.begin(carol, by="console:carol")
     sign_ins.end(session_id, by="console:carol")
     return World(access, sign_ins, catalog, ledger, keys, analyst_id, version_id)
+
+
+@contextmanager
+def owners(engine: Engine) -> Iterator[Connection]:
+    """A transaction of the database's owner, who has taken away what would refuse; rolled back."""
+    with engine.connect() as connection:
+        if engine.dialect.name == "sqlite":
+            for statement in (
+                "PRAGMA defer_foreign_keys = ON",
+                "PRAGMA ignore_check_constraints = ON",
+                "DROP TRIGGER ledger_entries_no_update",
+                "DROP TRIGGER ledger_entries_no_delete",
+            ):
+                connection.exec_driver_sql(statement)
+        else:
+            for table, name in connection.execute(text(_CONSTRAINTS)).all():
+                connection.exec_driver_sql(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+            connection.exec_driver_sql("ALTER TABLE ledger_entries DISABLE TRIGGER ALL")
+        yield connection
+        connection.rollback()
+    engine.dispose()
+
+
+_CONSTRAINTS = """SELECT conrelid::regclass::text, conname FROM pg_constraint
+  WHERE contype IN ('c', 'f') AND connamespace = 'public'::regnamespace"""

@@ -1,14 +1,12 @@
 """Administrative acts are in the chain: no row of access or catalogue changes without an entry."""
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import Boolean, Connection, Engine, Integer, Table, text
+from sqlalchemy import Boolean, Engine, Integer, Table, text
 from sqlalchemy.types import JSON
 
 from reticent_server.access.tables import grants, keys, principals, rates
@@ -19,7 +17,7 @@ from reticent_server.chain.tables import chained_tables
 from reticent_server.database import reading, writing
 from reticent_server.domain.facts import Policy
 from reticent_server.ledger.service import problems_in
-from support_acts import World, load, make_world
+from support_acts import World, load, make_world, owners
 from support_databases import SetClock
 from support_ledger import ask, open_accounts
 
@@ -29,33 +27,6 @@ TABLES = [table.name for table in chained_tables()]
 @pytest.fixture
 def world(engine: Engine, clock: SetClock) -> World:
     return make_world(engine, clock)
-
-
-@contextmanager
-def undone(engine: Engine) -> Iterator[Connection]:
-    """A transaction of the database's owner, whom no constraint stops; rolled back at the end."""
-    with engine.connect() as connection:
-        if engine.dialect.name == "sqlite":
-            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-        yield connection
-        connection.rollback()
-    engine.dispose()
-
-
-def unconstrained(connection: Connection) -> None:
-    """Takes away what the database itself would refuse, as its owner can."""
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
-        connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
-        return
-    found = connection.execute(
-        text(
-            "SELECT conrelid::regclass::text, conname FROM pg_constraint "
-            "WHERE contype IN ('c', 'f') AND connamespace = 'public'::regnamespace"
-        )
-    ).all()
-    for table, name in found:
-        connection.exec_driver_sql(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
 
 
 def other(column: Any) -> str:
@@ -113,8 +84,7 @@ def test_whatever_a_curator_does_is_recorded_and_verified(world: World) -> None:
 def test_every_edit_of_every_column_is_named(world: World, engine: Engine, name: str) -> None:
     table = next(t for t in chained_tables() if t.name == name)
     found = 0
-    with undone(engine) as connection:
-        unconstrained(connection)
+    with owners(engine) as connection:
         for row in connection.execute(table.select()).mappings().all():
             at = " AND ".join(f'"{c.name}" = :{c.name}' for c in table.primary_key.columns)
             key = {c.name: row[c.name] for c in table.primary_key.columns}
@@ -137,8 +107,7 @@ def _subject(table: Table, key: dict[str, Any]) -> str:
 @pytest.mark.parametrize("name", TABLES)
 def test_a_row_that_was_added_or_deleted_is_named(world: World, engine: Engine, name: str) -> None:
     table = next(t for t in chained_tables() if t.name == name)
-    with undone(engine) as connection:
-        unconstrained(connection)
+    with owners(engine) as connection:
         row = dict(connection.execute(table.select()).mappings().first() or {})
         first = next(iter(table.primary_key.columns)).name
         connection.execute(table.insert().values(row | _free(table, row)))
@@ -155,7 +124,7 @@ def _free(table: Table, row: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_row_edited_back_to_an_older_state_is_named(world: World, engine: Engine) -> None:
     world.access.rotate("ana", by="t", drop_old=True)
-    with undone(engine) as connection:
+    with owners(engine) as connection:
         connection.execute(keys.update().values(revoked_at=None))
         (problem,) = problems_in(connection)
     assert "is not what its last entry says" in problem
@@ -169,8 +138,7 @@ def test_what_a_row_cannot_hold_is_found_without_an_exception(world: World, engi
             if column.name == "singleton":
                 continue  # a row's own number, of which SQLite does check the type
             for value in ("X'FF00'", "4.5", "'{'", "replace(hex(zeroblob(50000)), '0', '[')"):
-                with undone(engine) as connection:
-                    unconstrained(connection)
+                with owners(engine) as connection:
                     connection.exec_driver_sql(
                         f'UPDATE {table.name} SET "{column.name}" = {value} WHERE rowid = 1'
                     )

@@ -7,8 +7,10 @@ import pytest
 from sqlalchemy import Engine, text
 
 from reticent_server.access.service import Access
+from reticent_server.access.tables import principals
 from reticent_server.catalog.repository import Catalog
 from reticent_server.chain import recorded
+from reticent_server.chain.rows import stored_digest
 from reticent_server.database import writing
 from reticent_server.domain.facts import Policy, Profile
 from reticent_server.errors import CuratorError, NotFound, Unavailable
@@ -124,22 +126,26 @@ def test_text_that_is_no_json_is_refused_in_the_same_words(
 
 
 def test_an_entry_that_was_edited_with_its_row_is_refused_too(
-    world: World, engine: Engine, edit: Callable[..., None], clock: SetClock
+    world: World, engine: Engine, clock: SetClock
 ) -> None:
-    """By a process that has not seen it before: it recomputes the entry's hash."""
+    """The entry gives the digest of the edited row; but its hash is another entry's."""
+    stopped = "DROP TRIGGER ledger_entries_no_update"
     if engine.dialect.name == "postgresql":
-        edit_entry = "ALTER TABLE ledger_entries DISABLE TRIGGER ALL"
-    else:
-        edit_entry = "DROP TRIGGER ledger_entries_no_update"
+        stopped = "ALTER TABLE ledger_entries DISABLE TRIGGER ALL"
+    key, seen = (world.analyst_id,), Access(engine, PEPPER, clock)
     with writing(engine) as connection:
-        connection.exec_driver_sql(edit_entry)
-    edit(
-        "UPDATE ledger_entries SET detail = replace(detail, 'row_sha256\":\"', 'row_sha256\":\"0')"
-    )
-    with pytest.raises(Unavailable):
-        Catalog(engine, clock).facts("houses")
-    with pytest.raises(Unavailable):
-        Access(engine, PEPPER, clock).authenticate(world.keys["ana"])
+        connection.exec_driver_sql(stopped)
+        honest = stored_digest(connection, principals, key)
+        edited = principals.update().where(principals.c.id == key[0]).values(role="curator")
+        connection.execute(edited)
+        forged = stored_digest(connection, principals, key)
+        connection.execute(
+            text("UPDATE ledger_entries SET detail = replace(detail, :honest, :forged)"),
+            {"honest": honest, "forged": forged},
+        )
+    for access in (world.access, seen):
+        with pytest.raises(Unavailable):
+            access.authenticate(world.keys["ana"])
     assert world.ledger.verify() != []
 
 

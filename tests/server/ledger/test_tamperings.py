@@ -14,7 +14,7 @@ from reticent_server.chain.entries import GENESIS, entry_hash
 from reticent_server.chain.repository import chain_head
 from reticent_server.domain.amounts import Amounts
 from reticent_server.ledger.service import Fresh, Ledger, problems_in
-from support_acts import make_world
+from support_acts import make_world, owners
 from support_databases import SetClock
 from support_ledger import ask, open_accounts
 
@@ -97,29 +97,8 @@ def ledger(engine: Engine, clock: SetClock) -> Ledger:
 
 @pytest.fixture
 def owner(ledger: Ledger, engine: Engine) -> Iterator[Connection]:
-    """A transaction of the database's owner, who has taken away what would refuse; rolled back."""
-    with engine.connect() as connection:
-        if engine.dialect.name == "sqlite":
-            for statement in (
-                "PRAGMA defer_foreign_keys = ON",
-                "PRAGMA ignore_check_constraints = ON",
-                "DROP TRIGGER ledger_entries_no_update",
-                "DROP TRIGGER ledger_entries_no_delete",
-            ):
-                connection.exec_driver_sql(statement)
-        else:
-            found = connection.execute(
-                text(
-                    "SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE contype "
-                    "IN ('c', 'f') AND connamespace = 'public'::regnamespace"
-                )
-            ).all()
-            for table, name in found:
-                connection.exec_driver_sql(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
-            connection.exec_driver_sql("ALTER TABLE ledger_entries DISABLE TRIGGER ALL")
+    with owners(engine) as connection:
         yield connection
-        connection.rollback()
-    engine.dispose()
 
 
 def test_every_tampering_is_named(owner: Connection) -> None:
