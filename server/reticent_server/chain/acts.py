@@ -37,7 +37,7 @@ import structlog
 from sqlalchemy import Connection, Table
 
 from reticent_server.chain import repository
-from reticent_server.chain.entries import Draft, follows
+from reticent_server.chain.entries import Draft, Entry, follows
 from reticent_server.chain.rows import Key, as_stored, row_digest, stored_digest, subject_of
 from reticent_server.errors import Unavailable
 
@@ -52,6 +52,9 @@ DIFFERS = (
 
 _ACTION = re.compile(r"[a-z]{1,20}(\.[a-z_]{1,19})?", re.ASCII)
 _LONGEST_ACTOR = 80
+LOOKS = 3
+"""A row that others delete and add between two questions differs once, and not again and again."""
+
 _ENTRY = "last entry"
 
 log = structlog.get_logger(__name__)
@@ -75,29 +78,42 @@ class Change:
 
 
 def require_recorded(connection: Connection, table: Table, *keys: Key) -> None:
-    """Raises Unavailable unless each row is as the last entry about it says. To be called before they
-    are changed, in the same transaction."""
-    columns = table.primary_key.columns
-    entry = repository.last_about(table, *columns).label(_ENTRY)
+    """Raises Unavailable unless each row is as the last entry about it says, or both say that there is
+    none. To be called before rows are changed, in the same transaction."""
     for key in keys:
-        given = zip(columns, key, strict=True)
-        query = as_stored(table).add_columns(entry).where(*(c == value for c, value in given))
-        row = connection.execute(query).mappings().one_or_none()
-        if row is None or recorded_digest(connection, row[_ENTRY]) != row_digest(table, row):
+        if not any(_is_recorded(connection, table, key) for _ in range(LOOKS)):
             subject = subject_of(table, key)
             log.error("row_differs", row=subject)
             raise Unavailable(DIFFERS)
 
 
+def _is_recorded(connection: Connection, table: Table, key: Key) -> bool:
+    columns = table.primary_key.columns
+    entry = repository.last_about(table, *columns).label(_ENTRY)
+    given = zip(columns, key, strict=True)
+    query = as_stored(table).add_columns(entry).where(*(c == value for c, value in given))
+    row = connection.execute(query).mappings().one_or_none()
+    if row is None:
+        last = repository.last_with(connection, subject_of(table, key))
+        return last is None or _says_deleted(connection, last)
+    return recorded_digest(connection, row[_ENTRY]) == row_digest(table, row)
+
+
 def recorded_digest(connection: Connection, seq: int | None) -> str | None:
     """The digest that an entry gives of its row; None where it gives none, or its hash is not its own."""
-    if seq is None:
-        return None
-    entry, previous = repository.entry_and_hash_before(connection, seq)
-    if entry is None or not follows(previous, entry):
-        return None
-    found: str | None = entry.draft.detail.get(DIGEST)
+    entry = None if seq is None else _intact(connection, seq)
+    found: str | None = None if entry is None else entry.draft.detail.get(DIGEST)
     return found
+
+
+def _says_deleted(connection: Connection, seq: int) -> bool:
+    entry = _intact(connection, seq)
+    return entry is not None and entry.draft.detail.get(DIGEST) is None
+
+
+def _intact(connection: Connection, seq: int) -> Entry | None:
+    entry, previous = repository.entry_and_hash_before(connection, seq)
+    return entry if entry is not None and follows(previous, entry) else None
 
 
 def record(connection: Connection, changes: Sequence[Change], *, by: str, at: str) -> None:

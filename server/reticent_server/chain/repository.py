@@ -78,6 +78,13 @@ def is_in(connection: Connection, anchor: Anchor) -> bool:
     return anchor.hash == (GENESIS if anchor.seq == 0 else stored)
 
 
+def last_with(connection: Connection, subject: str) -> int | None:
+    """The number of the last entry about a row, by its subject."""
+    query = select(func.max(entries.c.seq)).where(entries.c.subject == subject)
+    found: int | None = connection.scalar(query)
+    return found
+
+
 def last_about(table: Table, *key: ColumnElement[Any]) -> ScalarSelect[int]:
     """For a query of the table's rows: the number of the last entry about each."""
     subject: ColumnElement[str] = literal(noun_of(table))

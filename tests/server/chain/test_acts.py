@@ -12,10 +12,12 @@ from sqlalchemy.types import JSON
 from reticent_server.access.tables import grants, keys, principals, rates
 from reticent_server.catalog.tables import datasets
 from reticent_server.chain import repository
-from reticent_server.chain.acts import DIGEST, Change, record
+from reticent_server.chain.acts import DIGEST, Change, record, require_recorded
+from reticent_server.chain.rows import stored_digest
 from reticent_server.chain.tables import chained_tables
 from reticent_server.database import reading, writing
 from reticent_server.domain.facts import Policy
+from reticent_server.errors import Unavailable
 from reticent_server.ledger.service import problems_in
 from support_acts import World, load, make_world, owners
 from support_databases import SetClock
@@ -202,6 +204,35 @@ def test_acts_and_charges_at_once_leave_one_chain(world: World) -> None:
     actions = [e.draft.action for e in world.ledger.entries(limit=1000)]
     assert actions.count("debit") == 20
     assert actions.count("dataset.policy") == 11
+
+
+def test_a_row_that_others_delete_meanwhile_is_no_tampering(world: World, engine: Engine) -> None:
+    """It is gone when it is looked at, and the chain says so, too; it was never there at all."""
+    world.access.revoke_grant(world.analyst_id, "houses", by="t")
+    with writing(engine) as connection:
+        require_recorded(connection, grants, (world.analyst_id, "houses"))
+        require_recorded(connection, grants, (world.analyst_id, "flats"))
+    with writing(engine) as connection:
+        values = {"analyst_id": world.analyst_id, "dataset": "houses", "granted_at": "now"}
+        connection.execute(grants.insert().values(values))
+        with pytest.raises(Unavailable):
+            require_recorded(connection, grants, (world.analyst_id, "houses"))
+
+
+def test_a_row_that_was_deleted_is_missed_before_an_act(world: World, engine: Engine) -> None:
+    """With an entry edited so that it tells of no row, too: the entry's hash is not its own."""
+    key = (world.analyst_id, "houses")
+    with owners(engine) as connection:
+        honest = stored_digest(connection, grants, key)
+        connection.execute(grants.delete())
+        with pytest.raises(Unavailable):
+            require_recorded(connection, grants, key)
+        connection.execute(
+            text("UPDATE ledger_entries SET detail = replace(detail, :honest, 'null')"),
+            {"honest": f'"{honest}"'},
+        )
+        with pytest.raises(Unavailable):
+            require_recorded(connection, grants, key)
 
 
 def test_the_chain_s_table_names_no_account_and_a_row_at_once(world: World, engine: Engine) -> None:

@@ -85,7 +85,7 @@ def test_a_database_that_hangs_is_away_and_is_asked_once(monkeypatch: pytest.Mon
 
     readiness = Readiness(SystemClock(), {"database": hang, "vault": lambda: None})
     for _ in range(5):
-        assert readiness.away() == ["database"]
+        assert "database" in readiness.away()
     assert len(asked) == 1
     released.set()
     end = time.monotonic() + 20
