@@ -13,7 +13,7 @@ and the last two points are averaged by the inverse of their privacy variance.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 
 import numpy as np
