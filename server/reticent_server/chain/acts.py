@@ -50,11 +50,11 @@ DIFFERS = (
     "curator: `reticent ledger verify` names what was changed."
 )
 
-_ACTION = re.compile(r"[a-z]{1,20}(\.[a-z_]{1,19})?", re.ASCII)
-_LONGEST_ACTOR = 80
 LOOKS = 3
 """A row that others delete and add between two questions differs once, and not again and again."""
 
+_ACTION = re.compile(r"[a-z]{1,20}(\.[a-z_]{1,19})?", re.ASCII)
+_LONGEST_ACTOR = 80
 _ENTRY = "last entry"
 
 log = structlog.get_logger(__name__)

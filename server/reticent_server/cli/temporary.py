@@ -36,9 +36,8 @@ def _new(prefix: str) -> tuple[Path, int]:
         lock = os.open(folder / _LOCK, os.O_CREAT | os.O_WRONLY, 0o600)
         if _locked(lock) and (folder / _LOCK).exists():
             return folder, lock
-        os.close(
-            lock
-        )  # another process took it for a dead one's, in the moment before it was locked
+        # Another process took it for a dead one's, in the moment before it was locked.
+        os.close(lock)
 
 
 def _remove_left(folder: Path) -> None:

@@ -35,8 +35,9 @@ KEY_LENGTH = 255
 class Ask:
     """What is to be reserved. analyst_id None: the curator's own.
 
-    lease: a new one (new_lease), for whoever computes it. duration_ms: from the beginning of its computation to when it is shown, by plan. start_ms: when it
-    is expected to begin, where that is later; until then it can be cancelled.
+    lease: a new one (new_lease), for whoever computes it. duration_ms: from the beginning of its
+    computation to when it is shown, by plan. start_ms: when it is expected to begin, where that is
+    later; until then it can be cancelled.
     """
 
     analyst_id: str | None

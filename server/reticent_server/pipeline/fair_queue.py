@@ -35,10 +35,9 @@ class FairQueue:
     def __init__(self, slots: int) -> None:
         self._slots = [_Slot() for _ in range(slots)]
         self._queues: dict[str, deque[Waiting]] = {}
-        self._served: dict[
-            str, int
-        ] = {}  # planned time that an owner has had, on the queue's scale
-        self._level = 0  # of the owner who began last, on that scale
+        # The planned time that each owner has had, on the queue's scale, and that of who began last.
+        self._served: dict[str, int] = {}
+        self._level = 0
 
     def add(self, waiting: Waiting) -> None:
         """At the end of its owner's queue."""

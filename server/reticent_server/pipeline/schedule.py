@@ -122,10 +122,13 @@ class ReleaseQueue:
                 self._changed.notify()
 
     def close(self) -> Sequence[Reservation]:
-        """Begins nothing more and waits for what has begun; the reservations of what has not."""
+        """Begins nothing more, prolongs no lease more, and waits for what has begun; the reservations of
+        what has not, whose leases the caller can give up."""
         with self._changed:
             self._closed = True
             self._changed.notify()
+        if self._keeper is not None:
+            self._keeper.join()
         self._pool.shutdown(cancel_futures=True)
         with self._changed:
             return [job.reservation for job in self._jobs.values()]

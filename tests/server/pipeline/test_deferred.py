@@ -2,9 +2,10 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from threading import Thread
+from functools import partial
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from reticent_server.errors import Conflict, NotFound, QueueFull, RateLimited
 from reticent_server.pipeline import browse, deferred
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.recovery import recover
-from reticent_server.pipeline.schedule import Job, ReleaseQueue
+from reticent_server.pipeline.schedule import Computation, Job, ReleaseQueue
 from reticent_server.pipeline.services import Services
 from support_databases import SetClock
 from support_installation import Api, Installation, opened, request_body
@@ -31,7 +32,8 @@ class StillQueue(ReleaseQueue):
 
     def __init__(self, clock: Any, slots: int = 4) -> None:
         super().__init__(clock, slots=slots, keep=lambda _: None, keep_seconds=200)
-        self._keeper = Thread()  # never started
+        self._keeper = Thread(target=lambda: None)  # begins no turn
+        self._keeper.start()
 
     def turn(self) -> int | None:
         """The next turn, from its beginning to its end: its planned start."""
@@ -309,6 +311,27 @@ def test_leases_of_what_waits_are_kept(services: Services) -> None:
     assert [r.id for r in queue.close()] == ["rel_2", "rel_3"]
 
 
+def test_no_lease_is_prolonged_after_the_end() -> None:
+    """The caller gives up what `close` returns; a lease that was prolonged then would park it."""
+    begun, go, order = Event(), Event(), list[str]()
+
+    def keep(_held: Sequence[Reservation]) -> None:
+        begun.set()
+        assert go.wait(PATIENCE)
+        order.append("kept")
+
+    queue = ReleaseQueue(SystemClock(), slots=1, keep=keep, keep_seconds=0)
+    reservation = Reservation("rel_1", "v1", PrivacyCost(1, 1, 1), "now", "l")
+    queue.put("ana", 1, Job(reservation, lambda _: None))
+    assert begun.wait(PATIENCE)
+    closing = Thread(target=lambda: (queue.close(), order.append("closed")))
+    closing.start()
+    closing.join(0.5)
+    go.set()
+    closing.join(PATIENCE)
+    assert order == ["kept", "closed"]
+
+
 def test_over_http(installation: Installation, still: Services) -> None:
     api = Api(still, installation.keys["ana"])
     prefer = {"Prefer": "return=minimal, Respond-Async; x=1"}
@@ -333,16 +356,22 @@ def test_over_http(installation: Installation, still: Services) -> None:
 
 
 def test_jobs_begin_in_the_order_in_which_they_came() -> None:
+    """By plan: which of two threads is faster is not looked at."""
     queue = ReleaseQueue(SystemClock(), slots=1, keep=lambda _: None, keep_seconds=200)
-    done: list[str] = []
+    starts: dict[str, int] = {}
+
+    def begin(name: str, start_ms: int) -> Computation:
+        starts[name] = start_ms
+        return lambda: None
+
     for name in ("rel_3", "rel_1", "rel_2"):
         reservation = Reservation(name, "v1", PrivacyCost(1, 1, 1), "now", "l")
-        queue.put("ana", 20, Job(reservation, lambda _, n=name: lambda: done.append(n)))  # type: ignore[misc]
+        queue.put("ana", 20, Job(reservation, partial(begin, name)))
     until = time.monotonic() + PATIENCE
-    while len(done) < 3 and time.monotonic() < until:
+    while len(starts) < 3 and time.monotonic() < until:
         time.sleep(0.01)
-    assert done == ["rel_3", "rel_1", "rel_2"]
-    assert queue.close() == []
+    assert sorted(starts, key=lambda name: starts[name]) == ["rel_3", "rel_1", "rel_2"]
+    queue.close()
 
 
 def test_a_job_that_fails_keeps_nobody_waiting() -> None:
