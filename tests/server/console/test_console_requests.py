@@ -14,6 +14,9 @@ from reticent_server.errors import NotFound
 from reticent_server.ledger.model import analyst_account, population_account
 from support_console import Desk
 
+PATIENCE = 60.0
+"""Seconds that a caller waits: a machine that is busy with other things is no failure."""
+
 PAGES = [
     "/console",
     "/console/",
@@ -43,7 +46,7 @@ FORMS: dict[str, dict[str, str]] = {
 
 @pytest.fixture
 def web(desk: Desk) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=desk.url) as client:
+    with httpx.Client(base_url=desk.url, timeout=PATIENCE) as client:
         yield client
 
 
@@ -132,7 +135,10 @@ def test_signing_in_leads_nowhere_else(desk: Desk, web: httpx.Client) -> None:
 
 @pytest.mark.parametrize("path", FORMS)
 def test_a_form_needs_the_token_of_its_session(desk: Desk, path: str) -> None:
-    with httpx.Client(base_url=desk.url) as other, httpx.Client(base_url=desk.url) as web:
+    with (
+        httpx.Client(base_url=desk.url, timeout=PATIENCE) as other,
+        httpx.Client(base_url=desk.url) as web,
+    ):
         sign_in(other, desk.key)
         sign_in(web, desk.key)
         theirs = token(other.get("/console/"))
@@ -219,7 +225,7 @@ def test_a_form_is_taken_once_of_many_at_once(desk: Desk, inside: httpx.Client) 
     gate, cookies = Barrier(12), dict(inside.cookies)
 
     def send(_: int) -> int:
-        with httpx.Client(base_url=desk.url, cookies=cookies) as web:
+        with httpx.Client(base_url=desk.url, timeout=PATIENCE, cookies=cookies) as web:
             gate.wait()
             return web.post("/console/budgets/credit", data=form).status_code
 
@@ -242,7 +248,7 @@ def test_no_form_is_taken_twice(desk: Desk, inside: httpx.Client) -> None:
 
 
 def test_a_copied_cookie_ends_with_the_session(desk: Desk, inside: httpx.Client) -> None:
-    with httpx.Client(base_url=desk.url, cookies=dict(inside.cookies)) as thief:
+    with httpx.Client(base_url=desk.url, timeout=PATIENCE, cookies=dict(inside.cookies)) as thief:
         assert thief.get("/console/").status_code == 200
         form = {"form_token": token(thief.get("/console/")), "name": "dan"}
         assert post(inside, "/console/sign-out").status_code == 303
@@ -256,7 +262,7 @@ def test_a_copied_cookie_ends_with_the_session(desk: Desk, inside: httpx.Client)
 
 
 def test_every_session_of_a_curator_can_be_ended(desk: Desk, inside: httpx.Client) -> None:
-    with httpx.Client(base_url=desk.url) as other:
+    with httpx.Client(base_url=desk.url, timeout=PATIENCE) as other:
         sign_in(other, desk.key)
         assert desk.services.sign_ins.end_all("carol", by="cli:root") == 2
         for web in (inside, other):
@@ -277,7 +283,7 @@ def test_signing_in_is_limited_for_each_key_and_for_all_that_are_none(
     assert statuses == [401] * limit + [429] * (2 * limit)
     assert sign_in(web, desk.key).status_code == 303
     wrong = desk.key[:-1] + ("A" if desk.key[-1] != "A" else "B")
-    with httpx.Client(base_url=desk.url) as guesser:
+    with httpx.Client(base_url=desk.url, timeout=PATIENCE) as guesser:
         statuses = [sign_in(guesser, wrong).status_code for _ in range(limit)]
         assert statuses == [401] * (limit - 1) + [429]
         refused = sign_in(guesser, desk.key)
