@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.mechanisms import convex_fit, ptr, selection
+from reticent_server.mechanisms import convex_fit, ptr
 from reticent_server.numerics.convex_fit import converged, gradient, records_within, solve
 from support_influence import Q, extreme, table, with_responses
+from support_selection import probabilities
 
 LOSSES = ("huber", "logistic")
 FLOORS = {"huber": (0.4, 0.28, 0.2), "logistic": (0.08, 0.05, 0.03)}
@@ -188,11 +189,9 @@ def test_no_record_has_more_influence_than_the_bound(loss, skewed):
 
 def chosen_and_passed(part, margins):
     """P(floor j chosen and its test passed), from the scales that are used."""
-    scores = convex_fit.scores(part, margins)
-    rho = convex_fit.rho_of_bounded_range(part.epsilon_choice) - 1
-    logits = scores / selection.gumbel_scale(1, rho)
+    ladder = convex_fit.choice(part)
     passed = [pass_probability(part, q) for q in margins]
-    return np.exp(logits - logsumexp(logits)) * passed
+    return probabilities(ladder.levels(convex_fit.scores(part, margins)), ladder) * passed
 
 
 def pass_probability(part, q):

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from reticent_server.domain.columns import BlockMean, BlockModel, SubsampleAggregate
 from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.grid import Grid
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import column_registry, noisy_sum, quantile_tree, secret_blocks
 from reticent_server.mechanisms import subsample_aggregate as sa
 from reticent_server.mechanisms._sampler import Gaussian
-from reticent_server.numerics.grids import cell_codes, grid_between
+from reticent_server.numerics.grids import cell_codes
 from support_losses import loss_of_sums
 
 EQUATIONS = ("huber", "location_scale", "binomial", "poisson", "gamma")
@@ -28,7 +29,7 @@ RHO = RHO_UNITS // 50
 
 def part_of(equation, blocks, *, unit_rows=1, bounds=(-5.0, 5.0), rho=RHO):
     model = BlockModel(equation, 2, 1.345, 100.0, True)
-    mean = BlockMean(grid_between(*bounds), sum(bounds) / 2, rho // 3, rho - rho // 3)
+    mean = BlockMean(Grid(*bounds), sum(bounds) / 2, rho // 3, rho - rho // 3)
     return SubsampleAggregate(model, blocks, (mean, mean), unit_rows)
 
 
@@ -43,7 +44,7 @@ def sums_of(part, mean, T, window):
     """Exact integer statistics of an estimate's quartiles and mean, at a window that was released."""
     tree, unit = sa.quartile_tree(part, mean), sa.mean_sum(part, mean)
     centre, half = window
-    counts = quantile_tree.encode(tree, cell_codes(T, mean.candidates, 0))
+    counts = quantile_tree.encode(tree, cell_codes(T, mean.candidates))
     scaled = np.clip((T - centre) / half, -1, 1)[None, :]
     return counts, noisy_sum.encode(unit, scaled)
 
@@ -192,4 +193,4 @@ def test_the_window_of_a_mean_is_made_of_released_quartiles():
             centre, half = sa.window(mean, first, third)
             assert noise == half * noisy_sum.noise_sd(sa.mean_sum(part, mean)) / part.blocks
             assert abs(value - centre) < half + 10 * noise
-            assert {first, third} <= set(mean.candidates)
+            assert {first, third} <= set(mean.candidates.points.tolist())

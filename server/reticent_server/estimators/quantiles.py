@@ -2,13 +2,12 @@
 
 Both select from the public grid of numerics.grids by mechanisms.quantile_tree: one recursion for all
 probabilities, so that the values never decrease. For the median alone the recursion is one selection
-with score −|#{x ≤ c} − N/2| of sensitivity m (rows per unit) and Gumbel noise of scale b = 2m/ε: the
-exponential mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ.
+with score −|#{x ≤ c} − N/2| of sensitivity m (rows per unit) at the scale b = 2m/ε: the exponential
+mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
@@ -17,10 +16,10 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray, QuantileTree, SumStep
-from reticent_server.errors import InvalidQuery
+from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.mechanisms import quantile_tree
 from reticent_server.numerics.evaluate import in_use
-from reticent_server.numerics.grids import candidate_grid, cell_codes, spread
+from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
 
 MAX_PROBABILITIES = 99
 
@@ -35,12 +34,7 @@ class _CodeMap:
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         used = in_use(self.design, block) if self.design.masked else None
         values = block.columns[self.column.name]
-        return (cell_codes(values, _grid(self.column), block.start, used),)
-
-
-@lru_cache(maxsize=256)
-def _grid(column: Column) -> tuple[float, ...]:
-    return candidate_grid(column)
+        return (cell_codes(values, candidate_grid(self.column), used),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +114,25 @@ def plan_quantiles(
     distinct = tuple(sorted(set(probabilities)))
     if not 1 <= len(probabilities) <= MAX_PROBABILITIES:
         raise InvalidQuery(f"Ask for 1 to {MAX_PROBABILITIES} probabilities.")
-    part = QuantileTree(spread(_grid(column)), distinct, rho, facts.schema.unit.max_rows)
     try:
         quantile_tree.exact_probabilities(distinct)
     except ValueError:
         raise InvalidQuery(
             "probabilities lie strictly between 0 and 1, and differ by 1e-4 at least."
         ) from None
+    part = quantile_part(facts, column, distinct, rho)
     return QuantilesPlan(_CodeMap(design, column), part, probabilities, facts.n)
+
+
+def quantile_part(
+    facts: DatasetFacts, column: Column, probabilities: tuple[float, ...], rho: int
+) -> QuantileTree:
+    """Quantiles at increasing probabilities. Raises InvalidPrivacy where `rho` selects nothing."""
+    grid = candidate_grid(column)
+    part = QuantileTree(grid, probabilities, rho, facts.schema.unit.max_rows, repeats(grid))
+    if not quantile_tree.ladder(part).steps:
+        raise InvalidPrivacy("epsilon is too small to select a value; raise it.")
+    return part
 
 
 def plan_exponential_median(
@@ -135,6 +140,5 @@ def plan_exponential_median(
 ) -> ExponentialMedianPlan:
     """A median at `epsilon` (EPSILON_UNITS), ε-DP."""
     rho = epsilon**2 * RHO_UNITS // (8 * EPSILON_UNITS**2)
-    planned = plan_quantiles(facts, design, column, (0.5,), max(rho, 1))
-    part = replace(planned.part, rho=rho)
-    return ExponentialMedianPlan(planned.map_fn, part, epsilon, facts.n)
+    part = quantile_part(facts, column, (0.5,), rho)
+    return ExponentialMedianPlan(_CodeMap(design, column), part, epsilon, facts.n)
