@@ -57,8 +57,9 @@ def _mixed(grid: Grid) -> FloatArray:
 
 
 def _geometric(lower: float, upper: float) -> list[FloatArray]:
+    """Bounds that are almost denormal numbers have no progression: the uniform half is fine enough."""
     if lower > 0 or upper < 0:
         return [np.geomspace(lower, upper, CELLS // 2)]
-    sides = [s for s in (lower, upper) if s != 0]
-    count = CELLS // 2 // len(sides)
+    sides = [s for s in (lower, upper) if s * _LOG_RANGE != 0]
+    count = CELLS // 2 // max(len(sides), 1)
     return [np.zeros(1)] + [np.geomspace(side * _LOG_RANGE, side, count) for side in sides]

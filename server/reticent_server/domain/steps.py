@@ -107,6 +107,11 @@ class QuantileTree:
     unit_rows: int = 1
     repeats: int = 1
 
+    @property
+    def sub_cells(self) -> int:
+        """What a selection chooses from, all of them."""
+        return len(self.candidates) * self.repeats
+
 
 Part = VectorSum | GramSum | CountSum | QuantileTree
 

@@ -69,8 +69,9 @@ class MEstimatePlan:
         rounding to candidates in it, and how far apart candidates are."""
         noise = _noise(self.tuning, self.part.epsilon, self.n)
         cell = _width(self.part) / self.part.cells
+        farthest = self.part.limits[1] - self.part.limits[0]
         return {
-            "privacy_standard_error": hypot(noise, cell / sqrt(12)),
+            "privacy_standard_error": min(hypot(noise, cell / sqrt(12)), farthest),
             "tuning": self.tuning,
             "resolution": cell,
         }
@@ -95,7 +96,7 @@ def plan_m_estimate(
     tuning = min(tuning, farthest)
     lattice = _lattice(tuning, limits)
     part = MEstimate(lattice, STEPS_IN_C, query.base, lower, upper, limits, _MOST_CELLS, epsilon)
-    if lattice.size > _MOST_STEPS or not _width(part) <= tuning * _MOST_CELLS:
+    if not (0 < lattice.size <= _MOST_STEPS and _width(part) <= tuning * _MOST_CELLS):
         raise InvalidQuery(
             "tuning and the bounds are too far apart; give a larger tuning, or lower and upper nearer "
             f"to each other ({_MOST_CELLS:,} times the tuning apart at most)."
@@ -104,8 +105,11 @@ def plan_m_estimate(
 
 
 def _lattice(tuning: float, limits: tuple[float, float]) -> Lattice:
-    """From c below the lower limit to c above the upper one: records beyond have the ψ of its ends."""
+    """From c below the lower limit to c above the upper one: records beyond have the ψ of its ends. Size 0
+    where c has no part that float64 can hold."""
     step = tuning / STEPS_IN_C
+    if not step > 0:
+        return Lattice(limits[0], 1.0, 0)
     size = (limits[1] - limits[0]) / step + 2 * STEPS_IN_C + 2
     return Lattice(limits[0] - tuning, step, ceil(min(size, 2.0 * _MOST_STEPS)))
 
@@ -119,7 +123,7 @@ def _with_cells(part: MEstimate, tuning: float, n: int) -> MEstimate:
 
 def _noise(tuning: float, epsilon: int, n: int) -> float:
     """√2·8c/(εn): the standard deviation of a law that falls as exp(−εn|θ|/(8c))."""
-    return sqrt(2) * 8 * tuning * EPSILON_UNITS / (epsilon * n)
+    return sqrt(2) * 8 * (tuning / n) / (epsilon / EPSILON_UNITS)
 
 
 def _width(part: MEstimate) -> float:

@@ -1,9 +1,10 @@
-"""Quantiles of a column, and its median by the exponential mechanism, over the records in use.
+"""Quantiles of a column, its interquartile range, and its median, over the records in use.
 
-Both select from the public grid of numerics.grids by mechanisms.quantile_tree: one recursion for all
+All select from the public grid of numerics.grids by mechanisms.quantile_tree: one recursion for all
 probabilities, so that the values never decrease. For the median alone the recursion is one selection
 with score −|#{x ≤ c} − N/2| of sensitivity m (rows per unit) at the scale b = 2m/ε: the exponential
-mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ.
+mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ. The range is the difference of the
+two quartiles: it always replies.
 """
 
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from reticent_server.numerics.evaluate import in_use
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
 
 MAX_PROBABILITIES = 99
+QUARTILES = (0.25, 0.75)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,38 @@ class QuantilesPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class RangePlan:
+    """A planned interquartile range by quantiles; satisfies EstimatorPlan."""
+
+    quartiles: QuantilesPlan
+    passes: int = 1
+    mechanism: str = "recursive exponential mechanisms"
+    reference: str = "Kaplan, Schnapp & Stemmer (2022)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.quartiles.columns
+
+    @property
+    def part(self) -> QuantileTree:
+        return self.quartiles.part
+
+    @property
+    def rho(self) -> int:
+        return self.quartiles.rho
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        return self.quartiles.forecast
+
+    def run(self) -> Recipe:
+        """One step; always a reply."""
+        (found,) = yield SumStep("quartiles", (self.part,), self.quartiles.map_fn)
+        first, third = found.values.tolist()
+        return {"value": third - first, "quartiles": [first, third], "n": self.quartiles.n}
+
+
+@dataclass(frozen=True, slots=True)
 class ExponentialMedianPlan:
     """A planned median by one selection; satisfies EstimatorPlan. epsilon: in EPSILON_UNITS."""
 
@@ -122,6 +156,11 @@ def plan_quantiles(
         ) from None
     part = quantile_part(facts, column, distinct, rho)
     return QuantilesPlan(_CodeMap(design, column), part, probabilities, facts.n)
+
+
+def plan_range(facts: DatasetFacts, design: Design, column: Column, rho: int) -> RangePlan:
+    """An interquartile range at `rho` (RHO_UNITS)."""
+    return RangePlan(plan_quantiles(facts, design, column, QUARTILES, rho))
 
 
 def quantile_part(

@@ -29,6 +29,7 @@ from reticent_server.estimators.subsample_aggregate.bounds import (
 from reticent_server.estimators.subsample_aggregate.model import Fitted
 from reticent_server.estimators.subsample_aggregate.report import report
 from reticent_server.mechanisms import noisy_sum, quantile_tree, subsample_aggregate
+from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
 from reticent_server.numerics.block_fits import AGAIN, GROUPS, STEPS
 
 RICH, POOR, LEAST = 40, 8, 2
@@ -74,8 +75,9 @@ class SubsampleAggregatePlan:
         if model.bias_corrected:
             steps += GROUPS * AGAIN if model.equation == "location_scale" else steps
         a_step = self.n * (model.size + 4) * _NANOSECONDS + self.part.blocks * _PER_BLOCK
-        draws = sum(len(m.candidates) for m in self.part.means) * 16 * 5000
-        return ceil((steps * a_step + draws) / 10**6)
+        trees = (subsample_aggregate.quartile_tree(self.part, m) for m in self.part.means)
+        selected = 2 * sum(tree.sub_cells for tree in trees) * SELECTION_NANOSECONDS
+        return ceil((steps * a_step + selected) / 10**6)
 
     @property
     def trusted(self) -> bool:
