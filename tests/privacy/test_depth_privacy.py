@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 from reticent_server.domain.columns import DepthDraw, Lattice
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.mechanisms import depth_draw
+from reticent_server.estimators.depth_median import public_directions
+from reticent_server.mechanisms import depth_draw, depth_proposals, ptr
 from reticent_server.numerics.depth_certificate import MOST_LEVELS, Certificate
 from support_ptr import pass_probability
 from support_selection import probabilities
@@ -290,3 +291,49 @@ def test_a_private_choice_prefers_the_largest_safe_eta():
     counts = stats.mode([c[0] if len(c) else 0.0 for c in chosen])
     assert counts.mode == 40.0
     assert counts.count >= 22
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_test_that_passes_by_chance_where_a_scale_is_0_is_silent(scale, monkeypatch):
+    """There is no law to draw from, and none of the neighbours has a margin."""
+    monkeypatch.setattr(ptr, "passes", lambda *_: True)
+    part = part_of(2, scale)
+    assert not depth_draw.release(part, Private(np.zeros((2, 40)))).passed
+    some = np.rint(1000 * np.random.default_rng(0).normal(size=(2, 40)))
+    assert depth_draw.release(part, Private(some)).passed
+
+
+def degenerate(rng, d, n):
+    """Columns along a line across one of the directions, or of few values, in units that are far apart."""
+    units = 10.0 ** rng.integers(0, 9, (d, 1))
+    kind = rng.integers(3)
+    if kind == 0:
+        return np.rint(units * rng.normal(size=(d, n)))
+    if kind == 1:
+        return units * rng.integers(-3, 4, (d, n))
+    across = np.zeros((d, 1))
+    across[:2, 0] = rng.integers(1, 1000, 2)
+    return np.rint(across * np.rint(units[0] * rng.normal(size=n)) + rng.integers(-2, 3, (d, n)))
+
+
+@pytest.mark.parametrize("tables", [40, pytest.param(3000, marks=pytest.mark.audit)])
+def test_where_there_is_a_margin_there_is_a_draw(tables):
+    """Scales a million million times apart: once the test has passed, nothing can fail."""
+    rng, found = np.random.default_rng(tables), 0
+    lattice = Lattice(-(2.0**39), 1.0, 2**40)
+    for _ in range(tables):
+        d, n = int(rng.choice([2, 3, 5, 8])), int(rng.integers(30, 120))
+        data = degenerate(rng, d, n)
+        rows = (
+            [(int(-data[1, 0]), int(data[0, 0])) + (0,) * (d - 2)] if abs(data).max() < 1024 else []
+        )
+        rows += [tuple(int(v) for v in u) for u in public_directions(d, 40)]
+        amounts = (0, 2 * EPSILON_UNITS, 40 * EPSILON_UNITS, DELTA_UNITS // 1000)
+        eta = float(rng.choice([1e-6, 1e-3, 0.1]))
+        part = DepthDraw((lattice,) * d, tuple(rows), str(rng.choice(SCALES)), (eta,), *amounts)
+        projections = depth_draw.measure(part, data)
+        if depth_draw.margins(part, projections, n)[0] >= 1:
+            directions = np.array(rows, dtype=np.int64)
+            assert len(depth_proposals.draw(depth_draw.law(directions, projections, eta))) == d
+            found += 1
+    assert found > 0.8 * tables
