@@ -34,7 +34,7 @@ from reticent_server.estimators.newton.covariance import (
     privacy_covariance,
     sampling_covariance,
 )
-from reticent_server.estimators.newton.estimable import Directions, fit_directions
+from reticent_server.estimators.newton.estimable import Directions, any_present, fit_directions
 from reticent_server.estimators.newton.jacobian import whitening
 from reticent_server.estimators.newton.maps import on_lattice
 from reticent_server.estimators.newton.restriction import Restriction, restricted_move
@@ -67,7 +67,7 @@ class GlmFitted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GlmState:
-    """Where the fit stands, all released: θ, s, records in use.
+    """Where the fit stands, all released: θ, s, records in use (present: whether there are any).
 
     design: public rows with the released second moments. correction: E, of the prediction. k0: size
     of the information where v has second moment κI. error: τ, of the prediction (curvature).
@@ -80,6 +80,7 @@ class GlmState:
     correction: FloatArray
     design: PublicDesign | None = None
     error: float = 1.0
+    present: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,7 +229,8 @@ class GlmNewton:
             return state
         n = self.sizes.n
         found = released[-1].values[0] * n / self._rows(t)
-        return replace(state, count=float(np.clip(found, _LEAST_SHARE * n, n)))
+        count = float(np.clip(found, _LEAST_SHARE * n, n))
+        return replace(state, count=count, present=any_present(released[-1]))
 
     def _record(
         self,
@@ -317,7 +319,7 @@ class GlmNewton:
             sampling=sampling_covariance(last, meat, state.count, meat_noise),
             privacy=privacy_covariance([before, last], [f, 1 - f]),
             scale=state.scale,
-            directions=fit_directions(steps.records),
+            directions=fit_directions(steps.records, present=state.present),
             count=state.count,
             records=steps.records,
         )
@@ -340,7 +342,7 @@ class GlmNewton:
             sampling=np.asarray(step.gain @ psd_part(meat) @ step.gain.T / state.count),
             privacy=np.asarray(noisy @ noisy.T + rest),
             scale=s * bounded_log_scale(float(step.log_scale @ measured)),
-            directions=fit_directions(steps.records),
+            directions=fit_directions(steps.records, present=state.present),
             count=state.count,
             records=steps.records,
         )

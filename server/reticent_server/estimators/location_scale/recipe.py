@@ -13,7 +13,7 @@ and the last two points are averaged by the inverse of their privacy variance.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 
 import numpy as np
@@ -31,6 +31,7 @@ from reticent_server.domain.steps import (
     VectorSum,
 )
 from reticent_server.estimators.location_scale.maps import STRETCH, LocationScaleMap, score_radius
+from reticent_server.estimators.newton.estimable import any_present
 from reticent_server.estimators.newton.schedule import allocate
 from reticent_server.numerics.matrices import psd_part
 from reticent_server.numerics.psi import Huber
@@ -156,7 +157,7 @@ def fit(
     """Runs the recipe from the public start (μ, σ)."""
     mu, s = start
     points: list[Point] = []
-    n = float(settings.n)
+    n, present = float(settings.n), True
     for t in range(settings.steps):
         last = t == settings.steps - 1
         count = t == 0 and settings.count > 0
@@ -164,10 +165,12 @@ def fit(
         released = yield SumStep(f"proposal 2 step {t + 1}", settings.parts(t), score_map)
         if count:
             n = float(np.clip(released[-1].values[0], _LEAST_SHARE * settings.n, settings.n))
+            present = any_present(released[-1])
         meat = released[2].values / n if last else np.zeros((2, 2))
         points.append(_step(mu, s, settings.c, released, meat, n))
         mu, s = float(points[-1].theta[0]), exp(float(points[-1].theta[1]))
-    return _averaged(points, settings.c, n)
+    found = _averaged(points, settings.c, n)
+    return found if present else replace(found, identified=(False, False))
 
 
 def _step(

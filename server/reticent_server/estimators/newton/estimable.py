@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent_server.domain.steps import FloatArray
+from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.estimators.newton.covariance import StepRecord
 from reticent_server.estimators.newton.jacobian import FLOOR, TRUSTED_NOISE, noise_norm
 from reticent_server.numerics.matrices import eigen
 
 UNRESOLVED_SHARE = 0.5
 _RESOLVED = 2.0
+_PRESENT = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,9 +68,14 @@ class Directions:
         return [{"vector": vector, "resolved": resolved} for vector, resolved in pairs]
 
 
-def fit_directions(steps: Sequence[StepRecord], *, present: bool = True) -> Directions:
+def any_present(count: Released) -> bool:
+    """Whether a released number of records in use is three standard deviations of its noise above 0."""
+    return bool(count.values[0] > _PRESENT * count.sd)
+
+
+def fit_directions(steps: Sequence[StepRecord], *, present: bool) -> Directions:
     """The directions of a fit's steps, in x̃ and the internal order; none is resolved where the released
-    number of records in use does not say that there are any (`present`)."""
+    number of records in use does not say that there are any (any_present)."""
     last = steps[-1]
     whitened = noise_norm(last.curvature.noise, len(last.gradient)) < TRUSTED_NOISE
     source = last if whitened else steps[0]

@@ -20,7 +20,7 @@ from reticent_server.estimators.newton.covariance import (
     privacy_covariance,
     sampling_covariance,
 )
-from reticent_server.estimators.newton.estimable import Directions, fit_directions
+from reticent_server.estimators.newton.estimable import Directions, any_present, fit_directions
 from reticent_server.estimators.newton.jacobian import (
     Curvature,
     first_curvature,
@@ -35,7 +35,6 @@ from reticent_server.numerics.mallows import WHITENING_GUARD
 from reticent_server.numerics.scale_histogram import median_ratio
 
 _LEAST_SHARE = 0.02
-_PRESENT = 3.0
 _LARGEST_THETA = 2.0**20
 
 
@@ -60,7 +59,7 @@ class StandardFit:
 class State:
     """Where the fit stands, all released: θ, s, M with its guard and noise sd_M, records in use.
 
-    present: whether their number is three standard deviations of its noise above 0.
+    present: whether their number says that there are any.
     """
 
     theta: FloatArray
@@ -140,7 +139,7 @@ class Newton:
             return state
         n, found, share = self.sizes.n, released[2], self._share(t)
         count = float(np.clip(found.values[0] / share, _LEAST_SHARE * n, n))
-        return replace(state, count=count, present=bool(found.values[0] > _PRESENT * found.sd))
+        return replace(state, count=count, present=any_present(found))
 
     def _record(
         self, state: State, released: Sequence[Released], W: FloatArray, t: int
