@@ -165,6 +165,20 @@ def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(monkeypat
     assert p_value(np.array(found, dtype=float).T, program) > 1e-7
 
 
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d):
+    """At η = 2⁻⁶⁰ thousands of whole points begin with the same bits, and all of them are reached."""
+    program, eta = program_of("plain", d), Fraction(1, 2**60)
+    law = target(program, envelope(program, optimum_of(program), float(eta)), eta)
+    words = np.random.default_rng(d).integers(2**62, 2**63, (200, d + 2)).tolist()
+    found = [depth_proposals.decided(law, Bits(tuple(row), 64)) for row in words]
+    kept = [row for row, point in zip(words, found, strict=True) if point is not None]
+    assert len(kept) > 20
+    for row in kept[:5]:
+        again = {tuple(depth_proposals.decided(law, Bits(tuple(row), 64))) for _ in range(12)}
+        assert len(again) > 6
+
+
 def by_decimals(law, words):
     """The proposal of these words, at the middle of what 64 bits leave open, in 50 digits:
     (η(O − h) − E_i, the point), from the definitions."""

@@ -5,6 +5,7 @@ codes and contributions of neighbours; then the division's own law, which must n
 """
 
 from collections import Counter
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -93,6 +94,33 @@ def test_the_bound_of_the_mean_is_attained():
     assert loss_of_sums(unit, *totals) == pytest.approx(unit.rho, rel=1e-3)
 
 
+@pytest.mark.parametrize("unit_rows", [1, 3])
+def test_the_bound_of_the_quartiles_is_attained(unit_rows):
+    """The blocks of one unit go from the lower bound to the upper one: both selections move by as many ranks."""
+    part = part_of("huber", 40, unit_rows=unit_rows)
+    mean, T = part.means[0], np.linspace(-5.0, 5.0, 40)
+    T[:3] = -5.0
+    other = T.copy()
+    other[:unit_rows] = 5.0
+    tree = sa.quartile_tree(part, mean)
+    ladder = quantile_tree.ladder(tree)
+    first, second = (rank_levels(tree, sums_of(part, mean, V, (0.0, 1.0))[0]) for V in (T, other))
+    moved = int(np.abs(first - second).max())
+    selections = len(quantile_tree.levels(tree.probabilities))
+    assert selections * ladder.loss(moved) ** 2 / 2 * RHO_UNITS == pytest.approx(
+        mean.rho_quartiles, rel=1e-3
+    )
+    assert selections * ladder.loss(moved) ** 2 / 2 * RHO_UNITS <= mean.rho_quartiles
+
+
+def rank_levels(tree, counts):
+    """The levels of all cells, of a selection over all records."""
+    counts = quantile_tree.spread(counts, tree.repeats)
+    cumulative = np.concatenate([[0], np.cumsum(counts)])
+    steps = quantile_tree.ladder(tree).steps
+    return quantile_tree.levels_of(cumulative, Fraction(1, 2), steps)
+
+
 def test_what_is_billed_is_what_is_charged():
     for unit_rows in (1, 3):
         part = part_of("huber", 50, unit_rows=unit_rows)
@@ -117,6 +145,7 @@ def test_the_order_is_uniform_and_blocks_are_of_public_sizes():
         sizes = (division >= 0).sum(axis=1)
         assert set(sizes) <= {n // k, -(-n // k)}
         assert sorted(division[division >= 0].tolist()) == list(range(n))
+    assert secret_blocks.division(np.array([3, 0, 2, 1, 4]), 2).tolist() == [[3, 2, 4], [0, 1, -1]]
 
 
 def test_equal_random_numbers_are_drawn_again(monkeypatch):
