@@ -7,7 +7,6 @@ may be missing has a count of its own. Proofs: mechanisms.quantile_tree and mech
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from reticent_server.domain.steps import (
     Released,
     SumStep,
 )
-from reticent_server.numerics.grids import candidate_grid, cell_codes, spread
+from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
 
 _QUANTILE_WEIGHT, _COUNT_WEIGHT, _MISSING_WEIGHT = 16, 2, 1
 
@@ -59,7 +58,8 @@ class _Measure:
 
     def part(self, rho: int, unit_rows: int) -> Part:
         if self.what == "quantiles":
-            return QuantileTree(_candidates(self.column), PROFILE_PROBABILITIES, rho, unit_rows)
+            grid = candidate_grid(self.column)
+            return QuantileTree(grid, PROFILE_PROBABILITIES, rho, unit_rows, repeats(grid))
         return CountSum(self.bins if self.what == "counts" else 1, rho, unit_rows)
 
     def codes(self, block: Block) -> FloatArray:
@@ -70,19 +70,9 @@ class _Measure:
             return np.where(block.missing[self.column.name], 0.0, -1.0)
         if self.what == "quantiles":
             used = None if missing is None else ~missing
-            return cell_codes(values, _grid(self.column), block.start, used)
+            return cell_codes(values, candidate_grid(self.column), used)
         codes = values - self.column.lower
         return codes if missing is None else np.where(missing, float(self.bins - 1), codes)
-
-
-@lru_cache(maxsize=512)
-def _grid(column: Column) -> tuple[float, ...]:
-    return candidate_grid(column)
-
-
-@lru_cache(maxsize=512)
-def _candidates(column: Column) -> tuple[float, ...]:
-    return spread(_grid(column))
 
 
 def _measures(column: Column) -> list[_Measure]:

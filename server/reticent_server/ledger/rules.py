@@ -6,6 +6,16 @@
 Under either, queries may be chosen adaptively and the whole interaction is (ε, δ)-DP; under zcdp
 because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ (Bun &
 Steinke 2016; Canonne, Kamath & Steinke 2020; for adaptive amounts Whitehouse et al. 2023).
+
+*Caps that change.* A curator may raise caps, or lower them to what is spent at least, after answers were
+seen, and by amounts that depend on these. For every (ε, δ) that is fixed beforehand, the interaction up to
+the first answer that its caps would not have allowed is (ε, δ)-DP. *Proof*: refuse that answer and end
+there. What is left is an interaction in which every query is answered with its sums within fixed caps, on
+every path: the proof for fixed caps asks for no more, in particular not why a query was not asked. So the
+answers that were given while an account's caps were at most those of (ε, δ) are (ε, δ)-DP together,
+whatever was raised later and why; those after a raise are covered by the larger caps. There is no promise
+about a last cap as such where what was seen has decided how large it became: who means to promise (ε, δ)
+decides beforehand not to go beyond it.
 """
 
 from collections.abc import Callable

@@ -60,6 +60,7 @@ from reticent_server.estimators.standardise_private import (
     MiniProfile,
     plan_mini_profile,
 )
+from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
 
 NO_PROFILE = (
     "No profile covers this model's columns: a share of the budget went to their quartiles. "
@@ -127,9 +128,9 @@ class GlmPlan:
         draws = 0
         if self.quantiles:
             trees = self.quantiles.step.parts
-            draws = sum(len(t.candidates) * 3 for t in trees if isinstance(t, QuantileTree))
+            draws = sum(t.sub_cells * 3 for t in trees if isinstance(t, QuantileTree))
         records = self.facts.n * self.passes * per_record
-        return 200 * self.settings.steps + (records + draws * 5000) // 10**6
+        return 200 * self.settings.steps + (records + draws * SELECTION_NANOSECONDS) // 10**6
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -33,6 +33,7 @@ from reticent_server.estimators.newton.plan import LinearRegressionPlan
 from reticent_server.estimators.newton.recipe import StandardFit
 from reticent_server.estimators.newton.report import back_transform
 from reticent_server.estimators.newton.restriction import Restriction
+from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
 
 ModelPlan = LinearRegressionPlan | GlmPlan
 TestName = Literal["wald", "score", "lr"]
@@ -65,10 +66,10 @@ class HypothesisTestPlan:
         if isinstance(self.model, GlmPlan):
             return self.model.column_ms
         trees = self.model.start.step.parts if self.model.start else ()
-        draws = sum(len(t.candidates) * 3 for t in trees if isinstance(t, QuantileTree))
+        draws = sum(t.sub_cells * 3 for t in trees if isinstance(t, QuantileTree))
         noisy = self.test != "score" and self.model.settings.eta > NOISY
         runs = 8 * self.passes * self.model.sizes.size if noisy else 0
-        return runs + draws * 5000 // 10**6
+        return runs + draws * SELECTION_NANOSECONDS // 10**6
 
     @property
     def mechanism(self) -> str:
