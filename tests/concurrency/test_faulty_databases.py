@@ -44,7 +44,7 @@ def test_a_full_disk_is_a_clean_503_and_no_half_entry(installation: Installation
 
     with (
         serving(installation) as server,
-        httpx.Client(base_url=server.url) as http,
+        httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         assert ask(http, 0) == 201
         pid, unlimited = server.process.pid, resource.RLIM_INFINITY

@@ -113,7 +113,7 @@ def test_a_connection_in_use_stays(hasty: Server) -> None:
     for a second makes a head late; not three times.)"""
 
     def stays() -> bool:
-        with httpx.Client(base_url=hasty.url) as http:
+        with httpx.Client(base_url=hasty.url, timeout=60) as http:
             try:
                 for _ in range(6):
                     assert http.get("/healthz").status_code == 200

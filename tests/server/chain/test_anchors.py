@@ -186,7 +186,7 @@ def test_a_server_writes_anchors_and_ends_when_its_database_is_rolled_back(
         while len(path.read_text().splitlines()) < 2:
             assert server.process.poll() is None
             Event().wait(0.05)
-        assert httpx.get(f"{server.url}/healthz").status_code == 200
+        assert httpx.get(f"{server.url}/healthz", timeout=60).status_code == 200
         with closing(sqlite3.connect(database)) as connection:  # back by two entries
             connection.execute("DROP TRIGGER ledger_entries_no_delete")
             connection.execute(

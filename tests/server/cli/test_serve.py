@@ -39,7 +39,12 @@ def reticent(
 
 def post(server: Server, key: str, **options: Any) -> httpx.Response:
     headers = {"Authorization": f"Bearer {key}"} | options.pop("headers", {})
-    return httpx.post(f"{server.url}/v1/releases", json=request_body(), headers=headers, **options)
+    return httpx.post(
+        f"{server.url}/v1/releases",
+        json=request_body(),
+        headers=headers,
+        **({"timeout": 60} | options),
+    )
 
 
 def test_it_serves_says_so_and_ends_cleanly(installation: Installation) -> None:
@@ -72,7 +77,7 @@ def test_a_line_of_json_says_where_it_serves(installation: Installation) -> None
     try:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
-        assert httpx.get(f"{told['url']}/healthz").status_code == 200
+        assert httpx.get(f"{told['url']}/healthz", timeout=60).status_code == 200
         assert (told["process"], told["metrics"]) == (process.pid, None)
         assert told["console"] == f"{told['url']}/console"
     finally:
@@ -149,7 +154,7 @@ def test_a_graceful_restart_parks_nothing(installation: Installation) -> None:
     with serving(installation, reply_grid_ms=500) as server:
         for _ in range(6):
             body = request_body(epsilon=0.01)
-            reply = httpx.post(f"{server.url}/v1/releases", json=body, headers=headers)
+            reply = httpx.post(f"{server.url}/v1/releases", json=body, headers=headers, timeout=60)
             assert reply.status_code == 202
         assert server.end() == 0
     with opened(installation.settings) as services:

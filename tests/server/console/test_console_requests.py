@@ -137,7 +137,7 @@ def test_signing_in_leads_nowhere_else(desk: Desk, web: httpx.Client) -> None:
 def test_a_form_needs_the_token_of_its_session(desk: Desk, path: str) -> None:
     with (
         httpx.Client(base_url=desk.url, timeout=PATIENCE) as other,
-        httpx.Client(base_url=desk.url) as web,
+        httpx.Client(base_url=desk.url, timeout=PATIENCE) as web,
     ):
         sign_in(other, desk.key)
         sign_in(web, desk.key)
