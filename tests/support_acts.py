@@ -10,6 +10,7 @@ from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.facts import ColumnProfile, Policy, Profile
+from reticent_server.domain.roles import STAFF
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.ledger.service import Ledger
@@ -53,7 +54,7 @@ def make_world(engine: Engine, clock: SetClock) -> World:
         version_id, Profile({"price": ColumnProfile(quantiles=(0.1, 0.3))}, "rel_1"), by="curator"
     )
     sign_ins = SignIns(engine, access, clock)
-    keys = {"carol": access.add_curator("carol", by="cli:root")}
+    keys = {"carol": access.add_curator("carol", STAFF, by="cli:root")}
     analyst_id, keys["ana"] = access.add_analyst("ana", by="console:carol")
     _, keys["bob"] = access.add_analyst("bob", by="console:carol", expires_at=clock.now())
     access.grant(analyst_id, "houses", by="console:carol")

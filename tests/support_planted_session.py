@@ -24,6 +24,7 @@ import structlog
 
 from reticent_server.api.curator import make_curator_application
 from reticent_server.api.logs import configure_logging, silence
+from reticent_server.domain.roles import STAFF
 from reticent_server.engine.local import LocalEngine
 from reticent_server.estimators import moments
 from reticent_server.mechanisms import registry
@@ -155,7 +156,7 @@ def tell_all(services: Services, installation: Installation) -> Iterator[str]:
 
 
 def metrics(services: Services) -> str:
-    key = services.access.add_curator("cura", by="t")
+    key = services.access.add_curator("cura", STAFF, by="t")
 
     async def ask() -> str:
         transport = httpx.ASGITransport(make_curator_application(services))

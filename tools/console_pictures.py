@@ -54,7 +54,7 @@ def _history(place: Path) -> History:
     with session(place, NAMES) as terminal:
         terminal.shell(CURATOR)
         key = terminal.key
-        terminal.shell("reticent curator add carol")
+        terminal.shell("reticent curator add carol --role curator --role budget_officer")
         installation, clock = Installation(place, {}), SetClock()
         clock.time = SystemClock().now()
         with opened(installation.settings, clock) as services:
@@ -69,7 +69,7 @@ def _history(place: Path) -> History:
 
 def _draw(page: Page, desk: Desk) -> None:
     page.goto("/console/")
-    page.get_by_label("A curator's key").fill(desk.key)
+    page.get_by_label("Your key").fill(desk.key)
     page.keyboard.press("Enter")
     page.get_by_text("Verified just now").wait_for()
     _shot(page, "overview", 430)

@@ -127,6 +127,16 @@ def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Cat
         engine.dispose()
 
 
+@contextmanager
+def open_access(settings: Settings, clock: Clock | None = None) -> Iterator[Access]:
+    """Keys and their holders alone. Raises CuratorError."""
+    engine = _ready_engine(settings)
+    try:
+        yield Access(engine, load_secrets(settings.secrets_file).pepper, clock or SystemClock())
+    finally:
+        engine.dispose()
+
+
 def open_ledger(settings: Settings, clock: Clock | None = None) -> Ledger:
     """The ledger alone: to verify a database, or a restored copy of one, where there is neither the
     vault nor the secrets. An older copy is opened, too. Raises CuratorError."""

@@ -25,6 +25,7 @@ class Settings(BaseSettings):
     one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
     dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
     client; none: `dask_workers` processes on this machine.
+    key_file: with a key, as whose holder commands act, with the rights of its roles; none: with every right.
     anchor_file: where heads of the ledger's chain are written down, best on another machine's disk: a
     file, or a directory that is there (a file for each). A server whose database does not have the last
     one in its chain does not start. anchor_seconds: between two of them.
@@ -41,6 +42,7 @@ class Settings(BaseSettings):
     vault_url: str = Field(default="sqlite:///reticent-vault.db", repr=False)
     source_url: str = Field(default="", repr=False)
     secrets_file: Path = Path("reticent-secrets.json")
+    key_file: Path | None = None
     anchor_file: Path | None = None
     anchor_seconds: int = Field(default=300, ge=1, le=86_400)
     database_connections: int = Field(default=40, ge=MIN_POOL, le=10_000)

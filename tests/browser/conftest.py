@@ -47,7 +47,7 @@ def page(browser: Browser, desk: Desk) -> Iterator[Page]:
 def inside(page: Page, desk: Desk) -> Page:
     """A page of a curator who has signed in."""
     page.goto("/console/")
-    page.get_by_label("A curator's key").fill(desk.key)
+    page.get_by_label("Your key").fill(desk.key)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", name="Data sets").wait_for()
     return page

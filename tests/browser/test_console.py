@@ -35,18 +35,18 @@ PAGES += ["budgets?account=population:people", "ledger", "ledger/verify"]
 
 def test_a_wrong_key_an_expired_session_and_the_way_back(page: Page, desk: Desk) -> None:
     page.goto("/console/ledger")
-    page.get_by_label("A curator's key").fill("rk_wrong")
+    page.get_by_label("Your key").fill("rk_wrong")
     page.keyboard.press("Enter")
     page.get_by_text("That is not the key of a curator").wait_for()
-    assert page.get_by_label("A curator's key").input_value() == ""
-    page.get_by_label("A curator's key").fill(desk.key)
+    assert page.get_by_label("Your key").input_value() == ""
+    page.get_by_label("Your key").fill(desk.key)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Audit trail").wait_for()
     page.get_by_text("Verified just now").wait_for()
     desk.clock.sleep(IDLE_SECONDS + 1)
     page.get_by_role("link", name="Budgets").click()
     page.get_by_text("Your session has ended").wait_for()
-    page.get_by_label("A curator's key").fill(desk.key)
+    page.get_by_label("Your key").fill(desk.key)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Set a budget").wait_for()
     page.get_by_role("button", name="Sign out").click()
@@ -188,11 +188,11 @@ def test_every_field_that_takes_a_text_is_among_them(inside: Page) -> None:
 def test_markup_in_the_sign_in_form_and_in_addresses_stays_text(page: Page, desk: Desk) -> None:
     hostile = quote(HOSTILE)
     page.goto(f"/console/sign-in?next={hostile}")
-    page.get_by_label("A curator's key").fill(HOSTILE)
+    page.get_by_label("Your key").fill(HOSTILE)
     page.keyboard.press("Enter")
     page.get_by_text("That is not the key of a curator").wait_for()
     _nothing_has_run(page)
-    page.get_by_label("A curator's key").fill(desk.key)
+    page.get_by_label("Your key").fill(desk.key)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Data sets").wait_for()
     for address in (f"ledger?q={hostile}", f"budgets?account={hostile}", f"analysts/{hostile}"):
@@ -264,7 +264,7 @@ def test_no_page_is_wider_than_its_window(inside: Page, width: int) -> None:
 def test_pages_work_without_scripts(browser_without_scripts: Page, desk: Desk) -> None:
     page = browser_without_scripts
     page.goto("/console/ledger")
-    page.get_by_label("A curator's key").fill(desk.key)
+    page.get_by_label("Your key").fill(desk.key)
     page.get_by_role("button", name="Sign in").click()
     page.get_by_label("Search").fill("carol")
     page.get_by_role("button", name="Search").click()

@@ -12,6 +12,7 @@ from threading import Event, Thread
 import httpx
 import pytest
 
+from reticent_server.domain.roles import STAFF
 from support_backends import installation
 from support_installation import Installation, Server, opened, request_body, serving
 
@@ -142,7 +143,7 @@ def _token(page: httpx.Response) -> str:
 def test_memory_stays_where_it_is(installation: Installation) -> None:
     keys = [installation.analyst(f"a{k}", epsilon=1e3, delta=1e-2) for k in range(3)]
     with opened(installation.settings) as services:
-        curator = services.access.add_curator("carol", by="t")
+        curator = services.access.add_curator("carol", STAFF, by="t")
     settings = {"cancels_per_minute": 10**6, "sign_ins_per_minute": 10**6}
     options = ("--workers", "2", "--curator-port", "0")
     with serving(installation, *options, **settings) as server:

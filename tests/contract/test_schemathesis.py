@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import support_schemathesis
+from reticent_server.domain.roles import STAFF
 from support_installation import Installation, opened, serving
 
 CHECKS = ("--checks", "all", "--exclude-checks", "negative_data_rejection,positive_data_acceptance")
@@ -69,7 +70,7 @@ def key_of(installation: Installation, role: str) -> str | None:
         return installation.keys["ana"]
     if role == "curator":
         with opened(installation.settings) as services:
-            return services.access.add_curator("carol", by="t")
+            return services.access.add_curator("carol", STAFF, by="t")
     return None
 
 

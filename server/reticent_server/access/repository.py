@@ -76,6 +76,11 @@ def mark_revoked(connection: Connection, principal_id: str, at: str) -> bool:
     return connection.execute(query).rowcount == 1
 
 
+def set_roles(connection: Connection, principal_id: str, roles: str) -> None:
+    query = update(principals).where(principals.c.id == principal_id).values(roles=roles)
+    connection.execute(query)
+
+
 def insert_key(connection: Connection, values: dict[str, Any]) -> None:
     connection.execute(insert(keys).values(values))
 

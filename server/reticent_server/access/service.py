@@ -1,10 +1,11 @@
-"""Access: adds analysts and curators, hands out and checks keys, keeps grants."""
+"""Access: adds analysts and the staff, hands out and checks keys, keeps grants."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_hex
+from typing import Any
 
 from sqlalchemy import Connection, Engine, RowMapping
 from sqlalchemy.exc import IntegrityError
@@ -16,9 +17,11 @@ from reticent_server.chain.recorded import RecordedRows
 from reticent_server.database import reading, writing
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.principal import Principal
+from reticent_server.domain.roles import ANALYST, LEAST, STAFF, Role, parse_roles
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
+_REVOKED = "That analyst or curator was revoked, for good; add another name."
 _PREFIX = {"analyst": "an_", "curator": "cu_"}
 
 
@@ -35,6 +38,7 @@ class Analyst:
     revoked: bool
     live_keys: int
     newest_key: str | None = None
+    roles: frozenset[Role] = ANALYST
 
 
 class Access:
@@ -53,11 +57,35 @@ class Access:
         self, name: str, *, by: str, expires_at: datetime | None = None
     ) -> tuple[str, str]:
         """(id, key) of a new analyst; the key is shown once. Raises Conflict for a taken name."""
-        return self._add(name, "analyst", expires_at, by)
+        return self._add({"name": name, "role": "analyst"}, expires_at, by)
 
-    def add_curator(self, name: str, *, by: str, expires_at: datetime | None = None) -> str:
-        """The key of a new curator. Raises Conflict for a taken name."""
-        return self._add(name, "curator", expires_at, by)[1]
+    def add_curator(
+        self,
+        name: str,
+        roles: frozenset[Role] = LEAST,
+        *,
+        by: str,
+        expires_at: datetime | None = None,
+    ) -> str:
+        """The key of a new one of the staff, who may do what the roles say. Raises Conflict for a taken
+        name, InvalidRequest for roles that are not the staff's."""
+        values = {"name": name, "role": "curator", "roles": _stored(roles)}
+        return self._add(values, expires_at, by)[1]
+
+    def set_roles(self, name: str, roles: frozenset[Role], *, by: str) -> None:
+        """Gives one of the staff these roles instead of those before, for every key and session at
+        once. Raises NotFound, Conflict if revoked, InvalidRequest."""
+        stored = _stored(roles)
+        with writing(self._engine) as connection:
+            holder = self._holder(connection, name)
+            if holder["role"] != "curator":
+                raise NotFound("There is no curator of that name.")
+            if holder["revoked_at"] is not None:
+                raise Conflict(_REVOKED)
+            repository.set_roles(connection, holder["id"], stored)
+            told = {"roles": stored}
+            act = Change("principal.roles", tables.principals, (holder["id"],), told)
+            self._record(connection, [act], by)
 
     def authenticate(self, token: str) -> Principal | None:
         """The holder of a live key, else None; takes as long for an unknown key id as for a wrong secret.
@@ -91,7 +119,7 @@ class Access:
         with writing(self._engine) as connection:
             holder = self._holder(connection, name)
             if holder["revoked_at"] is not None:
-                raise Conflict("That analyst or curator was revoked, for good; add another name.")
+                raise Conflict(_REVOKED)
             live = [k["id"] for k in self._live(connection) if k["principal_id"] == holder["id"]]
             keep = live[0] if live and not drop_old else None
             old = repository.unrevoked_keys(connection, holder["id"])
@@ -184,18 +212,21 @@ class Access:
             rows = repository.principals_in_role(connection, role)
         return tuple(_analyst(row, live.get(row["id"], [])) for row in rows)
 
-    def _add(self, name: str, role: str, expires_at: datetime | None, by: str) -> tuple[str, str]:
-        if not _NAME.fullmatch(name):
+    def _add(
+        self, given: Mapping[str, str], expires_at: datetime | None, by: str
+    ) -> tuple[str, str]:
+        if not _NAME.fullmatch(given["name"]):
             raise InvalidRequest(
                 "A name is 1 to 64 letters, digits, '.', '_', '@' or '-', and starts with a letter or digit."
             )
-        principal_id = _PREFIX[role] + token_hex(8)
-        values = {"id": principal_id, "name": name, "role": role, "created_at": self._now()}
+        principal_id = _PREFIX[given["role"]] + token_hex(8)
+        values = {**given, "id": principal_id, "created_at": self._now()}
+        told = {key: given[key] for key in ("role", "roles") if key in given}
         try:
             with writing(self._engine) as connection:
                 repository.insert_principal(connection, values)
                 key = self._insert_key(connection, principal_id, expires_at)
-                added = Change("principal.add", tables.principals, (principal_id,), {"role": role})
+                added = Change("principal.add", tables.principals, (principal_id,), told)
                 made = Change("key.add", tables.keys, (key.id,), {"principal": principal_id})
                 self._record(connection, [added, made], by)
                 return principal_id, key.token
@@ -238,7 +269,18 @@ class Access:
 
 def _principal(found: repository.LiveKey) -> Principal:
     holder = found.holder
-    return Principal(holder["id"], holder["name"], holder["role"], found.key["id"])
+    return Principal(holder["id"], holder["name"], _roles(holder), found.key["id"])
+
+
+def _roles(holder: Mapping[str, Any] | RowMapping) -> frozenset[Role]:
+    """What a row of the principals says; a curator's without roles is of the time before there were any."""
+    if holder["role"] != "curator":
+        return ANALYST
+    return STAFF if holder["roles"] is None else parse_roles(holder["roles"].split())
+
+
+def _stored(roles: frozenset[Role]) -> str:
+    return " ".join(sorted(parse_roles(roles)))
 
 
 def _analyst(row: RowMapping, live: Sequence[str]) -> Analyst:
@@ -246,7 +288,9 @@ def _analyst(row: RowMapping, live: Sequence[str]) -> Analyst:
     revoked = row["revoked_at"] is not None
     keys = () if revoked else live
     newest = keys[0] if keys else None
-    return Analyst(row["id"], row["name"], row["created_at"], revoked, len(keys), newest)
+    return Analyst(
+        row["id"], row["name"], row["created_at"], revoked, len(keys), newest, _roles(row)
+    )
 
 
 def _revoked(key_id: str) -> Change:

@@ -14,6 +14,8 @@ from sqlalchemy import (
 from reticent_server.chain.tables import chained
 from reticent_server.database import metadata
 
+# role: of whom it is, an analyst or one of the staff. roles: of the staff, as "auditor operator"; null:
+# a curator from before there were roles, who has every role of the staff.
 principals = Table(
     "access_principals",
     metadata,
@@ -22,6 +24,7 @@ principals = Table(
     Column("role", String(16), nullable=False),
     Column("created_at", String(32), nullable=False),
     Column("revoked_at", String(32)),
+    Column("roles", String(80)),
     UniqueConstraint("name"),
     CheckConstraint("role IN ('analyst', 'curator')", name="role"),
     info=chained("principal"),

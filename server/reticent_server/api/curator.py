@@ -1,10 +1,9 @@
-"""The application on the curator's port: metrics, for holders of a curator's key.
+"""The application on the curator's port: metrics, for operators.
 
 It is an application of its own, so that no path of the analysts' port leads to it.
 """
 
 from collections.abc import Iterator
-from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -12,11 +11,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from reticent_server.api.dependencies import authenticated
+from reticent_server.api.dependencies import Allowed
 from reticent_server.api.middleware import BodyLimit, Edge
 from reticent_server.api.problems import install_handlers
-from reticent_server.domain.principal import Principal
-from reticent_server.errors import WrongRole
+from reticent_server.domain.roles import Act
 from reticent_server.ledger.service import Ledger
 from reticent_server.pipeline.budgets import share_spent
 from reticent_server.pipeline.metrics import REGISTRY
@@ -38,14 +36,7 @@ def make_curator_application(services: Services, workers_files: str | None = Non
     return app
 
 
-async def curator(holder: Annotated[Principal, Depends(authenticated)]) -> Principal:
-    """A curator. Raises WrongRole for an analyst's key."""
-    if holder.role != "curator":
-        raise WrongRole("Ask with a curator's key; this one is an analyst's.")
-    return holder
-
-
-@_router.get("/metrics", dependencies=[Depends(curator)])
+@_router.get("/metrics", dependencies=[Depends(Allowed(Act.MEASURE))])
 def show_metrics(request: Request) -> Response:
     """Prometheus' text format."""
     registry: CollectorRegistry = request.app.state.registry

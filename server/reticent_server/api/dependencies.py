@@ -1,6 +1,7 @@
 """What routes ask for: the services, the caller, and the idempotency key."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, cast
 
@@ -10,7 +11,8 @@ from starlette.requests import HTTPConnection
 
 from reticent_server.api.validation import KEY
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import InvalidRequest, RateLimited, Unauthorized, WrongRole
+from reticent_server.domain.roles import Act
+from reticent_server.errors import InvalidRequest, RateLimited, Unauthorized
 from reticent_server.pipeline.services import Services
 
 
@@ -52,27 +54,37 @@ def _holder(services: Services, credentials: HTTPAuthorizationCredentials | None
     return found
 
 
-async def analyst(holder: Annotated[Principal, Depends(authenticated)]) -> Principal:
-    """An analyst. Raises WrongRole for a curator's key, which is for the curator's port."""
-    return _analyst(holder)
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The holder of a key who may do `act`. Raises WrongRole."""
+
+    act: Act
+
+    async def __call__(self, holder: Annotated[Principal, Depends(authenticated)]) -> Principal:
+        holder.require(self.act)
+        return holder
 
 
-def _analyst(holder: Principal) -> Principal:
-    if holder.role != "analyst":
-        raise WrongRole("Ask with an analyst's key; this one is a curator's.")
-    return holder
-
-
-Caller = Annotated[Principal, Depends(analyst)]
-
-
-async def asker(services: WithServices, credentials: _Credentials) -> Callable[[], Principal]:
-    """As `analyst`, when it is called: by a route whose request cannot be malformed, on the thread
+@dataclass(frozen=True, slots=True)
+class AllowedLater:
+    """As `Allowed`, when it is called: by a route whose request cannot be malformed, on the thread
     that it has anyway. (A thread for the key alone takes as long as reading the key.)"""
-    return lambda: _analyst(_holder(services, credentials))
+
+    act: Act
+
+    async def __call__(
+        self, services: WithServices, credentials: _Credentials
+    ) -> Callable[[], Principal]:
+        def holder() -> Principal:
+            found = _holder(services, credentials)
+            found.require(self.act)
+            return found
+
+        return holder
 
 
-Asker = Annotated[Callable[[], Principal], Depends(asker)]
+Caller = Annotated[Principal, Depends(Allowed(Act.ASK))]
+Asker = Annotated[Callable[[], Principal], Depends(AllowedLater(Act.ASK))]
 
 
 def idempotency_key(

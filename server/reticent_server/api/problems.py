@@ -21,7 +21,7 @@ MEDIA_TYPE = "application/problem+json"
 
 _DESCRIPTIONS = {
     401: "No valid key.",
-    403: "`budget_exhausted`, with what remains, `policy`, or `wrong_role`: the key is a curator's. "
+    403: "`budget_exhausted`, with what remains, `policy`, or `wrong_role`: the key is not an analyst's. "
     "Nothing was charged.",
     404: "Absent, or not the caller's: the two are the same reply.",
     405: "The path has no such method.",

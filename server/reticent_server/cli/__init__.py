@@ -31,7 +31,7 @@ COMMANDS = {
     "init": Command("Create or upgrade the databases, and write the secrets file once.", False),
     "dataset": Command("Load private tables and describe them."),
     "analyst": Command("Add analysts and manage their keys."),
-    "curator": Command("Add curators and manage their keys."),
+    "curator": Command("Add curators, budget officers, auditors and operators."),
     "budget": Command("Set, show and credit privacy budgets."),
     "ledger": Command("Show, verify, anchor and export the ledger."),
     "serve": Command("Answer analysts over HTTP.", False),

@@ -11,14 +11,16 @@ from reticent_server.cli.common import (
     JsonFlag,
     RuleName,
     RuleOption,
+    command,
     err,
     minute,
-    one_line_errors,
     print_json,
+    require,
     show,
     user,
 )
 from reticent_server.domain.clock import Clock
+from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, NotFound
 from reticent_server.pipeline.budgets import NO_CAP, Offer, check_offer, has_cap, set_budget
 from reticent_server.pipeline.services import Services
@@ -35,7 +37,7 @@ ExpiresDays = Annotated[
 
 
 @app.command()
-@one_line_errors
+@command(Act.MANAGE_ANALYSTS)
 def add(
     name: Name,
     dataset: Annotated[
@@ -51,6 +53,7 @@ def add(
     services = build_services(Settings())
     offer = _offer(epsilon, delta, rule, dataset)
     if dataset is not None and offer is not None:
+        require(Act.SET_BUDGETS)
         check_offer(services, dataset, offer)  # before there is a key that nobody would see
     expires_at = expiry(services.clock, expires_days)
     analyst_id, key = services.access.add_analyst(name, by=user(), expires_at=expires_at)
@@ -73,7 +76,7 @@ def _offer(
 
 
 @app.command("list")
-@one_line_errors
+@command(Act.LOOK)
 def list_analysts(as_json: JsonFlag = False) -> None:
     """List all analysts, with their data sets and live keys."""
     access = build_services(Settings()).access
@@ -105,7 +108,7 @@ def _document(access: Access, analyst: Analyst) -> dict[str, object]:
 
 
 @app.command()
-@one_line_errors
+@command(Act.MANAGE_ANALYSTS)
 def rotate_key(
     name: Name,
     drop_old: DropOld = False,
@@ -122,7 +125,7 @@ def rotate_key(
 
 
 @app.command()
-@one_line_errors
+@command(Act.MANAGE_ANALYSTS)
 def revoke(
     name: Name,
     dataset: Annotated[

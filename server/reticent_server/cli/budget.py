@@ -8,12 +8,13 @@ from reticent_server.app import build_services
 from reticent_server.cli.common import (
     JsonFlag,
     RuleOption,
+    command,
     err,
-    one_line_errors,
     print_json,
     show,
     user,
 )
+from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline.budgets import (
@@ -40,7 +41,7 @@ AnalystName = Annotated[
 
 
 @app.command("set")
-@one_line_errors
+@command(Act.SET_BUDGETS)
 def set_budget(
     dataset: Dataset,
     epsilon: Annotated[float, typer.Option(help="Total epsilon.")],
@@ -60,7 +61,7 @@ def set_budget(
 
 
 @app.command("show")
-@one_line_errors
+@command(Act.LOOK)
 def show_budgets(
     dataset: Annotated[str | None, typer.Option(help="Only accounts of this data set.")] = None,
     analyst: Annotated[str | None, typer.Option(help="Only this analyst's accounts.")] = None,
@@ -81,7 +82,7 @@ def show_budgets(
 
 
 @app.command()
-@one_line_errors
+@command(Act.SET_BUDGETS)
 def credit(
     dataset: Dataset,
     reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger.")],

@@ -3,10 +3,12 @@
 import getpass
 import json
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from enum import StrEnum
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
@@ -14,7 +16,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from reticent_server.errors import NotFound, ReticentError
+from reticent_server.domain.principal import Principal
+from reticent_server.domain.roles import Act
+from reticent_server.errors import CuratorError, NotFound, ReticentError, Unauthorized
+from reticent_server.settings import Settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,6 +37,11 @@ RuleOption = Annotated[
     typer.Option(help="How costs add up; fixed when the account is opened (then zcdp)."),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+ACTS: dict[str, Act | None] = {}
+"""What each command does, by module and function."""
+
+_holder: ContextVar[Principal | None] = ContextVar("holder", default=None)
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -102,22 +112,71 @@ def waiting(what: str) -> AbstractContextManager[object]:
 
 def user() -> str:
     """Who runs the command, for the ledger."""
+    holder = _holder.get()
+    if holder is not None:
+        return f"key:{holder.name}"
     try:
         return f"cli:{getpass.getuser()}"[:80]
     except (OSError, KeyError):  # a user id without a name, as in some containers
         return "cli"
 
 
-def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """A ReticentError ends the command with one line on standard error and exit status 1."""
+def command(act: Act | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Makes a function a command that does `act`, which the holder of RETICENT_KEY_FILE's key must be
+    allowed to do; without that setting, whoever can run it may. None: it touches no installation.
 
-    @wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except ReticentError as error:
-            advice = f" {_NAMES}" if isinstance(error, NotFound) else ""
-            err.print(f"reticent: {error.detail}{advice}", markup=False)
-            raise typer.Exit(1) from None
+    A ReticentError ends it with one line on standard error and exit status 1.
+    """
 
-    return wrapped
+    def made(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                with _acting(act):
+                    return function(*args, **kwargs)
+            except ReticentError as error:
+                advice = f" {_NAMES}" if isinstance(error, NotFound) else ""
+                err.print(f"reticent: {error.detail}{advice}", markup=False)
+                raise typer.Exit(1) from None
+
+        ACTS[f"{function.__module__}.{function.__name__}"] = act
+        return wrapped
+
+    return made
+
+
+def require(act: Act) -> None:
+    """For a command that does more than its own act. Raises WrongRole."""
+    holder = _holder.get()
+    if holder is not None:
+        holder.require(act)
+
+
+@contextmanager
+def _acting(act: Act | None) -> Iterator[None]:
+    """As the holder of the key in RETICENT_KEY_FILE. Raises CuratorError, Unauthorized, WrongRole."""
+    file = None if act is None else Settings().key_file
+    if act is None or file is None:
+        yield
+        return
+    holder = _authenticated(file)
+    holder.require(act)
+    token = _holder.set(holder)
+    try:
+        yield
+    finally:
+        _holder.reset(token)
+
+
+def _authenticated(file: Path) -> Principal:
+    from reticent_server.app import open_access  # noqa: PLC0415 - most commands run without a key
+
+    try:
+        key = file.read_text("ascii", "replace").strip()
+    except OSError as error:
+        raise CuratorError(f"RETICENT_KEY_FILE cannot be read: {error.strerror}.") from None
+    with open_access(Settings()) as access:
+        holder = access.authenticate(key)
+    if holder is None:
+        raise Unauthorized("RETICENT_KEY_FILE holds no valid key.")
+    return holder

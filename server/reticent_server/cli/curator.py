@@ -1,4 +1,4 @@
-"""`reticent curator …`: keys for the curator's own use of the server."""
+"""`reticent curator …`: the staff, what they may do, and their keys."""
 
 from typing import Annotated
 
@@ -15,34 +15,66 @@ from reticent_server.cli.analyst import (
     rotate_holder,
     tell,
 )
-from reticent_server.cli.common import JsonFlag, minute, one_line_errors, show, user
+from reticent_server.cli.common import JsonFlag, command, err, minute, show, user
+from reticent_server.domain.roles import LEAST, Act, Role, parse_roles
 from reticent_server.errors import NotFound
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
-app = typer.Typer(help="Add curators and manage their keys.", no_args_is_help=True)
+app = typer.Typer(
+    help="Add curators, budget officers, auditors and operators.", no_args_is_help=True
+)
 
 Name = Annotated[str, typer.Argument(help="The curator's name.")]
 
+Roles = Annotated[
+    list[str] | None,
+    typer.Option("--role", help="curator, budget_officer, auditor or operator; may be repeated."),
+]
+
 
 @app.command()
-@one_line_errors
-def add(name: Name, expires_days: ExpiresDays = None, as_json: JsonFlag = False) -> None:
-    """Add a curator and print the key, once."""
+@command(Act.INSTALL)
+def add(
+    name: Name,
+    role: Roles = None,
+    expires_days: ExpiresDays = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add somebody of the staff and print the key, once. Without --role the key reads metrics only."""
     services = build_services(Settings())
+    roles = parse_roles(role or LEAST)
     expires_at = expiry(services.clock, expires_days)
-    key = services.access.add_curator(name, by=user(), expires_at=expires_at)
+    key = services.access.add_curator(name, roles, by=user(), expires_at=expires_at)
+    if not as_json:
+        err.print(f"{name} has {_in_words(roles)}.", markup=False)
     print_key({"name": name, "key": key}, as_json=as_json)
 
 
+@app.command("roles")
+@command(Act.INSTALL)
+def set_roles(name: Name, role: Roles = None, as_json: JsonFlag = False) -> None:
+    """Give somebody of the staff other roles, at once, for every key and session."""
+    roles = parse_roles(role or ())
+    _with_curator(name).access.set_roles(name, roles, by=user())
+    told: dict[str, object] = {"name": name, "roles": sorted(roles)}
+    tell(f"{name} has {_in_words(roles)}.", told, as_json=as_json)
+
+
+def _in_words(roles: frozenset[Role]) -> str:
+    names = ", ".join(sorted(role.replace("_", " ") for role in roles))
+    return f"the role{'s' if len(roles) > 1 else ''} {names}"
+
+
 @app.command("list")
-@one_line_errors
+@command(Act.LOOK)
 def list_curators(as_json: JsonFlag = False) -> None:
     """List all curators, with their live keys."""
     rows = [
         {
             "name": c.name,
             "live_keys" if as_json else "live keys": c.live_keys,
+            "roles": sorted(c.roles) if as_json else ", ".join(sorted(c.roles)),
             "revoked": c.revoked,
             "added": c.created_at if as_json else minute(c.created_at),
         }
@@ -52,7 +84,7 @@ def list_curators(as_json: JsonFlag = False) -> None:
 
 
 @app.command()
-@one_line_errors
+@command(Act.INSTALL)
 def rotate_key(
     name: Name,
     drop_old: DropOld = False,
@@ -68,14 +100,14 @@ def rotate_key(
 
 
 @app.command()
-@one_line_errors
+@command(Act.INSTALL)
 def revoke(name: Name, yes: Yes = False, as_json: JsonFlag = False) -> None:
     """End a curator's access to the server at once and for good."""
     revoke_holder(_with_curator(name).access, name, yes=yes, as_json=as_json)
 
 
 @app.command()
-@one_line_errors
+@command(Act.INSTALL)
 def sign_out(name: Name, as_json: JsonFlag = False) -> None:
     """End every session of a curator in the console at once; keys stay as they are."""
     ended = _with_curator(name).sign_ins.end_all(name, by=user())

@@ -13,8 +13,8 @@ from reticent_server.app import build_services, open_catalog
 from reticent_server.catalog.json_values import policy_to_json, profile_to_json, schema_to_json
 from reticent_server.cli.common import (
     JsonFlag,
+    command,
     err,
-    one_line_errors,
     out,
     print_json,
     show,
@@ -24,6 +24,7 @@ from reticent_server.cli.common import (
 from reticent_server.cli.dataset_load import LoadedVersion, load_dataset
 from reticent_server.cli.dataset_register import Place, register_dataset
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts, Policy, Profile
+from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
 from reticent_server.errors import CuratorError
 from reticent_server.pipeline.profile import release_profile
@@ -40,7 +41,7 @@ Name = Annotated[str, typer.Argument(help="The data set's name.")]
 
 
 @app.command()
-@one_line_errors
+@command(Act.LOAD)
 def load(
     name: Name,
     file: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
@@ -69,7 +70,7 @@ def load(
 
 
 @app.command()
-@one_line_errors
+@command(Act.LOAD)
 def register(
     name: Name,
     *,
@@ -132,7 +133,7 @@ def _show_clipped(clipped: Mapping[str, int], facts: DatasetFacts) -> None:
 
 
 @app.command("list")
-@one_line_errors
+@command(Act.LOOK)
 def list_datasets(as_json: JsonFlag = False) -> None:
     """List the data sets that are not retired."""
     with open_catalog(Settings()) as catalog:
@@ -151,7 +152,7 @@ def _summary(facts: DatasetFacts) -> dict[str, Any]:
 
 
 @app.command("show")
-@one_line_errors
+@command(Act.LOOK)
 def show_dataset(name: Name, as_json: JsonFlag = False) -> None:
     """Show what is public about a data set."""
     with open_catalog(Settings()) as catalog:
@@ -198,7 +199,7 @@ def _listed(values: Any) -> str:
 
 
 @app.command()
-@one_line_errors
+@command(Act.PROFILE)
 def profile(
     name: Name,
     epsilon: Annotated[float, typer.Option(help="ε, charged to the population's cap.")],
@@ -231,7 +232,7 @@ def _profile_row(column: Column, profile: Profile) -> dict[str, Any]:
 
 
 @app.command()
-@one_line_errors
+@command(Act.SET_POLICY)
 def policy(
     name: Name,
     max_epsilon: Annotated[float | None, typer.Option(help="Largest ε of one request.")] = None,
@@ -275,7 +276,7 @@ def _changed(
 
 
 @app.command()
-@one_line_errors
+@command(Act.LOAD)
 def retire(
     name: Name,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -292,7 +293,7 @@ def retire(
 
 
 @app.command()
-@one_line_errors
+@command(None)
 def schema(
     file: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
     as_json: JsonFlag = False,

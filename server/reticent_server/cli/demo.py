@@ -25,7 +25,7 @@ import typer
 import reticent
 from reticent_server.app import build_services
 from reticent_server.cli import root
-from reticent_server.cli.common import one_line_errors, out, print_json
+from reticent_server.cli.common import command, out, print_json
 from reticent_server.cli.demo_data import write_table
 from reticent_server.cli.demo_target import Target, curator_fit
 from reticent_server.cli.temporary import temporary_folder
@@ -41,7 +41,7 @@ WIDTH = 100
 PIPED_WIDTH = 110
 
 
-@one_line_errors
+@command(None)
 def demo(
     keep: Annotated[
         Path | None, typer.Option(help="Work in this new directory and keep it.")

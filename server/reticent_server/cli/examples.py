@@ -39,7 +39,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "reticent analyst revoke ada --dataset houses",
         "reticent analyst revoke bob --yes",
     ),
-    "curator add": ("reticent curator add carol",),
+    "curator add": (
+        "reticent curator add carol --role curator --role budget_officer",
+        "reticent curator add prometheus",
+    ),
+    "curator roles": ("reticent curator roles carol --role auditor",),
     "curator list": ("reticent curator list",),
     "curator rotate-key": ("reticent curator rotate-key carol",),
     "curator sign-out": ("reticent curator sign-out carol",),

@@ -5,13 +5,14 @@ from contextlib import closing
 from reticent_server.access.secrets import create_secrets, load_secrets
 from reticent_server.app import open_ledger
 from reticent_server.chain.anchors import Anchors
-from reticent_server.cli.common import JsonFlag, one_line_errors, show
+from reticent_server.cli.common import JsonFlag, command, show
 from reticent_server.database import upgrade
+from reticent_server.domain.roles import Act
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import create_vault, refuse_shared_file
 
 
-@one_line_errors
+@command(Act.INSTALL)
 def init(as_json: JsonFlag = False) -> None:
     """Create or upgrade the databases, and write the secrets file once."""
     show(prepare(Settings()), as_json=as_json)

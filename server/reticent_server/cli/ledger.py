@@ -6,8 +6,9 @@ import typer
 
 from reticent_server.app import anchors_of, build_services, open_ledger
 from reticent_server.chain.entries import Entry, entry_row
-from reticent_server.cli.common import JsonFlag, err, one_line_errors, print_json, show, waiting
+from reticent_server.cli.common import JsonFlag, command, err, print_json, show, waiting
 from reticent_server.domain.amounts import UNITS
+from reticent_server.domain.roles import Act
 from reticent_server.ledger.model import Balance
 from reticent_server.settings import Settings
 
@@ -15,7 +16,7 @@ app = typer.Typer(help="Show, verify, anchor and export the ledger.", no_args_is
 
 
 @app.command("show")
-@one_line_errors
+@command(Act.LOOK)
 def show_entries(
     account: Annotated[
         str | None, typer.Option(help="Only this account (ids: `budget show --json`).")
@@ -56,7 +57,7 @@ def _row(entry: Entry, account: Balance | None, names: dict[str, str]) -> dict[s
 
 
 @app.command()
-@one_line_errors
+@command(Act.LOOK)
 def verify(
     head: Annotated[
         str | None, typer.Option(help="A head that was printed before; it must be in the chain.")
@@ -82,7 +83,7 @@ def verify(
 
 
 @app.command("head")
-@one_line_errors
+@command(Act.LOOK)
 def print_head(as_json: JsonFlag = False) -> None:
     """Print the hash of the last entry, to be kept elsewhere."""
     head = open_ledger(Settings()).head()
@@ -93,7 +94,7 @@ def print_head(as_json: JsonFlag = False) -> None:
 
 
 @app.command()
-@one_line_errors
+@command(Act.EXPORT)
 def export(
     as_json: JsonFlag = False,  # noqa: ARG001  (the lines are JSON in any case)
 ) -> None:

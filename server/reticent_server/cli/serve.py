@@ -13,12 +13,13 @@ import typer
 
 from reticent_server.api.logs import configure_logging, silence
 from reticent_server.app import build_services, create_app, create_curator_app
-from reticent_server.cli.common import err, one_line_errors
+from reticent_server.cli.common import command, err
 from reticent_server.cli.listening import listen, refuse_exposure, tls_of, url_of
 from reticent_server.cli.running import run, running_beside
 from reticent_server.cli.shares import refuse_too_many, shares
 from reticent_server.cli.temporary import temporary_folder
 from reticent_server.cli.workers import Job, Supervisor
+from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
@@ -27,7 +28,7 @@ MAX_WORKERS = 64
 TlsFile = typer.Option(exists=True, dir_okay=False, help="PEM file; both, to serve HTTPS.")
 
 
-@one_line_errors
+@command(Act.INSTALL)
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,

@@ -1,12 +1,12 @@
-"""Signing in with a curator's key, and signing out."""
+"""Signing in with a key, and signing out."""
 
 from collections.abc import Mapping
 from contextlib import suppress
 from math import ceil
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from reticent_server.console.routing import pages_router
@@ -15,7 +15,6 @@ from reticent_server.console.visits import (
     SIGN_IN,
     Fields,
     Outdated,
-    Posted,
     SignInNeeded,
     Visit,
     actor,
@@ -24,9 +23,11 @@ from reticent_server.console.visits import (
     current_session,
     drop_cookie,
     is_in_the_clear,
+    posted_for,
     set_cookie,
     signed_in,
 )
+from reticent_server.domain.roles import Act
 
 router = pages_router()
 
@@ -35,7 +36,10 @@ log = structlog.get_logger(__name__)
 NO_KEY = "unknown"
 """Where attempts are counted whose key has no id that there is."""
 
-_WRONG = "That is not the key of a curator. Keys come from `reticent curator add` and `rotate-key`."
+_WRONG = (
+    "That is not a key for the console, which is for curators, budget officers and auditors. Keys come "
+    "from `reticent curator add` and `rotate-key`."
+)
 _TOO_OFTEN = "There were too many attempts with this key. Wait {} seconds, then sign in again."
 _STALE = "This page was open for too long. Please sign in now."
 
@@ -66,7 +70,7 @@ def sign_in(request: Request, fields: Fields) -> Response:
         log.warning("console_sign_in_limited")
         return _page(request, 429, fields, problem=_TOO_OFTEN.format(ceil(wait)))
     holder = services.access.authenticate(key)
-    if holder is None or holder.role != "curator":
+    if holder is None or not holder.may(Act.LOOK):
         log.warning("console_sign_in_refused")
         return _page(request, 401, fields, problem=_WRONG)
     if before.is_signed_in:
@@ -78,7 +82,7 @@ def sign_in(request: Request, fields: Fields) -> Response:
 
 
 @router.post("/sign-out")
-def sign_out(visit: Posted) -> Response:
+def sign_out(visit: Annotated[Visit, Depends(posted_for(Act.LOOK))]) -> Response:
     """Ends the session, for every copy of its cookie."""
     visit.services.sign_ins.end(visit.session.id, by=visit.actor)
     response = RedirectResponse(SIGN_IN, 303)

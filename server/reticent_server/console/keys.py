@@ -1,15 +1,21 @@
 """Analysts and their keys: added, rotated, revoked."""
 
-from fastapi import Response
+from typing import Annotated
+
+from fastapi import Depends, Response
 
 from reticent_server.access.service import Analyst
 from reticent_server.console.pages import account
 from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Posted, Signed, Visit
+from reticent_server.console.visits import Signed, SignedFor, Visit, posted_for
+from reticent_server.domain.roles import Act
 from reticent_server.errors import Conflict, InvalidRequest, ReticentError
 from reticent_server.pipeline import oversight
 
 router = pages_router()
+
+Managed = Annotated[Visit, Depends(posted_for(Act.MANAGE_ANALYSTS))]
+Managing = Annotated[Visit, Depends(SignedFor(Act.MANAGE_ANALYSTS))]
 
 _CHANGED = (
     "Her or his keys were changed since that page was shown; look at them again before you rotate. "
@@ -31,7 +37,7 @@ def _analysts(visit: Visit, status: int = 200, problem: str = "") -> Response:
 
 
 @router.post("/analysts")
-def add(visit: Posted) -> Response:
+def add(visit: Managed) -> Response:
     """A new analyst; the key is shown on this page, once."""
     name = visit.fields.get("name", "")
     try:
@@ -57,7 +63,7 @@ def analyst(visit: Signed, name: str) -> Response:
 
 
 @router.post("/analysts/{name}/rotate")
-def rotate(visit: Posted, name: str) -> Response:
+def rotate(visit: Managed, name: str) -> Response:
     """A new key, shown once. The form names the newest key that it knew of: a form that is sent
     twice would otherwise end the key that the analyst uses."""
     found = visit.services.access.analyst(name)
@@ -69,7 +75,7 @@ def rotate(visit: Posted, name: str) -> Response:
 
 
 @router.get("/analysts/{name}/revoke")
-def confirm_revoke(visit: Signed, name: str) -> Response:
+def confirm_revoke(visit: Managing, name: str) -> Response:
     """Asks again, since there is no way back."""
     return _confirm(visit, visit.services.access.analyst(name))
 
@@ -79,7 +85,7 @@ def _confirm(visit: Visit, found: Analyst, status: int = 200, problem: str = "")
 
 
 @router.post("/analysts/{name}/revoke")
-def revoke(visit: Posted, name: str) -> Response:
+def revoke(visit: Managed, name: str) -> Response:
     """Ends an analyst's access for good, where the name was typed."""
     found = visit.services.access.analyst(name)
     if visit.fields.get("typed") != name:

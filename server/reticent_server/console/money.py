@@ -1,19 +1,22 @@
 """Budgets: every account, a form to set one, and a form to credit one."""
 
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from fastapi import Response
+from fastapi import Depends, Response
 
 from reticent_server.console.forms import amount
 from reticent_server.console.pages import Account, account, chart
 from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Posted, Signed, Visit
+from reticent_server.console.visits import Signed, Visit, posted_for
 from reticent_server.domain.amounts import Rule
+from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, ReticentError
 from reticent_server.pipeline import budgets
 from reticent_server.pipeline.budgets import Offer
 
 router = pages_router()
+
+Paying = Annotated[Visit, Depends(posted_for(Act.SET_BUDGETS))]
 
 _RULES = ("", "basic", "zcdp")
 _DONE = {"set": "The budget is set.", "credit": "The credit is written to the ledger."}
@@ -53,7 +56,7 @@ def _given(given: dict[str, str], chosen: Account | None) -> dict[str, Any]:
 
 
 @router.post("/budgets/set")
-def set_budget(visit: Posted) -> Response:
+def set_budget(visit: Paying) -> Response:
     """Opens an account or changes its cap; with an analyst, also grants the data set."""
     fields = visit.fields
     try:
@@ -71,7 +74,7 @@ def set_budget(visit: Posted) -> Response:
 
 
 @router.post("/budgets/credit")
-def credit(visit: Posted) -> Response:
+def credit(visit: Paying) -> Response:
     """Takes an amount off what is spent, with a reason that is kept."""
     fields = visit.fields
     try:

@@ -1,6 +1,6 @@
 """A request to the console: who asks, from which session, and how a page is given back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
@@ -15,6 +15,7 @@ from reticent_server.chain.entries import digest
 from reticent_server.console.forms import read_form
 from reticent_server.console.sessions import IDLE_SECONDS, LONGEST_SECONDS, Session, Sessions
 from reticent_server.domain.principal import Principal
+from reticent_server.domain.roles import Act
 from reticent_server.errors import Conflict, ReticentError
 from reticent_server.pipeline.services import Services
 
@@ -79,6 +80,7 @@ class Visit:
         """A page of a template, with the session's cookie where it is to be sent again."""
         html = self.console.templates.get_template(template).render(
             curator=self.curator,
+            allowed={act.name for act in Act if self.curator and self.curator.may(act)},
             form_token=partial(self.console.sessions.form_token, self.session),
             path=self.request.url.path,
             query=self.request.query_params,
@@ -99,7 +101,7 @@ class Visit:
 
 
 def actor(curator: Principal) -> str:
-    """A curator who acts in the console, for the ledger."""
+    """Somebody who acts in the console, for the ledger."""
     return f"console:{curator.name}"
 
 
@@ -114,31 +116,47 @@ def current_session(request: Request) -> Session | None:
 
 
 def signed_in(request: Request) -> Visit:
-    """A curator's visit. Raises SignInNeeded, too where the session was ended or the key revoked since."""
+    """The visit of somebody who has signed in. Raises SignInNeeded, too where the session was ended or the
+    key revoked since, or the roles are none of the console's any more."""
     console, session = console_of(request), current_session(request)
     curator = None
     if session is not None and session.is_signed_in:
         curator = console.services.sign_ins.holder(session.id)
-    if session is None or curator is None or curator.role != "curator":
+    if session is None or curator is None or not curator.may(Act.LOOK):
         raise SignInNeeded(ended=cookie_name(request) in request.cookies)
     return Visit(console, request, session, curator)
 
 
 Fields = Annotated[Mapping[str, str], Depends(read_form)]
-Signed = Annotated[Visit, Depends(signed_in)]
 
 
-def posted(visit: Signed, fields: Fields) -> Visit:
-    """A curator's form, sent by a page of this session, once. Raises Outdated, or Conflict for a form
-    that was sent before: of many at once, one goes through."""
-    check_origin(visit.request, fields, visit.session)
-    token = digest(fields["form_token"])
-    if not visit.services.form_tokens.use(token, LONGEST_SECONDS + IDLE_SECONDS):
-        raise Conflict(_SENT_TWICE)
-    return Visit(visit.console, visit.request, visit.session, visit.curator, fields)
+@dataclass(frozen=True, slots=True)
+class SignedFor:
+    """The visit of somebody who may do `act`. Raises SignInNeeded, WrongRole."""
+
+    act: Act
+
+    def __call__(self, request: Request) -> Visit:
+        visit = signed_in(request)
+        cast(Principal, visit.curator).require(self.act)
+        return visit
 
 
-Posted = Annotated[Visit, Depends(posted)]
+def posted_for(act: Act) -> Callable[..., Visit]:
+    """The form of somebody who may do `act`, sent by a page of this session, once. Raises SignInNeeded,
+    WrongRole, Outdated, or Conflict for a form that was sent before: of many at once, one goes through."""
+
+    def posted(visit: Annotated[Visit, Depends(SignedFor(act))], fields: Fields) -> Visit:
+        check_origin(visit.request, fields, visit.session)
+        token = digest(fields["form_token"])
+        if not visit.services.form_tokens.use(token, LONGEST_SECONDS + IDLE_SECONDS):
+            raise Conflict(_SENT_TWICE)
+        return Visit(visit.console, visit.request, visit.session, visit.curator, fields)
+
+    return posted
+
+
+Signed = Annotated[Visit, Depends(SignedFor(Act.LOOK))]
 
 
 def check_origin(request: Request, fields: Mapping[str, str], session: Session) -> None:

@@ -13,17 +13,18 @@ from reticent_server.access.service import Access
 from reticent_server.access.tables import form_tokens
 from reticent_server.database import reading
 from reticent_server.domain.principal import Principal
+from reticent_server.domain.roles import ANALYST, LEAST, STAFF, Role
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
 from support_databases import SetClock
 
 
 def test_a_key_names_its_holder(access: Access) -> None:
     analyst_id, key = access.add_analyst("alice", by="t")
-    curators_key = access.add_curator("carol", by="t")
-    assert access.authenticate(key) == Principal(analyst_id, "alice", "analyst", key.split("_")[1])
+    curators_key = access.add_curator("carol", STAFF, by="t")
+    assert access.authenticate(key) == Principal(analyst_id, "alice", ANALYST, key.split("_")[1])
     found = access.authenticate(curators_key)
     assert found is not None
-    assert (found.name, found.role) == ("carol", "curator")
+    assert (found.name, found.roles) == ("carol", STAFF)
 
 
 def test_keys_are_random_and_stored_as_an_hmac_only(access: Access, engine: Engine) -> None:
@@ -161,7 +162,7 @@ def test_absent_names_are_not_found(access: Access) -> None:
 
 
 def test_curators_are_no_analysts(access: Access) -> None:
-    access.add_curator("carol", by="t")
+    access.add_curator("carol", STAFF, by="t")
     access.add_analyst("bob", by="t")
     access.add_analyst("alice", by="t")
     assert [a.name for a in access.analysts()] == ["alice", "bob"]
@@ -195,7 +196,7 @@ def test_only_analysts_get_grants(access: Access) -> None:
 
 
 def test_a_session_goes_on_while_its_key_lives(access: Access, clock: SetClock) -> None:
-    key = access.add_curator("carol", expires_at=clock.now() + timedelta(days=1), by="t")
+    key = access.add_curator("carol", STAFF, expires_at=clock.now() + timedelta(days=1), by="t")
     holder = access.authenticate(key)
     assert holder is not None
     assert access.holder_of_key(holder.key_id) == holder
@@ -231,3 +232,26 @@ def test_of_many_uses_at_once_one_is_the_first(engine: Engine, clock: SetClock) 
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(use, range(8))) == 1
+
+
+def test_roles_are_changed_at_once_and_for_the_staff_only(access: Access) -> None:
+    key = access.add_curator("carol", by="t")
+    found = access.authenticate(key)
+    assert found is not None
+    assert found.roles == LEAST
+    access.set_roles("carol", frozenset({Role.AUDITOR, Role.CURATOR}), by="t")
+    found = access.authenticate(key)
+    assert found is not None
+    assert found.roles == {Role.AUDITOR, Role.CURATOR}
+    access.add_analyst("alice", by="t")
+    for name in ("alice", "nobody"):
+        with pytest.raises(NotFound):
+            access.set_roles(name, STAFF, by="t")
+    for none in (frozenset[Role](), ANALYST):
+        with pytest.raises(InvalidRequest):
+            access.set_roles("carol", none, by="t")
+        with pytest.raises(InvalidRequest):
+            access.add_curator("dan", none, by="t")
+    access.revoke("carol", by="t")
+    with pytest.raises(Conflict):
+        access.set_roles("carol", STAFF, by="t")

@@ -11,6 +11,7 @@ import pytest
 
 from reticent_server.api.curator import make_curator_application
 from reticent_server.app import create_app
+from reticent_server.domain.roles import STAFF
 from reticent_server.errors import Unavailable
 from reticent_server.pipeline.services import Services
 from support_installation import Api, Installation, opened, request_body
@@ -60,7 +61,7 @@ def test_two_keys_are_none(api: Api, installation: Installation) -> None:
 def test_a_curator_s_key_asks_nothing_about_rows(
     services: Services, method: str, path: str
 ) -> None:
-    key = services.access.add_curator("cura", by="t")
+    key = services.access.add_curator("cura", STAFF, by="t")
     body = request_body() if method == "POST" else None
     reply = Api(services, key).send(method, path, json=body)
     assert (reply.status_code, reply.json()["code"]) == (403, "wrong_role")
@@ -68,7 +69,7 @@ def test_a_curator_s_key_asks_nothing_about_rows(
 
 
 def test_metrics_are_for_curators_on_their_own_port(api: Api) -> None:
-    services, key = api.services, api.services.access.add_curator("cura", by="t")
+    services, key = api.services, api.services.access.add_curator("cura", STAFF, by="t")
     assert Api(services, key).get("/metrics").status_code == 404
     assert curators_port(services, "/metrics", None).status_code == 401
     refused = curators_port(services, "/metrics", api.key)
@@ -80,7 +81,7 @@ def test_metrics_are_for_curators_on_their_own_port(api: Api) -> None:
 
 
 def test_metrics_count_replies_releases_and_caps(api: Api) -> None:
-    key = api.services.access.add_curator("cura", by="t")
+    key = api.services.access.add_curator("cura", STAFF, by="t")
 
     def numbers() -> dict[str, float]:
         text = curators_port(api.services, "/metrics", key).text
@@ -103,7 +104,7 @@ def test_metrics_count_replies_releases_and_caps(api: Api) -> None:
 
 def test_metrics_count_what_waits(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reticent_server.pipeline.schedule.ReleaseQueue.put", lambda *_: None)
-    key = api.services.access.add_curator("cura", by="t")
+    key = api.services.access.add_curator("cura", STAFF, by="t")
     body = request_body(epsilon=1.0)
     later = {"Prefer": "respond-async", "Idempotency-Key": "later"}
     assert api.post("/v1/releases", body, headers=later).status_code == 202
@@ -113,7 +114,7 @@ def test_metrics_count_what_waits(api: Api, monkeypatch: pytest.MonkeyPatch) -> 
 def test_metrics_of_a_ledger_that_is_away_are_503(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = api.services.access.add_curator("cura", by="t")
+    key = api.services.access.add_curator("cura", STAFF, by="t")
 
     def away(*_: Any) -> Any:
         raise Unavailable("The database did not answer; nothing is lost, try again.")

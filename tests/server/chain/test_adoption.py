@@ -13,6 +13,7 @@ from reticent_server.access.service import Access
 from reticent_server.catalog.repository import Catalog
 from reticent_server.chain.entries import GENESIS, Draft, link
 from reticent_server.domain.amounts import Amounts
+from reticent_server.domain.roles import STAFF, Role
 from reticent_server.ledger.service import Ledger
 from support_acts import PEPPER
 from support_databases import BACKENDS, SetClock
@@ -21,6 +22,7 @@ from support_ledger import LEASE_SECONDS
 KEY = f"rk_{'0' * 16}_{'A' * 43}"
 ROWS = (
     "INSERT INTO access_principals VALUES ('an_1', 'ana', 'analyst', '2024', NULL)",
+    "INSERT INTO access_principals VALUES ('cu_1', 'carol', 'curator', '2024', NULL)",
     f"INSERT INTO access_keys VALUES ('{'0' * 16}', 'an_1', '{digest(PEPPER, KEY)}', '2024', NULL, NULL)",
     "INSERT INTO access_grants VALUES ('an_1', 'houses', '2024')",
     "INSERT INTO catalog_identity VALUES (1, 'abc')",
@@ -56,15 +58,19 @@ def test_rows_of_an_earlier_version_are_adopted_once(old_database: str) -> None:
     assert ledger.verify() == []
     adopted = [(e.draft.action, e.draft.subject) for e in ledger.entries()]
     assert {action for action, _ in adopted} == {"adopt"}
-    assert len(adopted) == 6
+    assert len(adopted) == 7
     access, catalog = Access(engine, PEPPER, clock), Catalog(engine, clock)
     ana = access.authenticate(KEY)
     assert ana is not None
     assert access.granted(ana.id, "houses")
+    assert [c.roles for c in access.curators()] == [STAFF]
+    access.set_roles("carol", frozenset({Role.AUDITOR}), by="t")
+    assert [c.roles for c in access.curators()] == [frozenset({Role.AUDITOR})]
+    assert ledger.verify() == []
     assert catalog.facts("houses").schema.columns[0].upper == 1e-3
     # An edit after the upgrade is not adopted by the next one.
     with database.writing(engine) as connection:
-        connection.execute(text("UPDATE access_principals SET role = 'curator'"))
+        connection.execute(text("UPDATE access_principals SET role = 'curator' WHERE id = 'an_1'"))
     database.upgrade(old_database)
     assert ledger.verify() == ["The row principal:an_1 is not what its last entry says."]
     engine.dispose()

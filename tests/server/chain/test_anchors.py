@@ -15,6 +15,7 @@ from reticent_server.app import build_services, open_catalog, open_ledger
 from reticent_server.chain.anchors import Anchor, Anchors
 from reticent_server.chain.entries import GENESIS
 from reticent_server.cli.init import prepare
+from reticent_server.domain.roles import STAFF
 from reticent_server.errors import CuratorError
 from reticent_server.pipeline.anchoring import keep_anchored
 from reticent_server.settings import Settings
@@ -101,7 +102,7 @@ def write_down(settings: Settings) -> bool:
 
 def grant_something(settings: Settings) -> None:
     with opened(settings) as services:
-        services.access.add_curator(f"c{len(services.access.curators())}", by="t")
+        services.access.add_curator(f"c{len(services.access.curators())}", STAFF, by="t")
 
 
 def test_an_older_copy_is_refused_by_every_command_but_verify_says_why(

@@ -33,7 +33,7 @@ def test_nothing_is_cut_off(
 def test_what_is_absent_is_answered_with_where_the_names_are(
     error: NotFound | InvalidRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    @common.one_line_errors
+    @common.command(None)
     def command() -> None:
         raise error
 

@@ -15,6 +15,7 @@ from reticent_server.app import build_services
 from reticent_server.cli import analyst, budget, curator, ledger
 from reticent_server.cli.init import prepare
 from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.roles import Role
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.source import VaultTable
 from reticent_server.pipeline.services import Services
@@ -85,7 +86,14 @@ def test_a_curator_is_added(run: Run, services: Services) -> None:
     key = told(run("curator", "add", "carol", "--expires-days", "1", "--json"))["key"]
     found = services.access.authenticate(key)
     assert found is not None
-    assert found.role == "curator"
+    assert found.roles == {Role.OPERATOR}
+    told(run("curator", "roles", "carol", "--role", "auditor", "--role", "curator", "--json"))
+    found = services.access.authenticate(key)
+    assert found is not None
+    assert found.roles == {Role.AUDITOR, Role.CURATOR}
+    assert "A role is one of" in refused(run("curator", "roles", "carol", "--role", "analyst"))
+    assert "A role is one of" in refused(run("curator", "roles", "carol"))
+    assert "no curator" in refused(run("curator", "roles", "dan", "--role", "auditor"))
     assert "exists already" in refused(run("analyst", "add", "carol"))
     assert "no analyst" in refused(run("analyst", "revoke", "carol", "--yes"))
     assert "no analyst" in refused(run("analyst", "rotate-key", "carol"))
@@ -250,3 +258,24 @@ def test_an_analyst_with_a_budget_in_one_step(run: Run, services: Services) -> N
     assert services.access.granted(holder.id, "houses")
     (balance,) = services.ledger.balances(holder.id)
     assert (balance.rule, balance.epsilon) == ("basic", 2 * 10**9)
+
+
+def test_a_command_acts_as_the_holder_of_a_key(
+    run: Run, services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The holder's name stands in the chain; more than the role allows is refused in one line."""
+    officer = frozenset({Role.BUDGET_OFFICER})
+    (tmp_path / "key").write_text(services.access.add_curator("bert", officer, by="t"))
+    monkeypatch.setenv("RETICENT_KEY_FILE", str(tmp_path / "key"))
+    amounts = ("--epsilon", "1", "--delta", "1e-6")
+    told(run("budget", "set", "--dataset", "houses", *amounts, "--json"))
+    assert services.ledger.entries(limit=1)[0].draft.actor == "key:bert"
+    assert "needs the role curator" in refused(run("analyst", "add", "dan"))
+    services.access.set_roles("bert", frozenset({Role.CURATOR}), by="t")
+    both = refused(run("analyst", "add", "dan", "--dataset", "houses", *amounts))
+    assert "budget officer" in both
+    assert services.access.analysts() == ()
+    services.access.revoke("bert", by="t")
+    assert "no valid key" in refused(run("analyst", "list"))
+    (tmp_path / "key").unlink()
+    assert "RETICENT_KEY_FILE cannot be read" in refused(run("analyst", "list"))

@@ -17,6 +17,7 @@ from reticent_server.cli import dataset
 from reticent_server.cli.init import init
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.query import Mean, Privacy
+from reticent_server.domain.roles import ANALYST
 from reticent_server.errors import CuratorError
 from reticent_server.pipeline.answer import answer
 from reticent_server.pipeline.ask import Ask
@@ -65,7 +66,7 @@ def mean(settings: Settings) -> dict[str, Any]:
         _add_analyst(services, "ana", "d", 50, 1e-4, "basic")
         ana = services.access.analyst("ana")
         ask = Ask("d", Mean("y"), Privacy(5.0, 1e-6))
-        body = answer(services, Principal(ana.id, ana.name, "analyst"), ask)
+        body = answer(services, Principal(ana.id, ana.name, ANALYST), ask)
     found: dict[str, Any] = json.loads(body)
     return found
 

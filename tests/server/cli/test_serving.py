@@ -15,6 +15,7 @@ import pytest
 
 from reticent_server.cli.listening import listen, refuse_exposure, tls_of
 from reticent_server.cli.workers import Job, Supervisor
+from reticent_server.domain.roles import STAFF
 from reticent_server.errors import CuratorError
 from support_installation import Installation, Server, opened, request_body, serving
 
@@ -51,7 +52,7 @@ def two_workers(installation: Installation) -> Iterator[tuple[Server, str]]:
 def test_two_workers_answer_are_replaced_and_end_together(installation: Installation) -> None:
     headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
     with opened(installation.settings) as services:
-        key = services.access.add_curator("cura", by="t")
+        key = services.access.add_curator("cura", STAFF, by="t")
     curators = {"Authorization": f"Bearer {key}"}
     with two_workers(installation) as (server, metrics):
 

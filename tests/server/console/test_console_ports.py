@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from reticent_server.app import create_app, create_curator_app
+from reticent_server.domain.roles import STAFF
 from reticent_server.pipeline.services import Services
 
 
@@ -28,7 +29,7 @@ def test_the_console_is_on_one_port(services: Services, path: str) -> None:
 
 def test_a_key_in_a_header_opens_no_page(services: Services) -> None:
     """A page is for sessions only: what a browser sends by itself is never enough."""
-    key = services.access.add_curator("carol", by="t")
+    key = services.access.add_curator("carol", STAFF, by="t")
     headers = {"Authorization": f"Bearer {key}"}
     assert status(create_curator_app(services), "/metrics", **headers) == 200
     assert status(create_curator_app(services), "/console/", **headers) == 303

@@ -99,7 +99,7 @@ def test_only_a_curator_s_key_opens(desk: Desk, web: httpx.Client) -> None:
     for key in ("", analyst, desk.key[:-1], "rk_" + "0" * 16 + "_" + "A" * 43, "é" * 70):
         reply = sign_in(web, key)
         assert reply.status_code == 401
-        assert "not the key of a curator" in reply.text
+        assert "not a key for the console" in reply.text
         assert key == "" or key not in reply.text
         assert web.get("/console/").status_code == 303
     assert sign_in(web, f" {desk.key} ").status_code == 303

@@ -15,6 +15,7 @@ from reticent_server.access.service import Access
 from reticent_server.chain.entries import GENESIS
 from reticent_server.chain.tables import entries, head
 from reticent_server.domain.amounts import Amounts
+from reticent_server.domain.roles import STAFF
 from reticent_server.ledger import tables
 from reticent_server.ledger.service import Fresh, Ledger
 from support_databases import SetClock, migrated
@@ -42,7 +43,7 @@ def fill(ledger: Ledger) -> None:
     ask(ledger, analyst_id=None)
     ledger.set_population_cap("people", epsilon=2, delta=1e-6, by="carol")
     ledger.credit("population:people", Amounts(1, 0), reason="test", by="carol")
-    Access(ledger._engine, b"p" * 32, SetClock()).add_curator("carol", by="t")
+    Access(ledger._engine, b"p" * 32, SetClock()).add_curator("carol", STAFF, by="t")
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.query import Count, Privacy
+from reticent_server.domain.roles import ANALYST
 from reticent_server.errors import Conflict, NotFound, QueueFull, RateLimited
 from reticent_server.pipeline import browse, deferred
 from reticent_server.pipeline.ask import Ask
@@ -57,7 +58,7 @@ def still(installation: Installation, clock: SetClock) -> Iterator[Services]:
 
 def ana(services: Services) -> Principal:
     found = services.access.analyst("ana")
-    return Principal(found.id, found.name, "analyst")
+    return Principal(found.id, found.name, ANALYST)
 
 
 def ask(key: str | None = None) -> Ask:
@@ -152,7 +153,7 @@ def test_what_has_begun_is_not_cancelled(still: Services) -> None:
         deferred.cancel(still, ana(still), pending["id"])
     bob = still.access.analyst("bob")
     with pytest.raises(NotFound):
-        deferred.cancel(still, Principal(bob.id, bob.name, "analyst"), pending["id"])
+        deferred.cancel(still, Principal(bob.id, bob.name, ANALYST), pending["id"])
 
 
 def test_a_key_is_charged_once(still: Services, clock: SetClock) -> None:
@@ -188,7 +189,7 @@ def test_a_full_queue_charges_nothing_and_knows_its_keys(still: Services, clock:
 def dan(services: Services, installation: Installation) -> Principal:
     installation.analyst("dan", epsilon=50, delta=1e-3)
     found = services.access.analyst("dan")
-    return Principal(found.id, found.name, "analyst")
+    return Principal(found.id, found.name, ANALYST)
 
 
 def test_who_cancels_again_and_again_keeps_nobody_waiting(

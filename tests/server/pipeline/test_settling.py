@@ -9,6 +9,7 @@ import pytest
 
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.query import Count, Privacy
+from reticent_server.domain.roles import ANALYST
 from reticent_server.errors import Unavailable
 from reticent_server.ledger.service import Ledger
 from reticent_server.mechanisms import registry
@@ -58,7 +59,7 @@ def services(installation: Installation) -> Iterator[Services]:
 
 def ana(services: Services) -> Principal:
     found = services.access.analyst("ana")
-    return Principal(found.id, found.name, "analyst")
+    return Principal(found.id, found.name, ANALYST)
 
 
 def until(true: Callable[[], Any]) -> None:
