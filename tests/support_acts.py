@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, text
 
+from reticent_server.access.projects import Charter, Projects
+from reticent_server.access.requests import Requests
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
@@ -13,6 +15,7 @@ from reticent_server.domain.facts import ColumnProfile, Policy, Profile
 from reticent_server.domain.roles import STAFF
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.source import StoredColumn, VaultTable
+from reticent_server.ledger.budgets import Offer
 from reticent_server.ledger.service import Ledger
 from support_databases import SetClock
 from support_ledger import LEASE_SECONDS
@@ -63,7 +66,21 @@ def make_world(engine: Engine, clock: SetClock) -> World:
     for _ in range(2):
         session_id = sign_ins.begin(carol, by="console:carol")
     sign_ins.end(session_id, by="console:carol")
+    make_project(Projects(engine, clock), Requests(engine, clock), ledger, analyst_id)
     return World(access, sign_ins, catalog, ledger, keys, analyst_id, version_id)
+
+
+def make_project(projects: Projects, requests: Requests, ledger: Ledger, analyst_id: str) -> None:
+    """ana asks twice; the first time she gets a project with bob and a budget."""
+    asked = [requests.make(analyst_id, {"name": name}).id for name in ("trial", "other")]
+    offers = [("houses", "people", Offer(1.0, 1e-6, None))]
+    projects.approve(
+        asked[0],
+        Charter("trial", "To see", ("ana", "bob"), ("houses",), "2999-12-31"),
+        "As asked.",
+        by="console:carol",
+        budgets=lambda c, pr: ledger.open_accounts(c, pr, offers, "console:carol"),
+    )
 
 
 @contextmanager

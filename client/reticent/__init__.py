@@ -39,6 +39,8 @@ from reticent._hypotheses import WaldTest
 from reticent._location_scale import LocationScaleResults
 from reticent._plan import Plan
 from reticent._profile import Profile
+from reticent._projects import Project, ProjectRequest
+from reticent._queries import planned
 from reticent._reading import load, release_schema
 from reticent._regression import RegressionResults
 from reticent._release import NoReply, Release
@@ -78,6 +80,8 @@ __all__ = [
     "Plan",
     "PolicyRefused",
     "Profile",
+    "Project",
+    "ProjectRequest",
     "Quantiles",
     "RateLimited",
     "RegressionResults",
@@ -94,6 +98,7 @@ __all__ = [
     "Vector",
     "WaldTest",
     "load",
+    "planned",
     "release_schema",
 ]
 

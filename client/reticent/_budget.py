@@ -16,18 +16,27 @@ _HEADER = ("data set", "rule", "total ε", "spent ε", "left ε", "total δ", "l
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A budget for one data set. rule: "basic" (Σε, Σδ) or "zcdp" (Σρ under one (ε, δ))."""
+    """A budget for one data set. rule: "basic" (Σε, Σδ) or "zcdp" (Σρ under one (ε, δ)). project: the name
+    of the shared project whose it is; None: the caller's own."""
 
     dataset: str
     rule: str
     total: Amount
     spent: Amount
     remaining: Amount
+    project: str | None = None
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Account":
-        amounts = (Amount.from_json(content[name]) for name in ("total", "spent", "remaining"))
-        return cls(str(content["dataset"]), str(content["rule"]), *amounts)
+        project = content.get("project")
+        return cls(
+            str(content["dataset"]),
+            str(content["rule"]),
+            Amount.from_json(content["total"]),
+            Amount.from_json(content["spent"]),
+            Amount.from_json(content["remaining"]),
+            None if project is None else str(project),
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,7 +87,7 @@ class Budget:
         return len(self.accounts)
 
     def __getitem__(self, dataset: str) -> Account:
-        """The account for a data set. Raises KeyError."""
+        """The account for a data set, the caller's own before a project's. Raises KeyError."""
         for account in self.accounts:
             if account.dataset == dataset:
                 return account

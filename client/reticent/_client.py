@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +12,7 @@ import httpx
 from reticent._budget import Budget
 from reticent._dataset import Dataset
 from reticent._http import Http, parsed
+from reticent._projects import Project, ProjectRequest, request_body
 from reticent._reading import read
 from reticent._release import Release
 
@@ -61,13 +62,57 @@ class Client:
         """
         return parsed(self._datasets, self._http.get("/v1/datasets"))
 
-    def dataset(self, name: str) -> Dataset:
+    def dataset(self, name: str, *, project: str | None = None) -> Dataset:
         """One data set. Raises NotFound: absent and not granted look alike.
+
+        project: the name of the project whose budget pays; None: your own, or the only project of yours
+        that has the data set.
 
         >>> client.dataset("houses").n
         """
         content = self._http.get(f"/v1/datasets/{quote(name, safe='')}")
-        return parsed(lambda found: Dataset.from_json(found, self._http), content)
+        return parsed(lambda found: Dataset.from_json(found, self._http, project), content)
+
+    def projects(self) -> list[Project]:
+        """The projects that the caller is a member of.
+
+        >>> [project.name for project in client.projects()]
+        """
+        content = self._http.get("/v1/projects")
+        return parsed(lambda found: [*map(Project.from_json, found["projects"])], content)
+
+    def request_project(
+        self,
+        name: str,
+        *,
+        purpose: str,
+        budgets: Mapping[str, tuple[float, float]],
+        plan: Sequence[Mapping[str, Any]],
+        members: Sequence[str] = (),
+        ends_on: str | None = None,
+    ) -> ProjectRequest:
+        """Asks for a project, which a budget officer approves, changes or refuses. Free.
+
+        budgets: (epsilon, delta) by data set. plan: what is to be asked, each by `reticent.planned`.
+        members: names of other analysts. ends_on: the last day, as "2030-12-31".
+
+        >>> client.request_project(
+        ...     "prices",
+        ...     purpose="What a bathroom adds to the price",
+        ...     budgets={"houses": (2.0, 1e-6)},
+        ...     plan=[reticent.planned("houses", "mean", "price", epsilon=0.5)],
+        ... )
+        """
+        body = request_body(name, purpose, budgets, plan, members, ends_on)
+        return parsed(ProjectRequest.from_json, self._http.post("/v1/requests", body))
+
+    def requests(self) -> list[ProjectRequest]:
+        """The caller's requests for projects, those that wait first.
+
+        >>> [(asked.name, asked.status) for asked in client.requests()]
+        """
+        content = self._http.get("/v1/requests")
+        return parsed(lambda found: [*map(ProjectRequest.from_json, found["requests"])], content)
 
     def budget(self) -> Budget:
         """The caller's accounts: total, spent and remaining.

@@ -43,9 +43,13 @@ class Dataset(Statistics):
     policy: Mapping[str, Any]
     _profile: Mapping[str, Any] | None
     _http: Http = field(compare=False)
+    _project: str | None = None
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any], http: Http) -> "Dataset":
+    def from_json(
+        cls, content: Mapping[str, Any], http: Http, project: str | None = None
+    ) -> "Dataset":
+        """project: the name of the project that pays; None: the server chooses."""
         return cls(
             name=str(content["name"]),
             version=int(content["version"]),
@@ -54,6 +58,7 @@ class Dataset(Statistics):
             policy=dict(content["policy"]),
             _profile=content["profile"],
             _http=http,
+            _project=project,
         )
 
     def profile(self) -> Profile:
@@ -83,7 +88,7 @@ class Dataset(Statistics):
         >>> ds.plan(ds.mean, "price", where="grade >= 8", epsilon=0.1).cost
         """
         query = _queries.build(kind, *arguments, **fields)
-        body = _queries.body(self.name, query, epsilon, delta)
+        body = _queries.body(self.name, query, epsilon, delta, self._project)
         if target is not None:
             body["target"] = finite(target, InvalidQuery("target must be a finite number."))
         with self._advice(query):
@@ -241,7 +246,7 @@ class Dataset(Statistics):
         delta: float | None,
         idempotency_key: str | None,
     ) -> Answer | NoReply:
-        body = _queries.body(self.name, query, epsilon, delta)
+        body = _queries.body(self.name, query, epsilon, delta, self._project)
         key = uuid4().hex if idempotency_key is None else idempotency_key
         with self._advice(query):
             answer = read(self._http.release(body, key))
@@ -268,7 +273,11 @@ class Dataset(Statistics):
         query = _queries.build(kind, *arguments, **fields)
         key = uuid4().hex if idempotency_key is None else idempotency_key
         with self._advice(query):
-            return read(self._http.submit(_queries.body(self.name, query, epsilon, delta), key))
+            return read(
+                self._http.submit(
+                    _queries.body(self.name, query, epsilon, delta, self._project), key
+                )
+            )
 
     def _advice(self, query: _queries.Query) -> AbstractContextManager[None]:
         return _advice.on_columns(query, [column.name for column in self.schema])

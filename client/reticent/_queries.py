@@ -136,12 +136,31 @@ def build(kind: str | Callable[..., Any], *arguments: Any, **fields: Any) -> Que
         raise InvalidQuery(f"The arguments do not fit a {name}: {error}.") from error
 
 
-def body(dataset: str, query: Query, epsilon: float, delta: float | None) -> dict[str, Any]:
+def body(
+    dataset: str, query: Query, epsilon: float, delta: float | None, project: str | None = None
+) -> dict[str, Any]:
     """The request for a plan or a release. Raises InvalidPrivacy for what is no finite number."""
     privacy = {"epsilon": _number(epsilon, InvalidPrivacy("epsilon must be a finite number."))}
     if delta is not None:
         privacy["delta"] = _number(delta, InvalidPrivacy("delta must be a finite number."))
-    return {"dataset": dataset, "query": query, "privacy": privacy}
+    asked = {"dataset": dataset, "query": query, "privacy": privacy}
+    return asked if project is None else asked | {"project": project}
+
+
+def planned(
+    dataset: str,
+    kind: str,
+    *arguments: Any,
+    epsilon: float,
+    delta: float | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """A query for the plan of `Client.request_project`; asks nothing. The arguments are those of the
+    query's method.
+
+    >>> reticent.planned("houses", "mean", "price", epsilon=0.5)
+    """
+    return body(dataset, build(kind, *arguments, **fields), epsilon, delta)
 
 
 def _query(kind: str, **fields: Any) -> Query:

@@ -10,7 +10,9 @@ from sqlalchemy import Engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
 from reticent_server.access.form_tokens import FormTokens
+from reticent_server.access.projects import Projects
 from reticent_server.access.rates import RateLimits
+from reticent_server.access.requests import Requests
 from reticent_server.access.secrets import load_secrets, source_url
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
@@ -83,6 +85,8 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         clock=clock,
         catalog=catalog,
         access=access,
+        projects=Projects(engine, clock),
+        requests=Requests(engine, clock),
         sign_ins=SignIns(engine, access, clock),
         form_tokens=FormTokens(engine, clock),
         rates=RateLimits(engine, clock, settings.requests_per_minute),

@@ -30,14 +30,14 @@ NAME_FIELDS = [
     ("/console/budgets", "Reason", "Credit"),
 ]
 PAGES = ["", "datasets/people", "analysts", "analysts/ana", "analysts/ana/revoke"]
-PAGES += ["budgets?account=population:people", "ledger", "ledger/verify"]
+PAGES += ["budgets?account=population:people", "projects", "ledger", "ledger/verify"]
 
 
 def test_a_wrong_key_an_expired_session_and_the_way_back(page: Page, desk: Desk) -> None:
     page.goto("/console/ledger")
     page.get_by_label("Your key").fill("rk_wrong")
     page.keyboard.press("Enter")
-    page.get_by_text("That is not the key of a curator").wait_for()
+    page.get_by_text("That is not a key for the console").wait_for()
     assert page.get_by_label("Your key").input_value() == ""
     page.get_by_label("Your key").fill(desk.key)
     page.keyboard.press("Enter")
@@ -190,7 +190,7 @@ def test_markup_in_the_sign_in_form_and_in_addresses_stays_text(page: Page, desk
     page.goto(f"/console/sign-in?next={hostile}")
     page.get_by_label("Your key").fill(HOSTILE)
     page.keyboard.press("Enter")
-    page.get_by_text("That is not the key of a curator").wait_for()
+    page.get_by_text("That is not a key for the console").wait_for()
     _nothing_has_run(page)
     page.get_by_label("Your key").fill(desk.key)
     page.keyboard.press("Enter")

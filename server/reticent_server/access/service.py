@@ -10,8 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine, RowMapping
 from sqlalchemy.exc import IntegrityError
 
-from reticent_server.access import repository, tables
+from reticent_server.access import project_rows, repository, tables
 from reticent_server.access.keys import ApiKey, digest, key_id, matches, new_key
+from reticent_server.access.projects import own_project
 from reticent_server.chain.acts import Change, record, require_recorded
 from reticent_server.chain.recorded import RecordedRows
 from reticent_server.database import reading, writing
@@ -21,6 +22,7 @@ from reticent_server.domain.roles import ANALYST, LEAST, STAFF, Role, parse_role
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
+_TAKEN = "An analyst or curator of that name, or a project, exists already."
 _REVOKED = "That analyst or curator was revoked, for good; add another name."
 _PREFIX = {"analyst": "an_", "curator": "cu_"}
 
@@ -226,12 +228,21 @@ class Access:
             with writing(self._engine) as connection:
                 repository.insert_principal(connection, values)
                 key = self._insert_key(connection, principal_id, expires_at)
+                own = self._own_project(connection, values)
                 added = Change("principal.add", tables.principals, (principal_id,), told)
                 made = Change("key.add", tables.keys, (key.id,), {"principal": principal_id})
-                self._record(connection, [added, made], by)
+                self._record(connection, [added, made, *own], by)
                 return principal_id, key.token
         except IntegrityError:
-            raise Conflict("An analyst or curator of that name exists already.") from None
+            raise Conflict(_TAKEN) from None
+
+    def _own_project(self, connection: Connection, holder: Mapping[str, str]) -> list[Change]:
+        """Of a new analyst; of the staff none. Raises Conflict where a project has the name."""
+        if holder["role"] != "analyst":
+            return []
+        if project_rows.shared_named(connection, holder["name"]) is not None:
+            raise Conflict(_TAKEN)
+        return own_project(connection, holder["id"], self._now())
 
     def _insert_key(
         self, connection: Connection, principal_id: str, expires_at: datetime | None

@@ -8,6 +8,7 @@ from sqlalchemy import (
     Index,
     String,
     Table,
+    Text,
     UniqueConstraint,
 )
 
@@ -83,4 +84,59 @@ rates = Table(
     Column("id", String(200), primary_key=True),
     Column("hits", BigInteger, nullable=False),
     Column("until_ms", BigInteger, nullable=False),
+)
+
+# What accounts belong to. Every analyst has a project of one, whose id and name are the analyst's id.
+# ends_on: the last day, ISO 8601 in UTC; null: it has no end.
+projects = Table(
+    "access_projects",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("name", String(64), nullable=False),
+    Column("purpose", String(2000), nullable=False),
+    Column("ends_on", String(10)),
+    Column("created_at", String(32), nullable=False),
+    Column("closed_at", String(32)),
+    UniqueConstraint("name"),
+    info=chained("project"),
+)
+
+members = Table(
+    "access_members",
+    metadata,
+    Column("project_id", String(32), ForeignKey(projects.c.id), primary_key=True),
+    Column("analyst_id", String(32), ForeignKey(principals.c.id), primary_key=True),
+    Column("added_at", String(32), nullable=False),
+    Index(None, "analyst_id"),
+    info=chained("member"),
+)
+
+# What the members of a project may ask about. (Of projects of one it is in `grants`.)
+project_grants = Table(
+    "access_project_grants",
+    metadata,
+    Column("project_id", String(32), ForeignKey(projects.c.id), primary_key=True),
+    Column("dataset", String(128), primary_key=True),
+    Column("granted_at", String(32), nullable=False),
+    info=chained("project_grant"),
+)
+
+# What analysts have asked for. document: canonical JSON of the wish and of the plan behind it.
+# reason: of whoever has decided. project_id: of the project that came of it.
+requests = Table(
+    "access_requests",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("analyst_id", String(32), ForeignKey(principals.c.id), nullable=False),
+    Column("made_at", String(32), nullable=False),
+    Column("document", Text, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("decided_at", String(32)),
+    Column("decided_by", String(80)),
+    Column("reason", String(400)),
+    Column("project_id", String(32), ForeignKey(projects.c.id)),
+    CheckConstraint("status IN ('pending', 'approved', 'refused')", name="status"),
+    Index(None, "analyst_id"),
+    Index(None, "status"),
+    info=chained("request"),
 )

@@ -84,6 +84,7 @@ class AllowedLater:
 
 
 Caller = Annotated[Principal, Depends(Allowed(Act.ASK))]
+Wisher = Annotated[Principal, Depends(Allowed(Act.REQUEST))]
 Asker = Annotated[Callable[[], Principal], Depends(AllowedLater(Act.ASK))]
 
 

@@ -81,6 +81,7 @@ class AccountReply(_Reply):
     and the remaining rho imply; they do not add up to the total."""
 
     dataset: str
+    project: str | None = Field(description="The shared project's name; null: your own budget.")
     rule: Literal["basic", "zcdp"]
     total: AmountsReply
     spent: AmountsReply
@@ -89,6 +90,40 @@ class AccountReply(_Reply):
 
 class BudgetReply(_Reply):
     accounts: list[AccountReply]
+
+
+class ProjectReply(_Reply):
+    """A project that you are a member of. live: neither closed nor over."""
+
+    name: str
+    purpose: str
+    members: list[str]
+    datasets: list[str]
+    ends_on: str | None
+    live: bool
+
+
+class ProjectsReply(_Reply):
+    projects: list[ProjectReply]
+
+
+class RequestReply(_Reply):
+    """A request for a project, as you have made it, and how it was decided."""
+
+    id: str
+    status: Literal["pending", "approved", "refused"]
+    made_at: str
+    reason: str | None
+    name: str
+    purpose: str
+    members: list[str]
+    ends_on: str | None
+    budgets: list[dict[str, Any]]
+    plan: list[dict[str, Any]]
+
+
+class RequestsReply(_Reply):
+    requests: list[RequestReply]
 
 
 class ChargeReply(_Reply):

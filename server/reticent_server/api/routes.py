@@ -13,15 +13,17 @@ from reticent_server.api.dependencies import (
     Asker,
     Caller,
     IdempotencyKey,
+    Wisher,
     WithServices,
 )
 from reticent_server.api.problems import documented
 from reticent_server.api.schemas import RequestBody
 from reticent_server.api.schemas_plan import PlanBody
+from reticent_server.api.schemas_projects import ProjectBody
 from reticent_server.api.strict_json import StrictRoute
 from reticent_server.api.threads import release_threads
 from reticent_server.errors import Unavailable
-from reticent_server.pipeline import answer, browse, deferred
+from reticent_server.pipeline import answer, browse, deferred, projects
 from reticent_server.pipeline.documents import plan_json
 
 MAX_PAGE = 100
@@ -106,6 +108,31 @@ def show_dataset(services: WithServices, asker: Asker, name: str) -> Response:
 def show_budget(services: WithServices, asker: Asker) -> Response:
     """Your accounts. What a zcdp account has spent is shown as the ε that its ρ implies."""
     return _written({"accounts": browse.accounts(services, asker())})
+
+
+@router.get("/projects", response_model=replies.ProjectsReply)
+def list_projects(services: WithServices, asker: Asker) -> Response:
+    """The projects that you are a member of."""
+    return _written({"projects": browse.projects(services, asker())})
+
+
+@router.post(
+    "/requests",
+    status_code=201,
+    response_model=replies.RequestReply,
+    responses=documented(408, 409, 413, 422),
+)
+def make_request(services: WithServices, caller: Wisher, body: ProjectBody) -> Response:
+    """Asks for a project; a budget officer approves, changes or refuses it. Free."""
+    made = projects.file(services, caller, body.document())
+    return Response(_written(made).body, 201, media_type="application/json")
+
+
+@router.get("/requests", response_model=replies.RequestsReply)
+def list_requests(services: WithServices, caller: Wisher) -> Response:
+    """Your requests for projects: those that wait, then the newest."""
+    found = services.requests.of(caller.id)
+    return _written({"requests": [projects.request_json(request) for request in found]})
 
 
 @router.post("/plans", response_model=replies.PlanReply, responses=documented(404, 408, 413, 422))

@@ -231,8 +231,13 @@ class RequestBody(Strict):
     dataset: Name
     query: QueryBody
     privacy: PrivacyBody
+    project: Name | None = Field(
+        None,
+        description="The name of the project that pays; null: your own budget, or the only project "
+        "of yours that has the data set.",
+    )
 
     def ask(self, idempotency_key: str | None = None) -> Ask:
         """The request as the pipeline takes it."""
         privacy = Privacy(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
-        return Ask(self.dataset, self.query.query(), privacy, idempotency_key)
+        return Ask(self.dataset, self.query.query(), privacy, idempotency_key, self.project)

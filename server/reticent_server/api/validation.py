@@ -41,7 +41,8 @@ _SENTENCES: Mapping[str, str] = {
 _REQUEST = ("body", "dataset", "query", "privacy", "epsilon", "delta", "limit", "offset")
 _QUERY = ("kind", "where", "column", "formula", "loss", "tuning", "mechanism", "confidence_level")
 _ROBUST = ("columns", "bins", "probabilities", "psi", "base", "lower", "upper", "scale", "eta")
-_KNOWN = frozenset((*_REQUEST, *_QUERY, *_ROBUST, "directions", "family"))
+_PROJECT = ("project", "name", "purpose", "members", "ends_on", "budgets", "plan")
+_KNOWN = frozenset((*_REQUEST, *_QUERY, *_ROBUST, *_PROJECT, "directions", "family"))
 
 
 def explained(errors: Sequence[Any]) -> InvalidRequest:

@@ -28,6 +28,7 @@ from reticent_server.pipeline.budgets import (
 from reticent_server.pipeline.budgets import credit as give_back
 from reticent_server.pipeline.budgets import set_budget as set_account
 from reticent_server.pipeline.documents import account_json
+from reticent_server.pipeline.oversight import names_of
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
@@ -40,6 +41,9 @@ AnalystName = Annotated[
 ]
 
 
+ProjectName = Annotated[str | None, typer.Option("--project", help="The name of a shared project.")]
+
+
 @app.command("set")
 @command(Act.SET_BUDGETS)
 def set_budget(
@@ -47,14 +51,15 @@ def set_budget(
     epsilon: Annotated[float, typer.Option(help="Total epsilon.")],
     delta: Annotated[float, typer.Option(help="Total delta.")],
     analyst: AnalystName = None,
+    project: ProjectName = None,
     rule: RuleOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Set a budget. Without --analyst: the cap over all analysts of the population; with it, also
-    the grant to ask about the data set."""
+    """Set a budget. Without --analyst and --project: the cap over all analysts of the population; with
+    one, also the grant to ask about the data set."""
     services = build_services(Settings())
     offer = Offer(epsilon, delta, None if rule is None else rule.value, by=user())
-    balance = set_account(services, dataset, analyst, offer)
+    balance = set_account(services, dataset, analyst, offer, project=project)
     if not has_cap(services, balance):
         err.print(f"{NO_CAP} Set it with `budget set` without --analyst.")
     _show(services, [balance], as_json=as_json)
@@ -84,9 +89,11 @@ def show_budgets(
 @app.command()
 @command(Act.SET_BUDGETS)
 def credit(
+    *,
     dataset: Dataset,
     reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger.")],
     analyst: AnalystName = None,
+    project: ProjectName = None,
     epsilon: Annotated[float, typer.Option(help="For accounts under the rule basic.")] = 0.0,
     delta: Annotated[float, typer.Option(help="For both rules.")] = 0.0,
     rho: Annotated[float, typer.Option(help="For accounts under the rule zcdp.")] = 0.0,
@@ -95,7 +102,7 @@ def credit(
 ) -> None:
     """Take an amount off what is spent, for charges whose answers nobody can have seen."""
     services = build_services(Settings())
-    account = account_of(services, dataset, analyst)
+    account = account_of(services, dataset, analyst, project)
     rule = balance_of(services, account).rule
     other, primary = (rho, epsilon) if rule == "basic" else (epsilon, rho)
     if other:
@@ -108,7 +115,7 @@ def credit(
 
 
 def _show(services: Services, balances: list[Balance], *, as_json: bool) -> None:
-    names = {a.id: a.name for a in services.access.analysts()}
+    names = names_of(services)
     if as_json:
         print_json([_document(balance, names) for balance in balances])
     else:

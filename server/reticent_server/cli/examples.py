@@ -48,6 +48,16 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "curator rotate-key": ("reticent curator rotate-key carol",),
     "curator sign-out": ("reticent curator sign-out carol",),
     "curator revoke": ("reticent curator revoke carol --yes",),
+    "project requests": ("reticent project requests",),
+    "project list": ("reticent project list --json",),
+    "project approve": (
+        "reticent project approve rq_0123456789abcdef",
+        'reticent project approve rq_0123456789abcdef --budget houses=1.5,1e-6 --reason "enough for the plan"',
+    ),
+    "project refuse": (
+        'reticent project refuse rq_0123456789abcdef --reason "no plan is attached"',
+    ),
+    "project close": ("reticent project close trial --yes",),
     "ledger show": ("reticent ledger show --limit 10",),
     "ledger verify": ("reticent ledger verify",),
     "ledger head": ("reticent ledger head > head.txt",),

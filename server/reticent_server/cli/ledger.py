@@ -10,6 +10,7 @@ from reticent_server.cli.common import JsonFlag, command, err, print_json, show,
 from reticent_server.domain.amounts import UNITS
 from reticent_server.domain.roles import Act
 from reticent_server.ledger.model import Balance
+from reticent_server.pipeline.oversight import names_of
 from reticent_server.settings import Settings
 
 app = typer.Typer(help="Show, verify, anchor and export the ledger.", no_args_is_help=True)
@@ -30,7 +31,7 @@ def show_entries(
     if as_json:
         print_json([entry_row(e.seq, e.draft) | {"hash": e.hash} for e in entries])
         return
-    names = {a.id: a.name for a in services.access.analysts()}
+    names = names_of(services)
     accounts = {b.account: b for b in services.ledger.all_balances()}
     rows = [_row(entry, accounts.get(entry.draft.account or ""), names) for entry in entries]
     show(rows, as_json=False)

@@ -41,6 +41,7 @@ def _page(visit: Visit, problem: ReticentError | None = None, form: str = "") ->
         chart=chart(services, chosen.balance if chosen else None),
         datasets=[facts.name for facts in services.catalog.list()],
         analysts=[a.name for a in services.access.analysts() if not a.revoked],
+        projects=[p.name for p in services.projects.all() if p.is_live],
         problem=problem.detail if problem else "",
         form=form,
         given=_given(given, chosen),
@@ -50,7 +51,7 @@ def _page(visit: Visit, problem: ReticentError | None = None, form: str = "") ->
 
 def _given(given: dict[str, str], chosen: Account | None) -> dict[str, Any]:
     """What the forms are filled with: what was sent or linked, else empty."""
-    names = ("dataset", "analyst", "epsilon", "delta", "rule", "primary", "reason")
+    names = ("dataset", "analyst", "project", "epsilon", "delta", "rule", "primary", "reason")
     filled = {name: given.get(name, "") for name in names}
     return filled | {"account": chosen.balance.account if chosen else ""}
 
@@ -67,7 +68,8 @@ def set_budget(visit: Paying) -> Response:
             by=visit.actor,
         )
         dataset, analyst = fields.get("dataset", ""), fields.get("analyst") or None
-        balance = budgets.set_budget(visit.services, dataset, analyst, offer)
+        project = fields.get("project") or None
+        balance = budgets.set_budget(visit.services, dataset, analyst, offer, project=project)
     except ReticentError as error:
         return _page(visit, error, "set")
     return visit.redirect(f"/console/budgets?done=set&account={balance.account}#chosen")

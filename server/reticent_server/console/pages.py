@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import Response
 
@@ -24,12 +25,14 @@ _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account for a template. share: of its cap that is spent. amounts: as an analyst sees them."""
+    """An account for a template. share: of its cap that is spent. amounts: as an analyst sees them. place:
+    the page about whose it is."""
 
     balance: Balance
     whose: str
     share: float
     amounts: dict[str, Any]
+    place: str
 
     @property
     def anchor(self) -> str:
@@ -39,7 +42,10 @@ class Account:
 def account(services: Services, balance: Balance) -> Account:
     """A balance with what the templates show of it."""
     whose = oversight.whose(services, balance)
-    return Account(balance, whose, share_spent(balance), account_json(balance))
+    shared = {project.id for project in services.projects.all()}
+    own = f"/console/analysts/{quote(whose)}"
+    place = "/console/projects" if balance.analyst_id in shared else own
+    return Account(balance, whose, share_spent(balance), account_json(balance), place)
 
 
 def chart(services: Services, balance: Balance | None) -> BurnDown | None:

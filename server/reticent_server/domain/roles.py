@@ -24,6 +24,7 @@ class Act(StrEnum):
     """What is done, as the rest of "This key may not …"."""
 
     ASK = "ask about data sets"
+    REQUEST = "ask for projects"
     LOOK = "look at data sets, budgets, releases and the audit trail"
     EXPORT = "export the ledger"
     LOAD = "load or retire data sets"
@@ -31,6 +32,7 @@ class Act(StrEnum):
     PROFILE = "release a profile"
     MANAGE_ANALYSTS = "manage analysts and their keys"
     SET_BUDGETS = "set or credit budgets"
+    DECIDE = "approve, refuse or close projects"
     MEASURE = "read metrics"
     INSTALL = "install, serve, or give roles"
 
@@ -39,6 +41,7 @@ _DESK = frozenset({Role.CURATOR, Role.BUDGET_OFFICER, Role.AUDITOR})
 
 MAY: Mapping[Act, frozenset[Role]] = {
     Act.ASK: frozenset({Role.ANALYST}),
+    Act.REQUEST: frozenset({Role.ANALYST}),
     Act.LOOK: _DESK,
     Act.EXPORT: frozenset({Role.AUDITOR}),
     Act.LOAD: frozenset({Role.CURATOR}),
@@ -46,6 +49,7 @@ MAY: Mapping[Act, frozenset[Role]] = {
     Act.PROFILE: frozenset({Role.CURATOR}),
     Act.MANAGE_ANALYSTS: frozenset({Role.CURATOR}),
     Act.SET_BUDGETS: frozenset({Role.BUDGET_OFFICER}),
+    Act.DECIDE: frozenset({Role.BUDGET_OFFICER}),
     Act.MEASURE: frozenset({Role.OPERATOR}),
     # No role: whoever runs commands on the server without a key (docs/how-to/roles.md).
     Act.INSTALL: frozenset(),

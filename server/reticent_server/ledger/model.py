@@ -16,13 +16,15 @@ def population_account(population: str) -> str:
 
 
 def analyst_account(analyst_id: str, dataset: str) -> str:
-    """The id of an analyst's account for a data set."""
+    """The id of an account for a data set: of an analyst's own project, which has the analyst's id, or of
+    one that analysts share. (Accounts keep the prefix of the time when all were analysts'.)"""
     return f"analyst:{analyst_id}:{dataset}"
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """An account. analyst_id and dataset are None for a population's (the cap over all analysts).
+    """An account. analyst_id (of an analyst, or of a shared project) and dataset are None for a
+    population's (the cap over all analysts).
 
     epsilon, delta: the budget as given. cap, spent: under `rule`.
     """
@@ -61,7 +63,8 @@ class Balance:
 class ReleaseRecord:
     """A stored release, field by column.
 
-    owner: the analyst's id, "" for the curator's own. body None: pending. start_ms, duration_ms: None in
+    owner: the analyst's id, "" for the curator's own. project_id: of the shared project that is charged;
+    None: the owner's own. body None: pending. start_ms, duration_ms: None in
     releases of an earlier version.
     """
 
@@ -84,6 +87,7 @@ class ReleaseRecord:
     lease_until_ms: int
     start_ms: int | None
     duration_ms: int | None
+    project_id: str | None = None
 
     @property
     def cost(self) -> PrivacyCost:
@@ -95,7 +99,7 @@ class ReleaseRecord:
         population = population_account(self.population)
         if not self.owner:
             return (population,)
-        return population, analyst_account(self.owner, self.dataset)
+        return population, analyst_account(self.project_id or self.owner, self.dataset)
 
     @property
     def reservation(self) -> Reservation:

@@ -37,7 +37,8 @@ class Ask:
 
     lease: a new one (new_lease), for whoever computes it. duration_ms: from the beginning of its
     computation to when it is shown, by plan. start_ms: when it is expected to begin, where that is
-    later; until then it can be cancelled.
+    later; until then it can be cancelled. project_id: of the shared project that pays; None: the
+    analyst's own.
     """
 
     analyst_id: str | None
@@ -50,6 +51,7 @@ class Ask:
     lease: str
     duration_ms: int = 0
     start_ms: int | None = None
+    project_id: str | None = None
 
     def __post_init__(self) -> None:
         if self.analyst_id == "":
@@ -115,6 +117,7 @@ def _record(ask: Ask, moment: Moment) -> ReleaseRecord:
         lease_until_ms=moment.until_ms,
         start_ms=moment.now_ms if ask.start_ms is None else ask.start_ms,
         duration_ms=ask.duration_ms,
+        project_id=ask.project_id,
     )
 
 
@@ -168,6 +171,10 @@ def release_digest(record: ReleaseRecord) -> str:
         [record.epsilon, record.delta, record.rho, record.rho_delta],
         record.created_at,
     ]
+    if (
+        record.project_id is not None
+    ):  # what was paid for by an analyst's own project keeps its digest
+        fixed.append(record.project_id)
     return digest(canonical_json(fixed))
 
 

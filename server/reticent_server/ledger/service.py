@@ -110,6 +110,21 @@ class Ledger:
         holder = budgets.Holder(account, population, analyst_id, dataset)
         return self._set(holder, budgets.Offer(epsilon, delta, rule), by)
 
+    def open_accounts(
+        self,
+        connection: Connection,
+        project_id: str,
+        offers: Sequence[tuple[str, str, budgets.Offer]],
+        by: str,
+    ) -> None:
+        """Opens a new project's accounts in the caller's transaction. offers: (data set, population,
+        budget). Raises InvalidPrivacy."""
+        at = self._moment().at
+        for dataset, population, offer in offers:
+            account = analyst_account(project_id, dataset)
+            holder = budgets.Holder(account, population, project_id, dataset)
+            budgets.set_budget(connection, holder, offer, self._zcdp_caps, by, at)
+
     def credit(self, account: str, amount: Amounts, *, reason: str, by: str) -> Balance:
         """Takes `amount` (by the account's rule, in units) off what is spent; an entry of its own.
 
@@ -131,12 +146,14 @@ class Ledger:
         idempotency_key: str | None,
         duration_ms: int = 0,
         start_ms: int | None = None,
+        project_id: str | None = None,
     ) -> Outcome:
         """Charges the population's and the analyst's account, or neither, and commits.
 
         analyst_id None: the curator's own, charged to the population only. With an idempotency key
         that was used before for the same request, nothing is charged: Replay, InFlight or Stale.
-        duration_ms: of its turn, by plan. start_ms (since the epoch): the computation waits, until about
+        project_id: of the shared project that pays; None: the analyst's own. duration_ms: of its turn, by
+        plan. start_ms (since the epoch): the computation waits, until about
         then, for `begin`, and can be cancelled.
         Raises BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Undecided.
         """
@@ -151,6 +168,7 @@ class Ledger:
             lease=reservations.new_lease(),
             duration_ms=duration_ms,
             start_ms=start_ms,
+            project_id=project_id,
         )
         with _undecided(ask.lease):
             return self._retried(lambda c: reservations.reserve(c, ask, self._moment()))

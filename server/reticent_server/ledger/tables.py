@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from reticent_server.database import metadata
 
-# analyst_id and dataset are null for a population's account. epsilon, delta: the budget as given.
+# analyst_id: of an analyst, or of a project that analysts share. analyst_id and dataset are null for a population's account. epsilon, delta: the budget as given.
 accounts = Table(
     "ledger_accounts",
     metadata,
@@ -41,7 +41,8 @@ accounts = Table(
 
 # owner: the analyst's id, or '' for the curator's own. body: the reply's bytes once it is settled.
 # There is no time of completion: it could depend on private cells. start_ms: when its computation begins
-# by plan, since the epoch; duration_ms: from there to when it is shown, by plan.
+# by plan, since the epoch; duration_ms: from there to when it is shown, by plan. project_id: of the shared
+# project that is charged; null: the owner's own.
 releases = Table(
     "ledger_releases",
     metadata,
@@ -64,6 +65,7 @@ releases = Table(
     Column("lease_until_ms", BigInteger, nullable=False),
     Column("start_ms", BigInteger),
     Column("duration_ms", BigInteger),
+    Column("project_id", String(32)),
     UniqueConstraint("owner", "idempotency_key"),
     CheckConstraint("(status = 'pending') = (body IS NULL)", name="settled"),
     Index(None, "owner", "created_at"),

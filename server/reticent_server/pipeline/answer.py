@@ -5,12 +5,10 @@ from contextlib import contextmanager
 
 import structlog
 
-from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release, Reservation
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import (
     InvalidRequest,
-    NotFound,
     PolicyRefused,
     ReticentError,
     Unavailable,
@@ -18,45 +16,44 @@ from reticent_server.errors import (
 from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
 from reticent_server.pipeline import metrics, planning
 from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.authorising import Standing, authorised
 from reticent_server.pipeline.documents import plan_json, release_body, unplanned_body
 from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
 
 __all__ = ["Ask", "answer", "charge_and_execute", "execute", "plan", "plan_json", "resume"]
 
-NOT_FOUND = "No such data set, or no grant for it."
 STILL_COMPUTED = "The release is still being computed; send the request again."
 _POLL_SECONDS = 0.05
 
 log = structlog.get_logger(__name__)
 
 
-def granted_facts(services: Services, principal: Principal, name: str) -> DatasetFacts:
-    """The data set's public facts; NotFound for an absent one and for one without a grant alike."""
-    if not services.access.granted(principal.id, name):
-        raise NotFound(NOT_FOUND)
-    return services.catalog.facts(name)
-
-
 def plan(services: Services, principal: Principal, ask: Ask) -> Plan:
     """Authorise → plan: free, and reads no private cell."""
-    facts = granted_facts(services, principal, ask.dataset)
-    return planning.plan(facts, ask.query, ask.privacy)
+    return _planned(authorised(services, principal, ask.dataset, ask.project), ask)
+
+
+def _planned(standing: Standing, ask: Ask) -> Plan:
+    return planning.plan(standing.facts, ask.query, ask.privacy)
 
 
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
-    ready = plan_or_stored(services, principal, ask)
+    standing = authorised(services, principal, ask.dataset, ask.project)
+    ready = plan_or_stored(services, principal, ask, standing)
     if isinstance(ready, bytes):
         return ready
-    return charge_and_execute(services, ready, ask, principal.id)
+    return charge_and_execute(services, ready, ask, principal.id, standing.project_id)
 
 
-def plan_or_stored(services: Services, principal: Principal, ask: Ask) -> Plan | bytes:
+def plan_or_stored(
+    services: Services, principal: Principal, ask: Ask, standing: Standing
+) -> Plan | bytes:
     """The plan; or the stored bytes for a retry of what cannot be planned any more, after a change of
     the policy or of the schema: a refusal would say that nothing was charged."""
     try:
-        return plan(services, principal, ask)
+        return _planned(standing, ask)
     except (InvalidRequest, PolicyRefused):
         stored = _stored(services, principal, ask)
         if stored is None:
@@ -73,10 +70,17 @@ def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | None:
     return found
 
 
-def charge_and_execute(services: Services, ready: Plan, ask: Ask, analyst_id: str | None) -> bytes:
-    """Reserve (committed) → execute → settle. analyst_id None: the curator's own release."""
+def charge_and_execute(
+    services: Services,
+    ready: Plan,
+    ask: Ask,
+    analyst_id: str | None,
+    project_id: str | None = None,
+) -> bytes:
+    """Reserve (committed) → execute → settle. analyst_id None: the curator's own release. project_id: of
+    the shared project that pays."""
     started = services.clock.monotonic()
-    outcome = reserve(services, ready, ask, analyst_id)
+    outcome = reserve(services, ready, ask, analyst_id, project_id)
     match outcome:
         case Replay(body=body):
             return body
@@ -93,6 +97,7 @@ def reserve(
     ready: Plan,
     ask: Ask,
     analyst_id: str | None,
+    project_id: str | None,
     start_ms: int | None = None,
 ) -> Outcome:
     """Charges what the plan costs. start_ms: the expected start of a computation that is to wait."""
@@ -107,6 +112,7 @@ def reserve(
             idempotency_key=ask.idempotency_key,
             duration_ms=planned_ms(services, ready),
             start_ms=start_ms,
+            project_id=project_id,
         )
 
 

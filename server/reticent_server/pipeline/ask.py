@@ -11,21 +11,26 @@ _KINDS: Mapping[str, type[Query]] = {kind.kind: kind for kind in get_args(Query)
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request for a release; `idempotency_key` None means a new charge."""
+    """One request for a release; `idempotency_key` None means a new charge.
+
+    project: the name of a shared project that is to pay; None: as pipeline.authorising says."""
 
     dataset: str
     query: Query
     privacy: Privacy
     idempotency_key: str | None = None
+    project: str | None = None
 
     def canonical(self) -> dict[str, Any]:
         """What must be the same for two requests to be the same."""
         privacy = {k: v for k, v in asdict(self.privacy).items() if v is not None}
-        return {"dataset": self.dataset, "query": query_json(self.query), "privacy": privacy}
+        asked = {"dataset": self.dataset, "query": query_json(self.query), "privacy": privacy}
+        return asked if self.project is None else asked | {"project": self.project}
 
     @classmethod
     def from_canonical(cls, stored: Mapping[str, Any]) -> "Ask":
         """The ask of a stored request."""
         fields = dict(stored["query"])
         query = _KINDS[fields.pop("kind")](**fields)
-        return cls(stored["dataset"], query, Privacy(**stored["privacy"]))
+        privacy = Privacy(**stored["privacy"])
+        return cls(stored["dataset"], query, privacy, project=stored.get("project"))

@@ -6,8 +6,8 @@ from reticent_server.domain.principal import Principal
 from reticent_server.errors import NotFound, ReticentError
 from reticent_server.ledger.service import Pending
 from reticent_server.pipeline import planning
-from reticent_server.pipeline.answer import granted_facts
 from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.authorising import NOT_FOUND, askable
 from reticent_server.pipeline.documents import (
     Json,
     account_json,
@@ -15,6 +15,7 @@ from reticent_server.pipeline.documents import (
     nothing_computed,
     pending_body,
 )
+from reticent_server.pipeline.projects import project_json
 from reticent_server.pipeline.schedule import turn_of
 from reticent_server.pipeline.services import Services
 
@@ -23,18 +24,34 @@ NO_RELEASE = "You have no such release."
 
 def datasets(services: Services, principal: Principal) -> list[Json]:
     """The data sets with a grant, by name."""
-    granted = set(services.access.grants(principal.id))
-    return [dataset_json(f) for f in services.catalog.list() if f.name in granted]
+    names = askable(services, principal)
+    return [dataset_json(f) for f in services.catalog.list() if f.name in names]
 
 
 def dataset(services: Services, principal: Principal, name: str) -> Json:
     """One data set. Raises NotFound for an absent one and for one without a grant alike."""
-    return dataset_json(granted_facts(services, principal, name))
+    if not (
+        services.access.granted(principal.id, name) or services.projects.seats(principal.id, name)
+    ):
+        raise NotFound(NOT_FOUND)
+    return dataset_json(services.catalog.facts(name))
 
 
 def accounts(services: Services, principal: Principal) -> list[Json]:
-    """The caller's accounts, by data set."""
-    return [account_json(balance) for balance in services.ledger.balances(principal.id)]
+    """The caller's own accounts, by data set, then those of live projects that the caller is in."""
+    own = [account_json(balance) for balance in services.ledger.balances(principal.id)]
+    seats = services.projects.seats(principal.id)
+    shared = {project_id: name for project_id, name, _ in seats}
+    return own + [
+        account_json(balance, name)
+        for project_id, name in shared.items()
+        for balance in services.ledger.balances(project_id)
+    ]
+
+
+def projects(services: Services, principal: Principal) -> list[Json]:
+    """The projects that the caller is a member of, by name, those that are over too."""
+    return [project_json(project) for project in services.projects.of(principal.id)]
 
 
 def release(services: Services, principal: Principal, release_id: str) -> bytes:

@@ -1,10 +1,11 @@
 """What a curator does to budgets, by the command line or by the console."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from reticent_server.accounting.conversions import zcdp_caps
 from reticent_server.domain.amounts import UNITS, Amounts, Rule
-from reticent_server.errors import Conflict, NotFound
+from reticent_server.errors import Conflict, InvalidRequest, NotFound
 from reticent_server.ledger.budgets import DEFAULT_RULE
 from reticent_server.ledger.model import Balance, analyst_account, population_account
 from reticent_server.ledger.rules import budget, decimal_floor
@@ -23,23 +24,57 @@ class Offer:
     by: str
 
 
-def set_budget(services: Services, dataset: str, analyst: str | None, offer: Offer) -> Balance:
-    """Sets the cap of the data set's population (analyst None), or an analyst's budget and grant.
+def set_budget(
+    services: Services,
+    dataset: str,
+    analyst: str | None,
+    offer: Offer,
+    *,
+    project: str | None = None,
+) -> Balance:
+    """Sets the cap of the data set's population (neither named), or the budget and grant of an analyst or
+    of a shared project.
 
-    Raises NotFound, Conflict, InvalidPrivacy.
+    Raises NotFound, Conflict, InvalidPrivacy, InvalidRequest (both named).
     """
     population = services.catalog.facts(dataset).population
     given = {"epsilon": offer.epsilon, "delta": offer.delta}
-    if analyst is None:
+    holder = _holder(services, analyst, project)
+    if holder is None:
         return services.ledger.set_population_cap(population, **given, rule=offer.rule, by=offer.by)
-    holder = services.access.analyst(analyst)
-    if holder.revoked:
-        raise Conflict("That analyst was revoked.")
     balance = services.ledger.set_analyst_budget(
         holder.id, dataset, population, **given, rule=offer.rule, by=offer.by
     )
-    services.access.grant(holder.id, dataset, by=offer.by)
+    holder.grant(holder.id, dataset, by=offer.by)
     return balance
+
+
+class _Grant(Protocol):
+    def __call__(self, holder_id: str, dataset: str, /, *, by: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """Who pays, and how a data set is granted to them."""
+
+    id: str
+    grant: _Grant
+
+
+def _holder(services: Services, analyst: str | None, project: str | None) -> _Holder | None:
+    if analyst is not None and project is not None:
+        raise InvalidRequest("A budget is an analyst's or a project's.")
+    if project is not None:
+        shared = services.projects.named(project)
+        if not shared.is_live:
+            raise Conflict("That project is over.")
+        return _Holder(shared.id, services.projects.grant)
+    if analyst is None:
+        return None
+    found = services.access.analyst(analyst)
+    if found.revoked:
+        raise Conflict("That analyst was revoked.")
+    return _Holder(found.id, services.access.grant)
 
 
 def check_offer(services: Services, dataset: str, offer: Offer) -> None:
@@ -53,8 +88,12 @@ def has_cap(services: Services, balance: Balance) -> bool:
     return services.ledger.population_balance(balance.population) is not None
 
 
-def account_of(services: Services, dataset: str, analyst: str | None) -> str:
-    """The id of the account of a data set's population, or of an analyst. Raises NotFound."""
+def account_of(
+    services: Services, dataset: str, analyst: str | None, project: str | None = None
+) -> str:
+    """The id of the account of a data set's population, of an analyst, or of a project. NotFound."""
+    if project is not None:
+        return analyst_account(services.projects.named(project).id, dataset)
     if analyst is None:
         return population_account(services.catalog.facts(dataset).population)
     return analyst_account(services.access.analyst(analyst).id, dataset)

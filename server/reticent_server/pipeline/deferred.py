@@ -16,6 +16,7 @@ from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Re
 from reticent_server.pipeline import browse
 from reticent_server.pipeline.answer import execute, plan_or_stored, planned_ms, reserve, resume
 from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.authorising import authorised
 from reticent_server.pipeline.documents import cancelled_body
 from reticent_server.pipeline.schedule import Computation, Job
 from reticent_server.pipeline.services import Services
@@ -29,12 +30,13 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
 
     Raises QueueFull, and then charges nothing, and what `answer` raises before it computes.
     """
-    ready = plan_or_stored(services, principal, ask)
+    standing = authorised(services, principal, ask.dataset, ask.project)
+    ready = plan_or_stored(services, principal, ask, standing)
     if isinstance(ready, bytes):
         return ready
     with services.queue.admission:
         start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
-        outcome = reserve(services, ready, ask, principal.id, start_ms)
+        outcome = reserve(services, ready, ask, principal.id, standing.project_id, start_ms)
     _put(services, ready, outcome, principal.id)
     match outcome:
         case Replay(body=body):

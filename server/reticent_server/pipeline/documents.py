@@ -182,14 +182,16 @@ def _profile_json(profile: Profile) -> Json:
     }
 
 
-def account_json(balance: Balance) -> Json:
+def account_json(balance: Balance, project: str | None = None) -> Json:
     """An account in (ε, δ); one under the rule zcdp also in (rho, rho_delta), which it is kept in.
 
     Under zcdp the spent and the remaining (ε, δ) are those that the spent and the remaining
     (rho, rho_delta) imply at the account's δ′; as ε grows like √rho, they do not add up to the total.
+    project: the name of the shared project whose account it is; None: the analyst's own.
     """
     return {
         "dataset": balance.dataset,
+        "project": project,
         "rule": balance.rule,
         "total": _given(balance) | balance.cap.floats(balance.rule),
         "spent": _implied(balance, balance.spent),

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from reticent_server.access.form_tokens import FormTokens
+from reticent_server.access.projects import Projects
 from reticent_server.access.rates import RateLimits
+from reticent_server.access.requests import Requests
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
@@ -22,6 +24,8 @@ class Services:
     clock: Clock
     catalog: Catalog
     access: Access
+    projects: Projects
+    requests: Requests
     sign_ins: SignIns
     form_tokens: FormTokens
     rates: RateLimits

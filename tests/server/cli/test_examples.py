@@ -1,5 +1,6 @@
 """Every example in the command line's help works, as it is written there."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ from typer.main import get_command
 
 from reticent_server.cli import COMMANDS, root
 from reticent_server.cli.examples import EXAMPLES
+from reticent_server.settings import Settings
 from support_houses import write_houses
+from support_installation import opened
 from support_session import session
 
 ORDER = """
 init; dataset schema; dataset load; dataset register; dataset list; dataset show; analyst add;
 budget set; dataset profile; dataset policy; budget show; budget credit; analyst list; analyst rotate-key;
-curator add; curator roles; curator list; curator rotate-key; curator sign-out; ledger show; ledger verify; ledger head; ledger export;
+curator add; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project close; ledger show; ledger verify; ledger head; ledger export;
 serve; dataset retire; analyst revoke; curator revoke
 """
 
@@ -50,6 +53,21 @@ def test_every_command_takes_json(name: str) -> None:
     assert "--json" in {option for each in command.params for option in each.opts}
 
 
+def file_requests(place: Path) -> list[str]:
+    """The ids of requests by ada, for the lines of the examples that name one."""
+    settings = Settings(
+        database_url=f"sqlite:///{place / 'reticent.db'}",
+        vault_url=f"sqlite:///{place / 'reticent-vault.db'}",
+        secrets_file=place / "reticent-secrets.json",
+    )
+    share = {"dataset": "houses", "epsilon": 2.0, "delta": 1e-6}
+    document = {"purpose": "Prices", "members": [], "ends_on": None, "budgets": [share], "plan": []}
+    with opened(settings) as services:
+        ada = services.access.analyst("ada")
+        wishes = [document | {"name": name} for name in ("trial", "second", "third")]
+        return [services.requests.make(ada.id, wish).id for wish in wishes]
+
+
 def test_every_example_works(tmp_path: Path) -> None:
     order = [name.strip() for name in ORDER.split(";")]
     assert sorted([*order, "demo"]) == sorted(EXAMPLES)
@@ -65,8 +83,11 @@ def test_every_example_works(tmp_path: Path) -> None:
         for name in order:
             if name == "budget credit":  # there must be something to credit: the profile has spent
                 assert "houses" in terminal.shell("reticent budget show")
+            if name == "project requests":
+                waiting = file_requests(tmp_path)
             for line in EXAMPLES[name]:
-                terminal.shell(line)
+                id_of = waiting.pop(0) if "rq_" in line else ""
+                terminal.shell(re.sub(r"rq_\w+", id_of, line))
             if name == "dataset schema":  # the curator fills in the bounds
                 assert "lower: , upper: " in (tmp_path / "houses.yaml").read_text()
                 shutil.copy(tmp_path / "complete.yaml", tmp_path / "houses.yaml")

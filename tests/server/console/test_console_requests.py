@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from reticent_server.access.projects import Charter
 from reticent_server.console.sessions import IDLE_SECONDS
 from reticent_server.errors import NotFound
 from reticent_server.ledger.model import analyst_account, population_account
@@ -24,6 +25,7 @@ PAGES = [
     "/console/analysts",
     "/console/analysts/ana",
     "/console/analysts/ana/revoke",
+    "/console/projects",
     "/console/budgets",
     "/console/budgets?account=population:people",
     "/console/ledger",
@@ -40,6 +42,7 @@ FORMS: dict[str, dict[str, str]] = {
         "primary": "1",
         "reason": "never sent",
     },
+    "/console/projects/trial/close": {"sure": "yes"},
     "/console/sign-out": {"now": "yes"},
 }
 
@@ -173,11 +176,15 @@ def test_the_forms_do_what_they_say(desk: Desk, inside: httpx.Client) -> None:
     """The same requests, with the token: so the refusals above are for nothing else."""
     services = desk.services
     ana = services.access.analyst("ana")
+    asked = services.requests.make(ana.id, {"name": "trial"})
+    charter = Charter("trial", "To see", ("bob",), ("people",), None)
+    services.projects.approve(asked.id, charter, "", by="t", budgets=lambda *_: None)
     for path, fields in FORMS.items():
         given = fields | ({"newest_key": ana.newest_key or ""} if "rotate" in path else {})
         assert post(inside, path, **given).status_code in {201, 303}, path
     assert services.access.analyst("dan").live_keys == 1
     assert services.access.analyst("ana").revoked
+    assert not services.projects.named("trial").is_live
     credit, cap = services.ledger.entries(population_account("people"), 2)
     assert (cap.draft.action, cap.draft.actor) == ("cap", "console:carol")
     assert (credit.draft.action, credit.draft.detail) == ("credit", {"reason": "never sent"})

@@ -7,9 +7,9 @@ from reticent_server.domain.roles import LEAST, MAY, STAFF, Act, Role, parse_rol
 from reticent_server.errors import InvalidRequest, WrongRole
 
 TABLE = {
-    Role.ANALYST: {"ASK"},
+    Role.ANALYST: {"ASK", "REQUEST"},
     Role.CURATOR: {"LOOK", "LOAD", "SET_POLICY", "PROFILE", "MANAGE_ANALYSTS"},
-    Role.BUDGET_OFFICER: {"LOOK", "SET_BUDGETS"},
+    Role.BUDGET_OFFICER: {"LOOK", "SET_BUDGETS", "DECIDE"},
     Role.AUDITOR: {"LOOK", "EXPORT"},
     Role.OPERATOR: {"MEASURE"},
 }

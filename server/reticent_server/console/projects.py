@@ -1,0 +1,138 @@
+"""Projects: who shares what budget until when, what is asked for, and the decision."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Response
+
+from reticent_server.access.projects import Charter
+from reticent_server.access.requests import Request
+from reticent_server.console.forms import amount
+from reticent_server.console.pages import account
+from reticent_server.console.routing import pages_router
+from reticent_server.console.visits import Signed, Visit, posted_for
+from reticent_server.domain.roles import Act
+from reticent_server.errors import InvalidRequest, ReticentError
+from reticent_server.pipeline import projects
+from reticent_server.pipeline.projects import Share
+
+router = pages_router()
+
+Deciding = Annotated[Visit, Depends(posted_for(Act.DECIDE))]
+
+_DONE = {
+    "closed": "The project is closed.",
+    "refused": "The request is refused.",
+    "approved": "The project is made.",
+}
+
+
+@router.get("/projects")
+def show(visit: Signed) -> Response:
+    """What waits for a decision, and every project."""
+    services = visit.services
+    names = {a.id: a.name for a in services.access.analysts()}
+    return visit.page(
+        "projects.html",
+        requests=[(r, names.get(r.analyst_id, r.analyst_id)) for r in services.requests.all()],
+        rows=[
+            (p, [account(services, b) for b in services.ledger.balances(p.id)])
+            for p in services.projects.all()
+        ],
+        done=_DONE.get(visit.request.query_params.get("done", ""), ""),
+    )
+
+
+@router.get("/requests/{request_id}")
+def request(visit: Signed, request_id: str) -> Response:
+    """One request: the wish, the plan with what it would cost, and the forms that decide."""
+    return _page(visit, visit.services.requests.one(request_id))
+
+
+def _page(visit: Visit, found: Request, problem: ReticentError | None = None) -> Response:
+    wish = projects.wish(visit.services, found)
+    lines = projects.lines_of(visit.services, found)
+    return visit.page(
+        "request.html",
+        problem.status if problem else 200,
+        asked=found,
+        wish=wish,
+        lines=lines,
+        total=sum(line.epsilon or 0.0 for line in lines),
+        given=_given(visit, found, wish),
+        problem=problem.detail if problem else "",
+    )
+
+
+def _given(visit: Visit, found: Request, wish: Charter) -> dict[str, Any]:
+    """What the form is filled with: what was sent, else what was asked for."""
+    sent = visit.fields
+    shares = [
+        {
+            "dataset": share.dataset,
+            "epsilon": sent.get(f"epsilon_{i}", f"{share.epsilon:g}"),
+            "delta": sent.get(f"delta_{i}", f"{share.delta:g}"),
+        }
+        for i, share in enumerate(projects.shares_of(found))
+    ]
+    plain = {
+        "name": sent.get("name", wish.name),
+        "members": sent.get("members", " ".join(wish.members)),
+        "ends_on": sent.get("ends_on", wish.ends_on or ""),
+        "reason": sent.get("reason", ""),
+    }
+    return {**plain, "shares": shares}
+
+
+@router.post("/requests/{request_id}/approve")
+def approve(visit: Deciding, request_id: str) -> Response:
+    """Makes the project, as it was asked for or as the form has changed it."""
+    found = visit.services.requests.one(request_id)
+    try:
+        charter, shares = _decided(visit, found)
+        reason = visit.fields.get("reason", "")
+        projects.approve(visit.services, found, charter, shares, reason=reason, by=visit.actor)
+    except ReticentError as error:
+        return _page(visit, found, error)
+    return visit.redirect("/console/projects?done=approved")
+
+
+def _decided(visit: Visit, found: Request) -> tuple[Charter, tuple[Share, ...]]:
+    """The form's project: a data set whose ε is empty or 0 is left out."""
+    fields, wish = visit.fields, projects.wish(visit.services, found)
+    shares = tuple(
+        Share(
+            share.dataset,
+            amount(fields, f"epsilon_{i}", "Epsilon"),
+            amount(fields, f"delta_{i}", "Delta"),
+        )
+        for i, share in enumerate(projects.shares_of(found))
+    )
+    kept = tuple(share for share in shares if share.epsilon > 0)
+    charter = Charter(
+        name=fields.get("name", ""),
+        purpose=wish.purpose,
+        members=tuple(fields.get("members", "").split()),
+        datasets=tuple(share.dataset for share in kept),
+        ends_on=fields.get("ends_on") or None,
+    )
+    return charter, kept
+
+
+@router.post("/requests/{request_id}/refuse")
+def refuse(visit: Deciding, request_id: str) -> Response:
+    """Refuses a request, for a reason that its analyst reads."""
+    found = visit.services.requests.one(request_id)
+    try:
+        visit.services.projects.refuse(request_id, visit.fields.get("reason", ""), by=visit.actor)
+    except InvalidRequest as error:
+        return _page(visit, found, error)
+    return visit.redirect("/console/projects?done=refused")
+
+
+@router.post("/projects/{name}/close")
+def close(visit: Deciding, name: str) -> Response:
+    """Ends a project for good, where the box was ticked."""
+    if visit.fields.get("sure") != "yes":
+        raise InvalidRequest("Tick the box to close the project for good.")
+    visit.services.projects.close(name, by=visit.actor)
+    return visit.redirect("/console/projects?done=closed")
