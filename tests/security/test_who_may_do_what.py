@@ -39,7 +39,7 @@ OPEN = {
 WITHOUT_INSTALLATION = {"dataset schema", "demo"}
 """Commands that touch no installation: a draft from a file, and one that makes its own."""
 
-PARTS = {"name": "people", "release_id": "rel_x"}
+PARTS = {"name": "people", "release_id": "rel_x", "request_id": "rq_x"}
 
 
 def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -142,7 +142,7 @@ async def test_routes_of_the_console(keys: Any, role: Role) -> None:
         for method, path, acts in routes(app):
             if not path.startswith("/console") or not acts:
                 continue
-            reply = await web.request(method, path.format(name="ana", release_id="rel_x"))
+            reply = await web.request(method, path.format(**PARTS | {"name": "ana"}))
             refused = reply.status_code == 403 and "This key may not" in reply.text
             if not entered:
                 assert reply.status_code == 303, path

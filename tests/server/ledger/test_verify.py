@@ -34,12 +34,16 @@ COLUMNS = [
 
 
 def fill(ledger: Ledger) -> None:
-    """Every action there is, a settled and a pending release, and one of the curator's own."""
+    """Every action there is, a settled and a pending release, one that a project pays, and one of the
+    curator's own."""
     open_accounts(ledger)
     for key in ("k", None):
         outcome = ask(ledger, idempotency_key=key)
         assert isinstance(outcome, Fresh)
     ledger.settle(outcome.reservation, "reply", b'{"value":1}')
+    budget = {"epsilon": 1.0, "delta": 1e-6, "rule": "basic", "by": "carol"}
+    ledger.set_analyst_budget("pr_1", "houses", "people", **budget)
+    ask(ledger, project_id="pr_1")
     ask(ledger, analyst_id=None)
     ledger.set_population_cap("people", epsilon=2, delta=1e-6, by="carol")
     ledger.credit("population:people", Amounts(1, 0), reason="test", by="carol")
