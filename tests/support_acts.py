@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, text
 
+from reticent_server.access.approvals import Approvals
 from reticent_server.access.projects import Charter, Projects
 from reticent_server.access.requests import Requests
 from reticent_server.access.service import Access
@@ -15,6 +16,7 @@ from reticent_server.domain.facts import ColumnProfile, Policy, Profile
 from reticent_server.domain.roles import STAFF
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.source import StoredColumn, VaultTable
+from reticent_server.errors import SecondPerson
 from reticent_server.ledger.budgets import Offer
 from reticent_server.ledger.service import Ledger
 from support_databases import SetClock
@@ -67,7 +69,16 @@ def make_world(engine: Engine, clock: SetClock) -> World:
         session_id = sign_ins.begin(carol, by="console:carol")
     sign_ins.end(session_id, by="console:carol")
     make_project(Projects(engine, clock), Requests(engine, clock), ledger, analyst_id)
+    propose(Approvals(engine, clock))
     return World(access, sign_ins, catalog, ledger, keys, analyst_id, version_id)
+
+
+def propose(approvals: Approvals) -> None:
+    """carol proposes a credit, which bert approves."""
+    try:
+        approvals.take("credit", "people", {"primary": 1}, by="console:carol")
+    except SecondPerson as needed:
+        approvals.approve(needed.proposal_id, by="console:bert")
 
 
 def make_project(projects: Projects, requests: Requests, ledger: Ledger, analyst_id: str) -> None:

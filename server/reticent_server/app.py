@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
+from reticent_server.access.approvals import Approvals
 from reticent_server.access.form_tokens import FormTokens
 from reticent_server.access.projects import Projects
 from reticent_server.access.rates import RateLimits
@@ -85,6 +86,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         clock=clock,
         catalog=catalog,
         access=access,
+        approvals=Approvals(engine, clock),
         projects=Projects(engine, clock),
         requests=Requests(engine, clock),
         sign_ins=SignIns(engine, access, clock),
@@ -127,6 +129,16 @@ def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Cat
     engine = _ready_engine(settings)
     try:
         yield Catalog(engine, clock or SystemClock())
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def open_approvals(settings: Settings, clock: Clock | None = None) -> Iterator[Approvals]:
+    """Proposals alone. Raises CuratorError."""
+    engine = _ready_engine(settings)
+    try:
+        yield Approvals(engine, clock or SystemClock())
     finally:
         engine.dispose()
 

@@ -8,6 +8,7 @@
     ├── WrongRole            403 wrong_role
     ├── IdempotencyConflict  409 idempotency_conflict
     ├── Conflict             409 conflict
+    ├── SecondPerson         409 second_person
     ├── InvalidRequest       422 invalid_request
     │   ├── InvalidQuery     422 invalid_query
     │   ├── InvalidFormula   422 invalid_formula
@@ -72,6 +73,19 @@ class IdempotencyConflict(ReticentError):
 
 class Conflict(ReticentError):
     code, status, title = "conflict", 409, "Conflict"
+
+
+class SecondPerson(ReticentError):
+    """Nothing was done: the act is proposed now, as `proposal_id`, and waits for somebody else."""
+
+    code, status, title = "second_person", 409, "A second person must approve"
+
+    def __init__(self, proposal_id: str) -> None:
+        super().__init__(
+            f"The policy asks for a second person. It is proposed as {proposal_id}: when somebody else has "
+            "approved that, send exactly the same again."
+        )
+        self.proposal_id = proposal_id
 
 
 class InvalidRequest(ReticentError):

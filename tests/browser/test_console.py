@@ -30,7 +30,7 @@ NAME_FIELDS = [
     ("/console/budgets", "Reason", "Credit"),
 ]
 PAGES = ["", "datasets/people", "analysts", "analysts/ana", "analysts/ana/revoke"]
-PAGES += ["budgets?account=population:people", "projects", "ledger", "ledger/verify"]
+PAGES += ["budgets?account=population:people", "projects", "proposals", "ledger", "ledger/verify"]
 
 
 def test_a_wrong_key_an_expired_session_and_the_way_back(page: Page, desk: Desk) -> None:

@@ -39,7 +39,7 @@ OPEN = {
 WITHOUT_INSTALLATION = {"dataset schema", "demo"}
 """Commands that touch no installation: a draft from a file, and one that makes its own."""
 
-PARTS = {"name": "people", "release_id": "rel_x", "request_id": "rq_x"}
+PARTS = {"name": "people", "release_id": "rel_x", "request_id": "rq_x", "proposal_id": "ap_x"}
 
 
 def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

@@ -140,3 +140,20 @@ requests = Table(
     Index(None, "status"),
     info=chained("request"),
 )
+
+# Acts that a second person must approve. document: canonical JSON of the act.
+proposals = Table(
+    "access_proposals",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("act", String(16), nullable=False),
+    Column("population", String(128), nullable=False),
+    Column("document", Text, nullable=False),
+    Column("proposed_by", String(80), nullable=False),
+    Column("proposed_at", String(32), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("decided_by", String(80)),
+    CheckConstraint("status IN ('pending', 'approved', 'refused', 'used')", name="status"),
+    Index(None, "status"),
+    info=chained("proposal"),
+)

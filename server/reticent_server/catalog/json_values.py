@@ -114,4 +114,5 @@ def policy_from_json(stored: Json) -> Policy:
         tiers=tuple(stored["tiers"]),
         max_epsilon=stored["max_epsilon"],
         default_delta=stored["default_delta"],
+        second_person=stored.get("second_person", False),
     )

@@ -144,6 +144,13 @@ class Catalog:
             rows = connection.execute(query.where(~datasets.c.retired).order_by(datasets.c.name))
             return [_facts(self._checked(connection, row)) for row in _read(rows)]
 
+    def asks_for_second(self, population: str) -> bool:
+        """Whether the policy of one of the population's data sets, retired ones too, asks for a second
+        person."""
+        with reading(self._engine) as connection:
+            rows = _read(connection.execute(_FACTS.where(datasets.c.population == population)))
+            return any(_facts(self._checked(connection, row)).policy.second_person for row in rows)
+
     def source(self, version_id: str) -> Source:
         """Where a version's rows are. Raises NotFound."""
         with reading(self._engine) as connection:

@@ -18,7 +18,13 @@ from rich.table import Table
 
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
-from reticent_server.errors import CuratorError, NotFound, ReticentError, Unauthorized
+from reticent_server.errors import (
+    CuratorError,
+    NotFound,
+    PolicyRefused,
+    ReticentError,
+    Unauthorized,
+)
 from reticent_server.settings import Settings
 
 P = ParamSpec("P")
@@ -143,6 +149,14 @@ def command(act: Act | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return wrapped
 
     return made
+
+
+def acting() -> Principal:
+    """The holder of RETICENT_KEY_FILE's key. Raises PolicyRefused where there is none."""
+    holder = _holder.get()
+    if holder is None:
+        raise PolicyRefused("This is done by people with keys: set RETICENT_KEY_FILE.")
+    return holder
 
 
 def require(act: Act) -> None:

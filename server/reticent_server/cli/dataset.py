@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from reticent_server.app import build_services, open_catalog
+from reticent_server.app import build_services, open_approvals, open_catalog
 from reticent_server.catalog.json_values import policy_to_json, profile_to_json, schema_to_json
 from reticent_server.cli.common import (
     JsonFlag,
@@ -28,6 +28,7 @@ from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
 from reticent_server.errors import CuratorError
 from reticent_server.pipeline.profile import release_profile
+from reticent_server.pipeline.second_person import require as require_second
 from reticent_server.settings import Settings
 from reticent_server.vault.draft import draft_schema
 
@@ -238,11 +239,23 @@ def policy(
     max_epsilon: Annotated[float | None, typer.Option(help="Largest ε of one request.")] = None,
     default_delta: Annotated[float | None, typer.Option(help="δ where a request has none.")] = None,
     tier: Annotated[list[str] | None, typer.Option(help="An allowed guarantee; repeat it.")] = None,
+    second_person: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether caps, credits, policies and loads need somebody else's approval."
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Change what is allowed on a data set; what is not given stays as it is."""
-    with open_catalog(Settings()) as catalog:
-        changed = _changed(catalog.facts(name).policy, max_epsilon, default_delta, tier)
+    settings = Settings()
+    with open_catalog(settings) as catalog, open_approvals(settings) as approvals:
+        facts = catalog.facts(name)
+        changed = _changed(facts.policy, max_epsilon, default_delta, tier)
+        if second_person is not None:
+            changed = replace(changed, second_person=second_person)
+        wish = {"name": name, "policy": policy_to_json(changed)}
+        require_second(catalog, approvals, "policy", facts.population, wish, by=user())
         catalog.set_policy(name, changed, by=user())
     _show_policy(changed, as_json=as_json)
 

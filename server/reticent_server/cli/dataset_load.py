@@ -4,14 +4,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reticent_server.app import open_catalog
+from reticent_server.app import open_approvals, open_catalog
+from reticent_server.catalog.json_values import schema_to_json
+from reticent_server.catalog.repository import Catalog
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli.common import user
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.schema import Schema
+from reticent_server.pipeline.second_person import require as require_second
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file
 from reticent_server.vault.ingest import ingest
 from reticent_server.vault.loading import loading
+
+
+def approve_load(
+    settings: Settings,
+    catalog: Catalog,
+    named: tuple[str, str | None],
+    schema: Schema,
+    n: int,
+) -> None:
+    """Before a version is made: passes where no second person is asked for, or one has approved this
+    schema and number of records. named: data set and population. Raises SecondPerson, PolicyRefused."""
+    name, asked = named
+    population = catalog.population_for(name, asked)
+    wish = {"name": name, "n": n, "schema": schema_to_json(schema)}
+    with open_approvals(settings) as approvals:
+        require_second(catalog, approvals, "load", population, wish, by=user())
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +64,7 @@ def load_dataset(
         catalog.population_for(name, population)
         with loading(settings.vault_url, catalog.identity(), catalog.vault_tables) as load:
             loaded = ingest(load, file, schema, strict=strict, progress=progress)
+            approve_load(settings, catalog, (name, population), schema, loaded.source.n)
             facts = catalog.add_version(
                 name=name,
                 population=population,

@@ -8,7 +8,7 @@ from reticent_server.access.secrets import add_source, load_secrets
 from reticent_server.app import open_catalog
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli.common import user
-from reticent_server.cli.dataset_load import LoadedVersion
+from reticent_server.cli.dataset_load import LoadedVersion, approve_load
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
@@ -58,6 +58,7 @@ def register_dataset(
         catalog.population_for(name, population)
         register = _register_table if is_table else _register_files
         found = register(settings, place, schema, strict, progress)
+        approve_load(settings, catalog, (name, population), schema, found.source.n)
         facts = catalog.add_version(
             name=name,
             population=population,

@@ -7,7 +7,17 @@ from fastapi import FastAPI, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reticent_server.access.secrets import load_secrets
-from reticent_server.console import entrance, files, filters, keys, ledger, money, pages, projects
+from reticent_server.console import (
+    entrance,
+    files,
+    filters,
+    keys,
+    ledger,
+    money,
+    pages,
+    projects,
+    proposals,
+)
 from reticent_server.console.routing import NOTHING, pages_router
 from reticent_server.console.sessions import Sessions
 from reticent_server.console.visits import Console
@@ -20,7 +30,7 @@ def install_console(application: FastAPI, services: Services) -> None:
     application.state.console = Console(services, sessions, _templates())
     last = pages_router()
     last.add_api_route("/{path:path}", _nothing, methods=["GET"], response_model=None)
-    for part in (entrance, pages, keys, money, projects, ledger, files):
+    for part in (entrance, pages, keys, money, projects, proposals, ledger, files):
         application.include_router(part.router, include_in_schema=False)
     application.include_router(last, include_in_schema=False)
 

@@ -33,6 +33,7 @@ class Act(StrEnum):
     MANAGE_ANALYSTS = "manage analysts and their keys"
     SET_BUDGETS = "set or credit budgets"
     DECIDE = "approve, refuse or close projects"
+    APPROVE = "decide what somebody else has proposed"
     MEASURE = "read metrics"
     INSTALL = "install, serve, or give roles"
 
@@ -50,6 +51,7 @@ MAY: Mapping[Act, frozenset[Role]] = {
     Act.MANAGE_ANALYSTS: frozenset({Role.CURATOR}),
     Act.SET_BUDGETS: frozenset({Role.BUDGET_OFFICER}),
     Act.DECIDE: frozenset({Role.BUDGET_OFFICER}),
+    Act.APPROVE: frozenset({Role.CURATOR, Role.BUDGET_OFFICER}),
     Act.MEASURE: frozenset({Role.OPERATOR}),
     # No role: whoever runs commands on the server without a key (docs/how-to/roles.md).
     Act.INSTALL: frozenset(),

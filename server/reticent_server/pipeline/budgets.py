@@ -9,6 +9,7 @@ from reticent_server.errors import Conflict, InvalidRequest, NotFound
 from reticent_server.ledger.budgets import DEFAULT_RULE
 from reticent_server.ledger.model import Balance, analyst_account, population_account
 from reticent_server.ledger.rules import budget, decimal_floor
+from reticent_server.pipeline import second_person
 from reticent_server.pipeline.services import Services
 
 NO_CAP = "No cap over all analysts is set yet for this data set; until then nothing is answered about it."
@@ -35,12 +36,16 @@ def set_budget(
     """Sets the cap of the data set's population (neither named), or the budget and grant of an analyst or
     of a shared project.
 
-    Raises NotFound, Conflict, InvalidPrivacy, InvalidRequest (both named).
+    Raises NotFound, Conflict, InvalidPrivacy, InvalidRequest (both named), SecondPerson (the cap).
     """
     population = services.catalog.facts(dataset).population
     given = {"epsilon": offer.epsilon, "delta": offer.delta}
     holder = _holder(services, analyst, project)
     if holder is None:
+        wish = given | {"rule": offer.rule}
+        second_person.require(
+            services.catalog, services.approvals, "cap", population, wish, by=offer.by
+        )
         return services.ledger.set_population_cap(population, **given, rule=offer.rule, by=offer.by)
     balance = services.ledger.set_analyst_budget(
         holder.id, dataset, population, **given, rule=offer.rule, by=offer.by
@@ -112,9 +117,14 @@ def credit(
 ) -> Balance:
     """Takes an amount off what is spent. primary: ε under the rule basic, ρ under zcdp.
 
-    Raises NotFound, InvalidRequest (no reason, no amount), Conflict (less is spent).
+    Raises NotFound, InvalidRequest (no reason, no amount), Conflict (less is spent), SecondPerson.
     """
-    (_, first), (_, second) = UNITS[balance_of(services, account).rule]
+    balance = balance_of(services, account)
+    (_, first), (_, second) = UNITS[balance.rule]
+    wish = {"account": account, "primary": primary, "delta": delta, "reason": reason.strip()}
+    second_person.require(
+        services.catalog, services.approvals, "credit", balance.population, wish, by=by
+    )
     amount = Amounts(decimal_floor(primary, first), decimal_floor(delta, second))
     return services.ledger.credit(account, amount, reason=reason, by=by)
 

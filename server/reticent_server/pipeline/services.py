@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from reticent_server.access.approvals import Approvals
 from reticent_server.access.form_tokens import FormTokens
 from reticent_server.access.projects import Projects
 from reticent_server.access.rates import RateLimits
@@ -24,6 +25,7 @@ class Services:
     clock: Clock
     catalog: Catalog
     access: Access
+    approvals: Approvals
     projects: Projects
     requests: Requests
     sign_ins: SignIns

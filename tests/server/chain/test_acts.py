@@ -63,6 +63,8 @@ def test_whatever_a_curator_does_is_recorded_and_verified(world: World) -> None:
         ("session.end", "console:carol"),
         *[("request.add", world.analyst_id)] * 2,
         *[(action, "console:carol") for action in project],
+        ("proposal.add", "console:carol"),
+        ("proposal.approve", "console:bert"),
     ]
     world.access.rotate("ana", by="console:carol", drop_old=True)
     world.access.revoke_grant(world.analyst_id, "houses", by="console:carol")
@@ -256,6 +258,7 @@ def test_tables_that_are_chained(engine: Engine) -> None:
         "access_principals",
         "access_project_grants",
         "access_projects",
+        "access_proposals",
         "access_requests",
         "access_sessions",
         "catalog_identity",

@@ -13,6 +13,8 @@ from typer.main import get_command
 
 from reticent_server.cli import COMMANDS, root
 from reticent_server.cli.examples import EXAMPLES
+from reticent_server.domain.roles import STAFF
+from reticent_server.errors import SecondPerson
 from reticent_server.settings import Settings
 from support_houses import write_houses
 from support_installation import opened
@@ -21,7 +23,8 @@ from support_session import session
 ORDER = """
 init; dataset schema; dataset load; dataset register; dataset list; dataset show; analyst add;
 budget set; dataset profile; dataset policy; budget show; budget credit; analyst list; analyst rotate-key;
-curator add; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project close; ledger show; ledger verify; ledger head; ledger export;
+curator add; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project close; proposal list; proposal approve;
+proposal refuse; ledger show; ledger verify; ledger head; ledger export;
 serve; dataset retire; analyst revoke; curator revoke
 """
 
@@ -53,22 +56,37 @@ def test_every_command_takes_json(name: str) -> None:
     assert "--json" in {option for each in command.params for option in each.opts}
 
 
-def file_requests(place: Path) -> list[str]:
-    """The ids of requests by ada, for the lines of the examples that name one."""
-    settings = Settings(
+def settings_in(place: Path) -> Settings:
+    return Settings(
         database_url=f"sqlite:///{place / 'reticent.db'}",
         vault_url=f"sqlite:///{place / 'reticent-vault.db'}",
         secrets_file=place / "reticent-secrets.json",
     )
+
+
+def propose(place: Path) -> list[str]:
+    """The ids of two proposals, for the lines that name one; olga, who decides them, has a key in a file."""
+    ids = []
+    with opened(settings_in(place)) as services:
+        (place / "olga").write_text(services.access.add_curator("olga", STAFF, by="t"))
+        for number in range(2):
+            with pytest.raises(SecondPerson) as needed:
+                services.approvals.take("cap", "houses", {"n": number}, by="console:carol")
+            ids.append(needed.value.proposal_id)
+    return ids
+
+
+def file_requests(place: Path) -> list[str]:
+    """The ids of requests by ada, for the lines of the examples that name one."""
     share = {"dataset": "houses", "epsilon": 2.0, "delta": 1e-6}
     document = {"purpose": "Prices", "members": [], "ends_on": None, "budgets": [share], "plan": []}
-    with opened(settings) as services:
+    with opened(settings_in(place)) as services:
         ada = services.access.analyst("ada")
         wishes = [document | {"name": name} for name in ("trial", "second", "third")]
         return [services.requests.make(ada.id, wish).id for wish in wishes]
 
 
-def test_every_example_works(tmp_path: Path) -> None:
+def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order = [name.strip() for name in ORDER.split(";")]
     assert sorted([*order, "demo"]) == sorted(EXAMPLES)
     write_houses(tmp_path / "houses.csv", tmp_path / "complete.yaml", rows=300)
@@ -85,9 +103,14 @@ def test_every_example_works(tmp_path: Path) -> None:
                 assert "houses" in terminal.shell("reticent budget show")
             if name == "project requests":
                 waiting = file_requests(tmp_path)
+            if name == "proposal list":
+                waiting = propose(tmp_path)
+                monkeypatch.setenv("RETICENT_KEY_FILE", str(tmp_path / "olga"))
             for line in EXAMPLES[name]:
-                id_of = waiting.pop(0) if "rq_" in line else ""
-                terminal.shell(re.sub(r"rq_\w+", id_of, line))
+                id_of = waiting.pop(0) if re.search("(rq|ap)_", line) else ""
+                terminal.shell(re.sub(r"(rq|ap)_\w+", id_of, line))
+            if name == "proposal refuse":
+                monkeypatch.delenv("RETICENT_KEY_FILE")
             if name == "dataset schema":  # the curator fills in the bounds
                 assert "lower: , upper: " in (tmp_path / "houses.yaml").read_text()
                 shutil.copy(tmp_path / "complete.yaml", tmp_path / "houses.yaml")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -140,3 +141,35 @@ def test_an_auditor_reads_and_is_shown_no_form(desk: Desk, request_id: str) -> N
             assert page.status_code == 200
             forms = re.findall(r'<form[^>]* action="([^"]*)"', page.text)
             assert forms == ["/console/sign-out"], path
+
+
+def test_a_cap_waits_for_a_second_person(web: httpx.Client, desk: Desk) -> None:
+    services = desk.services
+    policy = services.catalog.facts("people").policy
+    services.catalog.set_policy("people", replace(policy, second_person=True), by="t")
+    cap = {"dataset": "people", "epsilon": "50", "delta": "0.01"}
+    asked = post(web, "/console/budgets/set", **cap)
+    assert (asked.status_code, "second person" in asked.text) == (409, True)
+    (waiting,) = services.approvals.all()
+    own = web.get("/console/proposals").text
+    assert f"{waiting.id}/refuse" in own
+    assert f"{waiting.id}/approve" not in own
+    assert post(web, f"/console/proposals/{waiting.id}/approve").status_code == 403
+    keys = {
+        role: services.access.add_curator(f"the-{role}", frozenset({role}), by="t")
+        for role in (Role.BUDGET_OFFICER, Role.CURATOR)
+    }
+    for role, status in ((Role.CURATOR, 403), (Role.BUDGET_OFFICER, 303)):
+        with httpx.Client(base_url=desk.url, timeout=PATIENCE) as other:
+            sign_in(other, keys[role])
+            shown = f"{waiting.id}/approve" in other.get("/console/proposals").text
+            assert shown == (status == 303)
+            path = f"/console/proposals/{waiting.id}/approve"
+            assert post(other, path).status_code == status
+    assert post(web, "/console/budgets/set", **cap).status_code == 303
+    balance = services.ledger.population_balance("people")
+    assert balance is not None
+    assert balance.public()["total"]["epsilon"] == 50
+    trail = web.get("/console/ledger").text
+    assert all(word in trail for word in ("proposal.add", "proposal.approve", "proposal.use"))
+    assert post(web, "/console/proposals/ap_absent/refuse").status_code == 404

@@ -26,6 +26,7 @@ PAGES = [
     "/console/analysts/ana",
     "/console/analysts/ana/revoke",
     "/console/projects",
+    "/console/proposals",
     "/console/budgets",
     "/console/budgets?account=population:people",
     "/console/ledger",

@@ -8,8 +8,8 @@ from reticent_server.errors import InvalidRequest, WrongRole
 
 TABLE = {
     Role.ANALYST: {"ASK", "REQUEST"},
-    Role.CURATOR: {"LOOK", "LOAD", "SET_POLICY", "PROFILE", "MANAGE_ANALYSTS"},
-    Role.BUDGET_OFFICER: {"LOOK", "SET_BUDGETS", "DECIDE"},
+    Role.CURATOR: {"LOOK", "LOAD", "SET_POLICY", "PROFILE", "MANAGE_ANALYSTS", "APPROVE"},
+    Role.BUDGET_OFFICER: {"LOOK", "SET_BUDGETS", "DECIDE", "APPROVE"},
     Role.AUDITOR: {"LOOK", "EXPORT"},
     Role.OPERATOR: {"MEASURE"},
 }

@@ -1,0 +1,42 @@
+"""Proposals: what waits for a second person, approved or refused."""
+
+from typing import Annotated, cast
+
+from fastapi import Depends, Response
+
+from reticent_server.console.routing import pages_router
+from reticent_server.console.visits import Signed, Visit, posted_for
+from reticent_server.domain.principal import Principal
+from reticent_server.domain.roles import Act
+from reticent_server.pipeline import second_person
+
+router = pages_router()
+
+Approving = Annotated[Visit, Depends(posted_for(Act.APPROVE))]
+
+
+@router.get("/proposals")
+def show(visit: Signed) -> Response:
+    """What waits, then what was decided."""
+    holder = cast(Principal, visit.curator)
+    rows = [
+        (proposal, holder.may(second_person.NEEDS[proposal.act]))
+        for proposal in visit.services.approvals.all()
+    ]
+    return visit.page("proposals.html", rows=rows, me=holder.name)
+
+
+@router.post("/proposals/{proposal_id}/approve")
+def approve(visit: Approving, proposal_id: str) -> Response:
+    """Lets the act be done once, as it was proposed."""
+    holder = cast(Principal, visit.curator)
+    second_person.approve(visit.services.approvals, holder, proposal_id, by=visit.actor)
+    return visit.redirect("/console/proposals")
+
+
+@router.post("/proposals/{proposal_id}/refuse")
+def refuse(visit: Approving, proposal_id: str) -> Response:
+    """Ends the proposal."""
+    holder = cast(Principal, visit.curator)
+    second_person.refuse(visit.services.approvals, holder, proposal_id, by=visit.actor)
+    return visit.redirect("/console/proposals")
