@@ -171,9 +171,7 @@ def release_digest(record: ReleaseRecord) -> str:
         [record.epsilon, record.delta, record.rho, record.rho_delta],
         record.created_at,
     ]
-    if (
-        record.project_id is not None
-    ):  # what was paid for by an analyst's own project keeps its digest
+    if record.project_id is not None:  # an analyst's own project leaves the digest as it was
         fixed.append(record.project_id)
     return digest(canonical_json(fixed))
 
