@@ -24,7 +24,7 @@ from reticent_server.domain.query import LinearRegression, Privacy, ProfileQuery
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block
 from reticent_server.engine.local import LocalEngine
-from reticent_server.estimators.newton.target import noise_free_fit
+from reticent_server.estimators.linear_regression.target import noise_free_fit
 from reticent_server.estimators.profile import profile_of
 from reticent_server.pipeline import planning
 

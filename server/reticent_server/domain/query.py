@@ -33,17 +33,18 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class LinearRegression:
-    """Huber–Mallows regression. tuning None: planned. calibration: of influence; None: ptr.
+    """Huber–Mallows regression. calibration: of influence; None: ptr.
 
-    loss: "tukey" is the biweight, from a private Huber fit; newton only.
-    ridge: λ of the penalty λ/2 times the sum of squared standardised slopes; newton only.
+    loss: "tukey" is the biweight, from a private Huber fit, "squared" least squares with a large public
+    truncation; newton only. tuning None: the loss's default; "planned": chosen for the smallest error at this
+    ε, which moves the estimand with it. ridge: λ of the penalty λ/2 times the sum of squared slopes in the units of the data; newton only.
     """
 
     kind: ClassVar[str] = "linear_regression"
     formula: str
     where: str | None = None
-    loss: Literal["huber", "tukey"] = "huber"
-    tuning: float | None = None
+    loss: Literal["huber", "squared", "tukey"] = "huber"
+    tuning: float | Literal["planned"] | None = None
     ridge: float | None = None
     mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"
     calibration: Literal["ptr", "asymptotic"] | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidQuery
@@ -52,7 +52,7 @@ def profile_quantiles(
     found = facts.profile.columns.get(name) if facts.profile else None
     if found is None or found.quantiles is None:
         return None
-    by_probability = dict(zip(PROFILE_PROBABILITIES, found.quantiles, strict=True))
+    by_probability = dict(zip(found.probabilities, found.quantiles, strict=False))
     return tuple(by_probability[p] for p in probabilities)
 
 

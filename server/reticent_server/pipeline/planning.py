@@ -30,9 +30,7 @@ from reticent_server.estimators.gradient_descent import (
 )
 from reticent_server.estimators.influence import plan_influence_regression
 from reticent_server.estimators.moments import plan_count, plan_mean
-from reticent_server.estimators.newton import (
-    LinearRegressionPlan,
-    bootstrap,
+from reticent_server.estimators.linear_regression import (
     plan_linear_regression,
 )
 from reticent_server.estimators.profile import ProfilePlan, plan_profile
@@ -81,23 +79,13 @@ def deadline_ms(facts: DatasetFacts, estimator: EstimatorPlan) -> int:
     """When the reply becomes visible: from n, the columns and the plan alone, and generous.
 
     Measured: a pass takes about 10 ns a record and column, a cold read 100 ns a cell, a draw of a
-    quantile's selection 2 µs, a bootstrap 4 ms a pass and coefficient.
+    quantile's selection 2 µs.
     """
     cells = facts.n * len(estimator.columns)
     pilot = getattr(estimator, "pilot", estimator)
     nanoseconds = cells * 200 + estimator.passes * cells * 30 + _selection_draws(pilot) * 5000
-    bootstrapping = 8 * estimator.passes * _bootstrapped(estimator)
     columns = getattr(estimator, "column_ms", 0)
-    return 50 + 20 * estimator.passes + ceil(nanoseconds / 10**6) + bootstrapping + columns
-
-
-def _bootstrapped(estimator: EstimatorPlan) -> int:
-    """Coefficients of a fit that will be bootstrapped, which its public noise ratio decides."""
-    match estimator:
-        case LinearRegressionPlan() if estimator.settings.eta > bootstrap.NOISY:
-            return estimator.sizes.size
-        case _:
-            return 0
+    return 50 + 20 * estimator.passes + ceil(nanoseconds / 10**6) + columns
 
 
 def _selection_draws(estimator: EstimatorPlan) -> int:
@@ -106,10 +94,7 @@ def _selection_draws(estimator: EstimatorPlan) -> int:
     match estimator:
         case ProfilePlan():
             parts = estimator.parts
-        case (
-            LinearRegressionPlan(start=MiniProfile() as start)
-            | GradientDescentPlan(start=MiniProfile() as start)
-        ):
+        case GradientDescentPlan(start=MiniProfile() as start):
             parts = start.step.parts
         case QuantilesPlan(part=part) | ExponentialMedianPlan(part=part):
             parts = (part,)

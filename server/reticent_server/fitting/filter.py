@@ -1,0 +1,181 @@
+"""Where the fit is and how far off it may be: a Kalman filter over noisy Newton steps.
+
+With d = θ* − θ the way that is left, C its covariance (prior, then posterior), a step's released mean score is
+
+    g = H d + e,   H = J/unit,   cov e = sd²I + (what H is wrong by)·d
+
+and the step is θ ← θ + Gg with G = CHᵀ(HCHᵀ + N)⁻¹, C ← (I − GH)C(I − GH)ᵀ + GNGᵀ: steps that are mostly
+noise move little, steps that tell the way move all of it, and what the last step has not reached is in C.
+H is expected, not released, in all steps but the last: from the public rows and from C itself, which
+says how far residuals are still off (Stein's lemma; Score.expected), so that a direction whose rows all
+lie beyond the cut is known to move slowly. In the frame B, BJB = I, its error has entries of standard
+deviation √(τᵢτⱼ) (half of the variance off the diagonal), and a shape error that the public rows may have.
+
+Source: Kalman (1960); Avella-Medina, Bradshaw & Loh (2023) for noisy Newton steps.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtri
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.coordinates import second_moment
+from reticent_server.fitting.score import Score
+from reticent_server.fitting.whitening import Whitening
+from reticent_server.numerics.mallows import mallows_weights
+from reticent_server.numerics.matrices import floored, power
+
+SHAPE = 0.12  # relative error of an expected curvature: the rows' shape is not quite the public rows'
+_SURPRISE = 1e-4  # chance of a larger score than C explains, at which C is taken to be wrong
+_SMALLEST = 1e-9
+_DRIFT = 0.03  # relative change of E between the step at which it was measured and the end
+_USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the expected one
+_LEAST_NOISE = 1e-14  # of a covariance that is inverted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curvature:
+    """H of a step, J per unit of the score.
+
+    J: (q, q) in u. back: B⁻¹ (q, q), symmetric, BJ̄B = I for the expected J̄. error: (q,) τ² and
+    shape: (q,) the relative error of each axis, both in the frame B.
+    """
+
+    J: FloatArray
+    unit: float
+    back: FloatArray
+    error: FloatArray
+    shape: FloatArray
+
+    @property
+    def H(self) -> FloatArray:
+        return self.J / self.unit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Correction:
+    """What is known of J relative to the public rows': E (q, q) in the frame B, error τ² (q,) and shape (q,)."""
+
+    E: FloatArray
+    error: FloatArray
+    shape: FloatArray
+
+
+def no_correction(whitening: Whitening) -> Correction:
+    """Before a Jacobian is released: E = I, with the errors that a whitening leaves."""
+    shape = np.hypot(SHAPE, whitening.unsettled)
+    return Correction(np.eye(len(shape)), whitening.error**2, shape)
+
+
+def corrected_curvature(J: FloatArray, unit: float, known: Correction) -> Curvature:
+    """Of the public rows' J (q, q) at a step."""
+    back = power(J, 0.5, _SMALLEST)
+    return Curvature(back @ known.E @ back, unit, back, known.error, known.shape)
+
+
+def measured(
+    known: Correction, back: FloatArray, released: FloatArray, sd: float, upto: int | None = None
+) -> tuple[Correction, FloatArray]:
+    """After a released Jacobian (q, q) with noise sd; and its noise (q,) in the frame B. back: B⁻¹.
+
+    Entry by entry by the precision of both; eigenvalues are kept within [.05, 5]. upto: axes that are taken from
+    it; in a rare direction all rows may lie beyond the cut on the way, and within it at the end.
+    """
+    B = np.linalg.inv(back)
+    noise = sd * np.sum(B**2, axis=1)
+    variance = known.error + known.shape**2
+    gain = variance / (variance + noise**2)
+    gain[len(gain) if upto is None else upto :] = 0.0
+    E = known.E + np.minimum.outer(gain, gain) * (B @ released @ B - known.E)
+    left = np.sqrt(1 - gain)
+    shape = np.hypot(known.shape * left, _DRIFT)
+    return Correction(floored(E, *_USABLE), (1 - gain) * known.error, shape), noise
+
+
+def prior(whitening: Whitening, offset: float) -> FloatArray:
+    """C (q, q) before any step: no row's predictor is off by much more than `offset`.
+
+    M^(1/2)(E‖u‖²uuᵀ)⁻¹M^(1/2)·offset²: 1/(q + 2) of it for a white direction, less for one of long rows.
+    """
+    U = whitening.rows
+    norms = np.sum(U**2, axis=1)
+    root = power(second_moment(U), 0.5, _SMALLEST)
+    fourth = (U * norms[:, None]).T @ U / len(U) + _SMALLEST * np.eye(U.shape[1])
+    return np.asarray(offset**2 * root @ np.linalg.solve(fourth, root))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicModel:
+    """The public rows as a model of the records' weights and curvature in a whitening's coordinates."""
+
+    whitening: Whitening
+    radius_squared: float
+
+    def weights(self, score: Score, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(w, m), each (rows,)."""
+        m = score.leverage(eta)
+        norms = np.sum(self.whitening.rows**2, axis=1) * m**2
+        return mallows_weights(norms, self.radius_squared), m
+
+    def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:
+        """J (q, q) to be expected at θ (q,, in u), C away from the solution."""
+        U, T = self.whitening.rows, self.whitening.frequency
+        eta = np.clip(U @ theta, *score.limits)
+        w, m = self.weights(score, eta)
+        variance = np.einsum("ij,jk,ik->i", U, C, U)
+        h = w * m**2 * score.expected(eta, variance)
+        return np.asarray(T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
+
+    def meat(self, score: Score, theta: FloatArray) -> FloatArray:
+        """Q (q, q), the second moment of the scores, to be expected of a settled fit."""
+        U, T = self.whitening.rows, self.whitening.frequency
+        eta = np.clip(U @ theta, *score.limits)
+        w, m = self.weights(score, eta)
+        h = (w * m) ** 2 * score.expected(eta, np.zeros(len(U)))
+        return np.asarray(score.mean_square * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """gain G (q, q), C after the step."""
+
+    gain: FloatArray
+    covariance: FloatArray
+
+
+def surprised(C: FloatArray, curvature: Curvature, noise: FloatArray, g: FloatArray) -> FloatArray:
+    """C (q, q) before a step, raised where the released mean score g (q,) is larger than it explains.
+
+    gᵀ(HCHᵀ + N)⁻¹g is χ²_q where the filter is right about itself. Above the 1 − 10⁻⁴ quantile the fit is farther off than C says:
+    the way dd̂ᵀ, d̂ = H⁻¹g, that g asks for is added to it.
+    """
+    H = curvature.H
+    S = H @ C @ H.T + noise + _curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    if float(g @ np.linalg.solve(S, g)) <= chdtri(len(g), _SURPRISE):
+        return C
+    way = np.linalg.solve(H, g)
+    return np.asarray(C + np.outer(way, way))
+
+
+def moved(
+    C: FloatArray, curvature: Curvature, noise: FloatArray, reach: FloatArray | None = None
+) -> Moved:
+    """A step from a covariance C (q, q). noise: (q, q) covariance of the released mean score.
+
+    reach: (q, q) the covariance that the gain is made for, where it is not C.
+    """
+    H, wide = curvature.H, C if reach is None else reach
+    N = noise + _curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    G = np.linalg.solve(H @ wide @ H.T + N, H @ wide).T
+    left = np.eye(len(C)) - G @ H
+    return Moved(G, np.asarray(left @ C @ left.T + G @ N @ G.T))
+
+
+def _curvature_error(C: FloatArray, curvature: Curvature) -> FloatArray:
+    """(q, q) covariance of what H is wrong by, times the way that is left."""
+    back = curvature.back
+    way = np.diag(back @ C @ back)
+    tau = np.sqrt(curvature.error)
+    spread = tau * (np.sum(tau * way) + tau * way) / 2 + curvature.shape**2 * way
+    return np.asarray((back * spread) @ back / curvature.unit**2)

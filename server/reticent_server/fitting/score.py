@@ -1,0 +1,120 @@
+"""What a fit needs to know of a model: the score of one record, and what to expect of it.
+
+    score      w v q(y, η),    v = m(η) u,    w = min(1, R²/‖v‖²)      ‖·‖ ≤ R sup|q|
+    curvature  w h(y, η) v vᵀ,                                          |h| ≤ sup |h|, h ≥ 0 unless `signed`
+
+u are the whitened regressors, η = x̃ᵀθ the predictor, and θ ← θ + unit·J⁻¹g a Newton step. A family gives a
+Score for each step of a fit; the fit asks it, never for its name.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
+
+
+OFFSET = 2.0  # scales of the response, or logits, by which a row's predictor may be off at the start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ball:
+    """shift (q,), added to every record's contribution to the gradient; radius of what results."""
+
+    shift: FloatArray
+    radius: float
+
+
+class Score(Protocol):
+    """The score at a known scale.
+
+    unit: change of η for one unit of J⁻¹g. bound: sup |q|. curvature_bound: sup |h|. signed: whether h has
+    both signs. limits: the public range
+    of η. varies: whether m(η) is other than 1. scale: that of the residuals, in units of the response's.
+    """
+
+    @property
+    def unit(self) -> float: ...
+    @property
+    def scale(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def curvature_bound(self) -> float: ...
+    @property
+    def signed(self) -> bool: ...
+    @property
+    def limits(self) -> tuple[float, float]: ...
+    @property
+    def varies(self) -> bool: ...
+    @property
+    def mean_square(self) -> float:
+        """E q² where the model holds, relative to the expected curvature of a settled fit."""
+        ...
+
+    def leverage(self, eta: FloatArray) -> FloatArray:
+        """(rows,) m(η)."""
+        ...
+
+    def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) q of responses y and clipped predictors η, both standardised."""
+        ...
+
+    def with_curvature(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(q, h), each (rows,)."""
+        ...
+
+    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
+        """(rows,) the mean curvature along the way to a predictor that is off by N(0, variance)."""
+        ...
+
+    def ball(self, direction: FloatArray, radius: float) -> Ball:
+        """A ball that all contributions to the gradient lie in. direction: θ in u (q,); radius: R."""
+        ...
+
+
+class Residuals(Protocol):
+    """How a family measures the scale of its residuals between steps. words: what it measures."""
+
+    @property
+    def words(self) -> str: ...
+    def part(self, rho: int, unit_rows: int) -> CountSum | VectorSum:
+        """What is released."""
+        ...
+
+    def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Of each record: codes (rows,) of a CountSum, or a row (1, rows) of a VectorSum."""
+        ...
+
+    def scale(self, score: Score, released: Released, count: float) -> float:
+        """The next scale."""
+        ...
+
+    def solve(self, residuals: FloatArray) -> float:
+        """The scale of residuals (n,) without noise, for targets."""
+        ...
+
+
+class Family(Protocol):
+    """A model: its scores and its scale.
+
+    residuals: None where the scale is known. start: the scale before any release. offset: what a row's
+    predictor is off by before any release, in units of the standardised response or of η.
+    """
+
+    @property
+    def offset(self) -> float: ...
+    @property
+    def residuals(self) -> Residuals | None: ...
+    @property
+    def start(self) -> float: ...
+
+    def score(self, scale: float, remaining: int) -> Score:
+        """The score of a step, with so many steps after it."""
+        ...
+
+
+def whole_ball(size: int, bound: float) -> Ball:
+    """The ball about 0."""
+    return Ball(np.zeros(size), bound)
