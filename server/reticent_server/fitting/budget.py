@@ -1,12 +1,12 @@
 """What part of ρ goes to which release of a fit: planned from (q, n, ρ) and the score's bound alone.
 
-η = √q·2RK/(n√(2ρ) κh̄) is the noise of one whole step relative to the residual scale, with R² the radius, K
-the score's bound, κh̄ the expected curvature. The squared error e² of the fit and the squared residual scale S² (in
+η = √q·2RK·unit/(n√(2ρ) κh̄) is the noise of one whole step in the predictor (in units of the response's scale, or of
+the link's), with R² the radius, K the score's bound, κh̄ the expected curvature. The squared error e² of the fit and the squared residual scale S² (in
 units of the response's) are forecast as
 
     e₀² = .96, S₁² = 1;   N = η²S²/f,   e² ← e²(g²e² + N)/(e²(1 + g²) + N),   S² ← min(.04 + e², 1.44S²)
 
-which is a step of fitting.filter with a relative curvature error g: g² = .15² + ν²/2, ν the noise of the last
+(S = 1 where no scale is measured), which is a step of fitting.filter with a relative curvature error g: g² = .15² + ν²/2, ν the noise of the last
 Gram matrix relative to what it measures. The last step's curvature is released as well, which takes g² to
 g²ν_J²/(g² + ν_J²). Of a public menu of rounds of whitening, steps and shares the plan with the smallest last e² is
 taken. The rounds are the widest that are still precise: a Gram matrix with a narrow radius has less noise,
@@ -64,7 +64,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, or none),
+    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T, or none),
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
     precision: ν of the last round."""
 
@@ -82,6 +82,11 @@ class Budget:
         return len(self.gradients)
 
     @property
+    def scale_steps(self) -> int:
+        """Passes over the residuals; a T-th scale is a part of the last step (fitting.joint)."""
+        return min(len(self.scales), self.steps - 1)
+
+    @property
     def rho(self) -> int:
         parts = (*(r for r, _ in self.rounds), *self.gradients, *self.scales, *self.jacobians)
         return sum(parts) + self.meat + self.count
@@ -89,18 +94,24 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What a family's score is at a settled fit: bound K, expected curvature h̄; scaled: whether a scale is measured."""
+    """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a Score) at the start.
+
+    scaled: whether a scale is measured; joint: whether in the last step as well.
+    """
 
     bound: float
     curvature: float
     scaled: bool
+    unit: float = 1.0
+    joint: bool = False
 
 
 def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
     """η."""
     whole = sqrt(2 * rho / RHO_UNITS) * sizes.expected_n / sizes.unit_rows
     gain = sizes.mean_norm * signal.curvature
-    return 2 * sqrt(sizes.radius_squared * sizes.size) * signal.bound / (whole * gain)
+    clip = sqrt(sizes.radius_squared * sizes.size) * signal.bound
+    return 2 * clip * signal.unit / (whole * gain)
 
 
 def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budget:
@@ -114,10 +125,11 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
     rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
     gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)
     T = len(fractions)
+    measured = (T if signal.joint else T - 1) if scales else 0
     weights = (
         *(share for share, _ in rounds),
         *(gradients * f for f in fractions),
-        *((scales / (T - 1),) * (T - 1) if scales else ()),
+        *((scales / max(measured, 1),) * measured),
         *((count,) if count else ()),
         *((early,) if early else ()),
         meat,
@@ -128,7 +140,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
     return Budget(
         rounds=tuple((next(parts), radius) for _, radius in rounds),
         gradients=tuple(next(parts) for _ in fractions),
-        scales=tuple(next(parts) for _ in range(T - 1)) if scales else (),
+        scales=tuple(next(parts) for _ in range(measured)),
         count=next(parts) if count else 0,
         jacobians=(0, next(parts) if early else 0, *((0,) * (T - 3)), last),
         meat=meat_rho,
@@ -155,7 +167,7 @@ def _chosen(
         for jacobian in (0.08,) if eta < _QUIET else (0.04, 0.08, 0.12):
             left = 1 - fixed - jacobian - sum(s for s, _ in rounds)
             nu_J = _jacobian_noise(sizes, rho * jacobian, signal)
-            value, fractions = _best_fractions(eta / sqrt(left), nu, nu_J)
+            value, fractions = _best_fractions(eta / sqrt(left), nu, nu_J, scaled=signal.scaled)
             if best is None or value < best[0]:
                 best = value, rounds, jacobian, fractions
     assert best is not None  # noqa: S101 - the menu is not empty
@@ -176,12 +188,15 @@ def _jacobian_noise(sizes: Sizes, rho: float, signal: Signal) -> float:
     return sd * sqrt(sizes.size) / (sizes.expected_n * sizes.mean_norm * signal.curvature)
 
 
-def _best_fractions(eta: float, nu: float, nu_J: float) -> tuple[float, tuple[float, ...]]:
+def _best_fractions(
+    eta: float, nu: float, nu_J: float, *, scaled: bool
+) -> tuple[float, tuple[float, ...]]:
     """The least ln e² over the menu, and its fractions; eta: at the gradients' whole ρ."""
     found = []
     for T in _STEPS:
         menu = [_fractions(T, last, ratio) for last, ratio in product(_LAST_SHARES, _RATIOS)]
-        errors = np.log(forecast_errors(np.array(menu).T, eta, nu, nu_J)) + _STEP_WORTH * T
+        forecast = forecast_errors(np.array(menu).T, eta, nu, nu_J, scaled=scaled)
+        errors = np.log(forecast) + _STEP_WORTH * T
         at = int(np.argmin(errors))
         found.append((float(errors[at]), menu[at]))
     return min(found)
@@ -192,7 +207,9 @@ def _fractions(steps: int, last: float, ratio: float) -> tuple[float, ...]:
     return (*((1 - last) * r / sum(raw) for r in raw), last)
 
 
-def forecast_errors(fractions: FloatArray, eta: float, nu: float, nu_J: float) -> FloatArray:
+def forecast_errors(
+    fractions: FloatArray, eta: float, nu: float, nu_J: float, *, scaled: bool
+) -> FloatArray:
     """(menu,) the last e² of fractions (T, menu) under the module's recursion."""
     wrong = _CURVATURE_ERROR**2 + min(nu, 1.0) ** 2 / 2
     settled = wrong * nu_J**2 / (wrong + nu_J**2)
@@ -202,7 +219,7 @@ def forecast_errors(fractions: FloatArray, eta: float, nu: float, nu_J: float) -
         g = settled if t == len(fractions) - 1 else wrong
         N = eta**2 * S / f
         e = e * (g * e + N) / (e * (1 + g) + N)
-        S = np.minimum(ERROR_FLOOR + e, SCALE_GROWTH * S)
+        S = np.minimum(ERROR_FLOOR + e, SCALE_GROWTH * S) if scaled else S
     return e
 
 

@@ -14,6 +14,7 @@ deviation √(τᵢτⱼ) (half of the variance off the diagonal), and a shape e
 Source: Kalman (1960); Avella-Medina, Bradshaw & Loh (2023) for noisy Newton steps.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,28 +22,30 @@ from scipy.special import chdtri
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coordinates import second_moment
-from reticent_server.fitting.score import Score
+from reticent_server.fitting.score import BentScore, Score
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.matrices import floored, power
 
-SHAPE = 0.12  # relative error of an expected curvature: the rows' shape is not quite the public rows'
+SHAPE = .2  # relative error of an expected curvature: the rows' shape is not quite the public rows'
 _SURPRISE = 1e-4  # chance of a larger score than C explains, at which C is taken to be wrong
 _SMALLEST = 1e-9
 _DRIFT = 0.03  # relative change of E between the step at which it was measured and the end
 _USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the expected one
 _LEAST_NOISE = 1e-14  # of a covariance that is inverted
+_BENT_STEPS, _LONGEST = 20, 1.0  # Gauss-Newton steps of a bent score, and the longest of them, in u
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curvature:
     """H of a step, J per unit of the score.
 
-    J: (q, q) in u. back: B⁻¹ (q, q), symmetric, BJ̄B = I for the expected J̄. error: (q,) τ² and
+    J: (q, q) in u. E: its correction in the frame B. back: B⁻¹ (q, q), symmetric, BJ̄B = I for the expected J̄. error: (q,) τ² and
     shape: (q,) the relative error of each axis, both in the frame B.
     """
 
     J: FloatArray
+    E: FloatArray
     unit: float
     back: FloatArray
     error: FloatArray
@@ -71,7 +74,7 @@ def no_correction(whitening: Whitening) -> Correction:
 def corrected_curvature(J: FloatArray, unit: float, known: Correction) -> Curvature:
     """Of the public rows' J (q, q) at a step."""
     back = power(J, 0.5, _SMALLEST)
-    return Curvature(back @ known.E @ back, unit, back, known.error, known.shape)
+    return Curvature(back @ known.E @ back, known.E, unit, back, known.error, known.shape)
 
 
 def measured(
@@ -136,11 +139,30 @@ class PublicModel:
         return np.asarray(score.mean_square * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
 
 
+    def way(
+        self, score: BentScore, theta: FloatArray, curvature: Curvature
+    ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+        """From a way d (q,) to the solution: the mean score (q,) to be expected there, and its derivative (q, q)."""
+        U, T = self.whitening.rows, self.whitening.frequency
+        eta = np.clip(U @ theta, *score.limits)
+        w, m = self.weights(score, eta)
+        moved, back = U @ T.T, curvature.back
+        corrected = back @ curvature.E @ np.linalg.inv(back)
+
+        def expected(d: FloatArray) -> tuple[FloatArray, FloatArray]:
+            q, slope = score.away(eta, moved @ d)
+            g = moved.T @ (w * m * q) / len(U)
+            H = (moved * (w * m * slope)[:, None]).T @ moved / len(U)
+            return corrected @ g, corrected @ H
+
+        return expected
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """gain G (q, q), C after the step."""
+    """The way (q,) that a step goes, C after it."""
 
-    gain: FloatArray
+    way: FloatArray
     covariance: FloatArray
 
 
@@ -159,17 +181,48 @@ def surprised(C: FloatArray, curvature: Curvature, noise: FloatArray, g: FloatAr
 
 
 def moved(
-    C: FloatArray, curvature: Curvature, noise: FloatArray, reach: FloatArray | None = None
+    C: FloatArray,
+    curvature: Curvature,
+    noise: FloatArray,
+    g: FloatArray,
+    reach: FloatArray | None = None,
 ) -> Moved:
-    """A step from a covariance C (q, q). noise: (q, q) covariance of the released mean score.
+    """A step from a covariance C (q, q) with the mean score g (q,). noise: (q, q), its covariance.
 
     reach: (q, q) the covariance that the gain is made for, where it is not C.
     """
     H, wide = curvature.H, C if reach is None else reach
     N = noise + _curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
     G = np.linalg.solve(H @ wide @ H.T + N, H @ wide).T
+    return Moved(np.asarray(G @ g), _after(C, G, H, N))
+
+
+def moved_far(
+    C: FloatArray,
+    curvature: Curvature,
+    noise: FloatArray,
+    g: FloatArray,
+    expected: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+) -> Moved:
+    """A step of a score that is far from linear in the way d: the most likely d under N(0, C) and g ~ N(expected(d), N).
+
+    By Gauss-Newton steps, each within a bound. What the expected curvature is wrong by goes with the way that was gone.
+    """
+    way, left = np.zeros(len(g)), np.zeros_like(C)
+    for _ in range(_BENT_STEPS):
+        mean, H = expected(way)
+        error = _curvature_error(np.outer(way, way) + left, curvature)
+        N = noise + error + _LEAST_NOISE * np.eye(len(C))
+        G = np.linalg.solve(H @ C @ H.T + N, H @ C).T
+        change = G @ (g - mean + H @ way) - way
+        way = way + change * min(1.0, _LONGEST / max(float(np.linalg.norm(change)), _SMALLEST))
+        left = _after(C, G, H, N)
+    return Moved(way, left)
+
+
+def _after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatArray:
     left = np.eye(len(C)) - G @ H
-    return Moved(G, np.asarray(left @ C @ left.T + G @ N @ G.T))
+    return np.asarray(left @ C @ left.T + G @ N @ G.T)
 
 
 def _curvature_error(C: FloatArray, curvature: Curvature) -> FloatArray:

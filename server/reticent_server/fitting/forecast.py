@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray, GramSum, Released, VectorSum
-from reticent_server.fitting.budget import ERROR_FLOOR
 from reticent_server.fitting.coordinates import clipped_moment
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.filter import (
@@ -35,7 +34,6 @@ from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
 from reticent_server.numerics.matrices import power
 
 FORECAST_ROWS = 1024  # of the public rows that a forecast uses: its moments are right to 3 %
-_EXPLAINED = 0.3  # squared residual scale of a settled fit, in units of the response's
 _CLOSE, _TRIALS = 1.02, 16
 
 
@@ -43,14 +41,16 @@ _CLOSE, _TRIALS = 1.02, 16
 class Forecast:
     """ratios: (q,) privacy over sampling standard error. estimable: (q,) whether the releases are
     expected to resolve it. error: expected L2 distance from the fit without noise, of white
-    coordinates in units of the response's scale. privacy, sampling: (q,) standard errors of the standardised
-    coefficients, in residual scales."""
+    coordinates in units of the response's scale. privacy, sampling: (q,) standard errors in the units of
+    the data. transform: W (q, q), scale: that of the residuals, as expected."""
 
     ratios: FloatArray
     estimable: NDArray[np.bool_]
     error: float
     privacy: FloatArray
     sampling: FloatArray
+    transform: FloatArray
+    scale: float
 
     @property
     def worst(self) -> float:
@@ -75,9 +75,9 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
             upto = None if t == fit.budget.steps - 1 else whitening.free
             known, relative = measured(known, power(J, 0.5), J, planned_sd(part) / n, upto)
         curvature = corrected_curvature(J, score.unit, known)
-        C = moved(C, curvature, noise**2 * np.eye(q)).covariance
-        if fit.budget.scales:
-            scale = _expected_scale(fit.family.start, whitening, C)
+        C = moved(C, curvature, noise**2 * np.eye(q), np.zeros(q)).covariance
+        if fit.budget.scales and fit.family.residuals is not None:
+            scale = fit.family.residuals.expected(fit.family.start, _left(whitening, C))
     sampling = sandwich(np.linalg.inv(curvature.H), model.meat(score, theta), n)
     directions = fit_directions(whitening, power(J, 0.5), J, relative, C + sampling, n / R2, present=True)
     W, L = whitening.transform, back_transform(fit.coding).matrix
@@ -88,6 +88,8 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         error=float(np.sqrt(np.trace(C))),
         privacy=privacy_,
         sampling=sampling_,
+        transform=W,
+        scale=scale,
     )
 
 
@@ -104,10 +106,9 @@ def _whitened(fit: NoisyNewton, n: float) -> Whitening:
     return state
 
 
-def _expected_scale(start: float, whitening: Whitening, C: FloatArray) -> float:
-    """A typical residual scale where the way that is left has the covariance C."""
-    left = float(np.mean(np.einsum("ij,jk,ik->i", whitening.rows, C, whitening.rows)))
-    return start * sqrt(min(_EXPLAINED + left, 1.0 + ERROR_FLOOR))
+def _left(whitening: Whitening, C: FloatArray) -> float:
+    """The mean square of what a predictor is off by where the way that is left has the covariance C."""
+    return float(np.mean(np.einsum("ij,jk,ik->i", whitening.rows, C, whitening.rows)))
 
 
 def least_rho(

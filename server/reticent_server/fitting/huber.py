@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
-from reticent_server.fitting.score import OFFSET, Ball, Residuals, Score, whole_ball
+from reticent_server.fitting.score import OFFSET, Ball, Joint, Residuals, Score, whole_ball
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.psi import Huber
 
@@ -21,6 +21,7 @@ _LEAST_VARIANCE = 0.4  # of a row's residual in s²: rows that are surer than mo
 _LEAST_INSIDE, _MOST_INSIDE = 0.05, 0.97  # shares below the median that a step's noise may make of it
 _BIWEIGHT_STEPS = 2  # the last ones; one leads there, one is a Newton step proper
 _SQUARE_SHRINK = 1 / 4  # of a step of a winsorised scale
+_EXPLAINED, _MOST = 0.3, 1.04  # squared residual scale of a settled fit, in units of the response's, and at most
 _SHRINK, _GROW = 1 / 64, 1.2  # bounds of a step of the scale: residuals shrink as a fit settles
 
 
@@ -149,6 +150,9 @@ class MedianResidual:
         ratio = _MEDIAN / float(ndtri((1 + share) / 2))
         return score.scale * min(max(ratio, _SHRINK), _GROW)
 
+    def expected(self, start: float, left: float) -> float:
+        return _typical(start, left)
+
 
 @dataclass(frozen=True, slots=True)
 class SquareResidual:
@@ -181,6 +185,9 @@ class SquareResidual:
         ratio = sqrt(max(mean, 0.0) / self.consistency)
         return score.scale * min(max(ratio, _SQUARE_SHRINK), _GROW)
 
+    def expected(self, start: float, left: float) -> float:
+        return _typical(start, left)
+
     def solve(self, residuals: FloatArray) -> float:
         """The scale of residuals (n,) without noise."""
         s = float(np.sqrt(np.mean(residuals**2))) or 1.0
@@ -190,6 +197,10 @@ class SquareResidual:
             if abs(s - previous) <= 1e-14 * s:
                 break
         return s
+
+
+def _typical(start: float, left: float) -> float:
+    return start * sqrt(min(_EXPLAINED + left, _MOST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +216,10 @@ class LinearFamily:
     @property
     def offset(self) -> float:
         return OFFSET * self.start
+
+    @property
+    def joint(self) -> Joint | None:
+        return None
 
     def score(self, scale: float, remaining: int) -> HuberScore | BiweightScore:
         if self.biweight is not None and remaining < _BIWEIGHT_STEPS:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.scratch import FRESH, Scratch
-from reticent_server.domain.steps import Block, Contribution, FloatArray, Scaled
+from reticent_server.domain.steps import Block, Contribution, FloatArray, Scaled, multiplied
 from reticent_server.fitting.coding import LARGEST, LATTICE_BITS, RANGE_BITS, Coding, Location
-from reticent_server.fitting.score import Residuals, Score
+from reticent_server.fitting.score import Joint, Residuals, Score
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
@@ -64,13 +64,14 @@ class Point:
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMap:
     """Gives (score,) moved by `shift` (q,) for every record; with `curvature` the root, with `meat` the
-    unmoved score after it."""
+    unmoved score after it; with `joint` that is (score, wχ), and wχ follows."""
 
     coding: Coding
     point: Point
     shift: FloatArray
     curvature: bool = False
     meat: bool = False
+    joint: Joint | None = None
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
         point, used = self.point, _used(self.coding, block)
@@ -90,7 +91,10 @@ class ScoreMap:
             q, h = point.score.with_curvature(y, eta)
             scores = Scaled(v, w * q)
             parts = (self._moved(scores, block), Scaled(v, _signed_root(w * h)))
-            return (*parts, scores) if self.meat else parts
+            if self.joint is None or not self.meat:
+                return (*parts, scores) if self.meat else parts
+            chi = (w * self.joint.contribution(point.score, y, eta))[None, :]
+            return (*parts, np.vstack([multiplied(scores), chi]), chi)
 
     def _moved(self, scores: Scaled, block: Block) -> Contribution:
         if not self.shift.any():

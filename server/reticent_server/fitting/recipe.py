@@ -16,10 +16,10 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import (
-    CountSum,
     FloatArray,
     GramSum,
     Part,
@@ -39,18 +39,20 @@ from reticent_server.fitting.filter import (
     corrected_curvature,
     measured,
     moved,
+    moved_far,
     no_correction,
     prior,
     surprised,
 )
-from reticent_server.fitting.identifiability import Directions, any_present, fit_directions
-from reticent_server.fitting.maps import Point, ResidualMap, RowsMap, ScoreMap, on_lattice
+from reticent_server.fitting.identifiability import Directions, fit_directions
+from reticent_server.fitting.maps import Point, ResidualMap, ScoreMap, on_lattice
 from reticent_server.fitting.restriction import Restriction
-from reticent_server.fitting.score import Ball, Family, Score
-from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
+from reticent_server.fitting.score import Ball, BentScore, Family, Score
+from reticent_server.fitting.rounds import whitening_rounds
+from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import power
 
-_LEAST_SHARE = 0.001  # of the records, in use: a released number of them is not taken to be less
+_LARGEST_RESCALE = 0.7  # |change of ln s| of a joint last step
 _LARGEST_THETA = 2.0**20  # in standardised units: keeps a fit that noise has thrown off within the floats
 
 
@@ -73,6 +75,12 @@ class StandardFit:
     inverse: FloatArray
     transform: FloatArray
 
+    @property
+    def curvature(self) -> FloatArray:
+        """J (q, q) in u."""
+        W = self.transform
+        return _symmetric(W @ self.information @ W.T)
+
 
 Fitting = Generator[Step, tuple[Released, ...], StandardFit]
 
@@ -93,6 +101,16 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LastScores:
+    """What the last step has of the scores: their mean (q,), its noise's covariance and the meat (q, q); the scale."""
+
+    gradient: FloatArray
+    noise: FloatArray
+    meat: FloatArray
+    scale: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NoisyNewton:
     """A planned fit of a public standardised design.
 
@@ -109,7 +127,9 @@ class NoisyNewton:
 
     def fit(self) -> Fitting:
         """Runs the recipe."""
-        whitening, count, present = yield from self._whitened()
+        whitening, count, present = yield from whitening_rounds(
+            self.coding, self.coordinates, self.budget.rounds, self.budget.count, self.sizes
+        )
         state = self._started(whitening, count, present=present)
         model = PublicModel(whitening, self.sizes.radius_squared)
         T = self.budget.steps
@@ -119,35 +139,14 @@ class NoisyNewton:
             if self.budget.jacobians[t]:
                 state, _ = self._measured(model, state, score, released[1], whitening.free)
             curvature = self._expected(model, state, score)
-            state = self._stepped(state, whitening, score, released, curvature)
+            g, noise = self._gradient(state, whitening, score, released[0])
+            state = self._stepped(model, state, score, (g, noise), curvature)
             if self.budget.scales:
                 (residuals,) = yield self._scale_step(state, whitening, t)
                 state = self._rescaled(state, residuals, t)
         score = self.family.score(state.scale, 0)
         last = yield self._score_step(state, whitening, score, T - 1)
         return self._finished(state, whitening, score, last)
-
-    def _whitened(self) -> Generator[Step, tuple[Released, ...], tuple[Whitening, float, bool]]:
-        """The rounds; the number of records in use comes with the first."""
-        q, m = self.sizes.size, self.sizes.unit_rows
-        count, present = float(self.sizes.n), True
-        state = unwhitened(self.coordinates, self.budget.rounds[0][1] * q)
-        for k, (rho, factor) in enumerate(self.budget.rounds):
-            counted = k == 0 and self.budget.count > 0
-            W = on_lattice(state.transform, q)
-            state = replace(state, transform=W)
-            parts: list[Part] = [GramSum(q, float(np.sqrt(factor * q)), rho, m)]
-            if counted:
-                parts.append(CountSum(1, self.budget.count, m))
-            rows = RowsMap(self.coding, W, factor * q, counted)
-            released = yield SumStep(f"whitening {k + 1}", tuple(parts), rows)
-            if counted:
-                noisy = float(released[1].values[0])
-                count = float(np.clip(noisy, _LEAST_SHARE * self.sizes.n, self.sizes.n))
-                present = any_present(released[1])
-            last = k == len(self.budget.rounds) - 1
-            state = whitened(state, released[0], count, factor * q, last=last)
-        return replace(state, transform=on_lattice(state.transform, q)), count, present
 
     def _started(self, whitening: Whitening, count: float, *, present: bool) -> State:
         W, C = whitening.transform, prior(whitening, self.family.offset)
@@ -187,14 +186,18 @@ class NoisyNewton:
         q, m, R = self.sizes.size, self.sizes.unit_rows, float(np.sqrt(self.sizes.radius_squared))
         ball = self._ball(state, whitening, score)
         parts: list[Part] = [VectorSum(q, ball.radius, self.budget.gradients[t], m)]
-        last = t == self.budget.steps - 1
+        last, joint = t == self.budget.steps - 1, None
         if self.budget.jacobians[t]:
             root = R * float(np.sqrt(score.curvature_bound))
             parts.append(GramSum(q, root, self.budget.jacobians[t], m, score.signed))
         if last:
-            parts.append(GramSum(q, R * score.bound, self.budget.meat, m))
+            joint = self.family.joint
+            chi = 0.0 if joint is None else joint.bound(score)
+            size, bound = q + (joint is not None), float(np.hypot(R * score.bound, chi))
+            parts.append(GramSum(size, bound, self.budget.meat, m))
+            parts += [VectorSum(1, chi, self.budget.scales[-1], m)] if joint else []
         point = self._point(state, whitening, score)
-        scores = ScoreMap(self.coding, point, ball.shift, self.budget.jacobians[t] > 0, last)
+        scores = ScoreMap(self.coding, point, ball.shift, self.budget.jacobians[t] > 0, last, joint)
         return SumStep(f"newton step {t + 1}", tuple(parts), scores, self._subset(t))
 
     def _subset(self, t: int) -> RowSubset | None:
@@ -214,23 +217,24 @@ class NoisyNewton:
 
     def _stepped(
         self,
+        model: PublicModel,
         state: State,
-        whitening: Whitening,
         score: Score,
-        released: tuple[Released, ...],
+        seen: tuple[FloatArray, FloatArray],
         curvature: Curvature,
         reach: FloatArray | None = None,
     ) -> State:
-        g, noise = self._gradient(state, whitening, score, released[0])
-        C = state.covariance
+        """After a step that has seen the mean score g (q,), with its noise's covariance (q, q)."""
+        C, (g, noise), W = state.covariance, seen, model.whitening.transform
         if self.restriction is None:
             C = surprised(C, curvature, noise, g)
-        step = moved(C, curvature, noise, reach)
-        return replace(
-            state,
-            theta=self._kept(state.theta + whitening.transform.T @ step.gain @ g),
-            covariance=step.covariance,
-        )
+        if isinstance(score, BentScore) and reach is None:
+            theta = np.linalg.solve(W.T, state.theta)
+            step = moved_far(C, curvature, noise, g, model.way(score, theta, curvature))
+        else:
+            step = moved(C, curvature, noise, g, reach)
+        theta = self._kept(state.theta + W.T @ step.way)
+        return replace(state, theta=theta, covariance=step.covariance)
 
     def _kept(self, theta: FloatArray) -> FloatArray:
         return on_lattice(np.clip(theta, -_LARGEST_THETA, _LARGEST_THETA), self.sizes.size)
@@ -256,25 +260,24 @@ class NoisyNewton:
         """The last step, with the released Jacobian and the sandwich."""
         model = PublicModel(whitening, self.sizes.radius_squared)
         back = power(self._public(model, state, score), 0.5)
-        jacobian, meat = (r.values / state.count for r in released[1:])
-        state, noise = self._measured(model, state, score, released[1])
+        jacobian = released[1].values / state.count
+        state, jacobian_noise = self._measured(model, state, score, released[1])
         curvature = self._expected(model, state, score)
+        last = self._last_scores(model, state, score, released, curvature)
         reach = None if self.restriction is None else prior(whitening, self.family.offset) + state.covariance
-        after = self._stepped(state, whitening, score, released, curvature, reach)
+        after = self._stepped(model, state, score, (last.gradient, last.noise), curvature, reach)
         W, A = whitening.transform, np.linalg.inv(curvature.H)
-        theta = np.linalg.solve(W.T, state.theta)
-        Q = calmed_meat(meat, released[2].sd / state.count, model.meat(score, theta))
-        sampling = sandwich(A, Q, state.count)
+        sampling = sandwich(A, last.meat, state.count)
         return StandardFit(
             theta=after.theta,
             sampling=np.asarray(W.T @ sampling @ W),
             privacy=np.asarray(W.T @ after.covariance @ W),
-            scale=state.scale,
+            scale=last.scale,
             directions=fit_directions(
                 whitening,
                 back,
                 jacobian,
-                noise,
+                jacobian_noise,
                 after.covariance + sampling,
                 state.count / self.sizes.radius_squared,
                 present=state.present,
@@ -283,6 +286,34 @@ class NoisyNewton:
             information=_symmetric(np.linalg.solve(W, np.linalg.solve(W, curvature.J).T)),
             inverse=np.asarray(W.T @ np.linalg.inv(curvature.J) @ W),
             transform=W,
+        )
+
+    def _last_scores(
+        self,
+        model: PublicModel,
+        state: State,
+        score: Score,
+        released: tuple[Released, ...],
+        curvature: Curvature,
+    ) -> LastScores:
+        """Jointly with the scale, where the family asks for that (fitting.score.JointStep)."""
+        whitening, joint = model.whitening, self.family.joint
+        g, noise = self._gradient(state, whitening, score, released[0])
+        expected = model.meat(score, np.linalg.solve(whitening.transform.T, state.theta))
+        released_meat, sd = released[2].values / state.count, released[2].sd / state.count
+        if joint is None:
+            return LastScores(g, noise, calmed_meat(released_meat, sd, expected), state.scale)
+        step = joint.step(score, curvature.J, whitening.transform)
+        chi, chi_sd = float(released[3].values[0]) / state.count, released[3].sd / state.count
+        scores, M = np.append(g, chi), step.gradient
+        expected = block_diag(expected, max(float(released_meat[-1, -1]), sd))
+        meat = calmed_meat(released_meat, sd, expected)
+        ratio = np.exp(np.clip(step.log_scale @ scores, -_LARGEST_RESCALE, _LARGEST_RESCALE))
+        return LastScores(
+            M @ scores,
+            np.asarray(M @ block_diag(noise, chi_sd**2) @ M.T),
+            np.asarray(M @ meat @ M.T),
+            state.scale * float(ratio),
         )
 
 

@@ -8,6 +8,7 @@ and standard error in the covariance, but has no p-value (null) and no interval 
 `directions` tells the first of any linear combination.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +83,9 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     )
 
 
-def fit_result(coding: Coding, fit: StandardFit, *, level: float, n: int) -> dict[str, Any]:
+def fit_result(
+    coding: Coding, fit: StandardFit, *, level: float, n: int, radius_squared: float
+) -> dict[str, Any]:
     """What a reply says of any fit of a design."""
     found = reported(coding, fit)
     beta, se, ok = found.coefficients, found.standard_errors, found.estimable
@@ -97,14 +100,14 @@ def fit_result(coding: Coding, fit: StandardFit, *, level: float, n: int) -> dic
         "privacy_standard_errors": roots(found.privacy).tolist(),
         "estimable": [bool(x) for x in ok],
         "directions": found.directions,
-        "weighting": weighting(coding, fit),
+        "weighting": weighting(coding, fit, radius_squared),
         "n": n,
         "warnings": warnings(coding, found),
         **({"records_in_use": fit.count} if coding.design.masked else {}),
     }
 
 
-def without_intervals(result: dict[str, Any]) -> dict[str, Any]:
+def without_intervals(result: Mapping[str, Any]) -> dict[str, Any]:
     """What changes in a result whose coefficients are all given without intervals."""
     q = len(result["terms"])
     return {
@@ -114,12 +117,12 @@ def without_intervals(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def weighting(coding: Coding, fit: StandardFit) -> dict[str, Any]:
-    """The matrix A (q, q) with ‖Ax‖² in the weight of a record with the design row x, in the data's units."""
+def weighting(coding: Coding, fit: StandardFit, radius_squared: float) -> dict[str, Any]:
+    """The matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design row in the data's units."""
     matrix = fit.transform / coding.scales
     if coding.design.intercept:
         matrix[:, 0] -= fit.transform @ (coding.centres / coding.scales)
-    return {"matrix": matrix.tolist()}
+    return {"matrix": matrix.tolist(), "radius_squared": radius_squared}
 
 
 def intervals(

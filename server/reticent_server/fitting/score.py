@@ -8,14 +8,14 @@ Score for each step of a fit; the fit asks it, never for its name.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
 
 
-OFFSET = 2.0  # scales of the response, or logits, by which a row's predictor may be off at the start
+OFFSET = 4  # x
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +74,15 @@ class Score(Protocol):
         ...
 
 
+@runtime_checkable
+class BentScore(Score, Protocol):
+    """A score whose mean is far from linear in what the predictor is off by."""
+
+    def away(self, eta: FloatArray, change: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(rows,) E q where the solution's predictor is η + change, and its derivative by the change."""
+        ...
+
+
 class Residuals(Protocol):
     """How a family measures the scale of its residuals between steps. words: what it measures."""
 
@@ -91,13 +100,36 @@ class Residuals(Protocol):
         """The next scale."""
         ...
 
-    def solve(self, residuals: FloatArray) -> float:
-        """The scale of residuals (n,) without noise, for targets."""
+    def expected(self, start: float, left: float) -> float:
+        """A typical scale, of a fit from `start` whose predictor is off by a mean square of `left`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointStep:
+    """A last step in θ and ln s. gradient: (q, q + 1), from the mean scores (g, χ) to the mean score that θ alone
+    would have at the solution's scale; log_scale: (q + 1,), from the same to the change of ln s."""
+
+    gradient: FloatArray
+    log_scale: FloatArray
+
+
+class Joint(Protocol):
+    """The scale's own estimating equation, mean wχ = 0, where θ moves with the scale. bound: sup |χ|."""
+
+    def bound(self, score: Score) -> float: ...
+
+    def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) χ."""
+        ...
+
+    def step(self, score: Score, J: FloatArray, transform: FloatArray) -> JointStep:
+        """From the expected curvature J (q, q) in u = Wx̃."""
         ...
 
 
 class Family(Protocol):
-    """A model: its scores and its scale.
+    """A model: its scores and its scale. joint: of the last step; None where it is not joint.
 
     residuals: None where the scale is known. start: the scale before any release. offset: what a row's
     predictor is off by before any release, in units of the standardised response or of η.
@@ -107,6 +139,8 @@ class Family(Protocol):
     def offset(self) -> float: ...
     @property
     def residuals(self) -> Residuals | None: ...
+    @property
+    def joint(self) -> Joint | None: ...
     @property
     def start(self) -> float: ...
 

@@ -24,10 +24,7 @@ from reticent_server.domain.query import (
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Part, QuantileTree
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
-from reticent_server.estimators.gradient_descent import (
-    GradientDescentPlan,
-    plan_gradient_descent,
-)
+from reticent_server.estimators.gradient_descent import plan_gradient_descent
 from reticent_server.estimators.influence import plan_influence_regression
 from reticent_server.estimators.moments import plan_count, plan_mean
 from reticent_server.estimators.linear_regression import (
@@ -35,7 +32,6 @@ from reticent_server.estimators.linear_regression import (
 )
 from reticent_server.estimators.profile import ProfilePlan, plan_profile
 from reticent_server.estimators.quantiles import ExponentialMedianPlan, QuantilesPlan
-from reticent_server.estimators.standardise_private import MiniProfile
 from reticent_server.formula import mask_design, parse_formula
 from reticent_server.pipeline import policy
 from reticent_server.pipeline.guarantees import guarantee_of
@@ -94,8 +90,6 @@ def _selection_draws(estimator: EstimatorPlan) -> int:
     match estimator:
         case ProfilePlan():
             parts = estimator.parts
-        case GradientDescentPlan(start=MiniProfile() as start):
-            parts = start.step.parts
         case QuantilesPlan(part=part) | ExponentialMedianPlan(part=part):
             parts = (part,)
     trees = [part for part in parts if isinstance(part, QuantileTree)]

@@ -11,16 +11,14 @@ with ε and n, and says so.
 """
 
 from dataclasses import dataclass
-from math import inf
 
 from reticent_server.domain.query import LinearRegression
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.budget import Signal, Sizes, noise_ratio
+from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.estimators.linear_regression.response import TIED
 from reticent_server.fitting.huber import LinearFamily, MedianResidual, SquareResidual
-from reticent_server.fitting.score import Residuals
+from reticent_server.fitting.tuning import least_variance
 from reticent_server.numerics.biweight import EFFICIENT_95, Biweight
-from reticent_server.numerics.mallows import mean_weighted_norm
 from reticent_server.numerics.psi import Huber
 
 MOST_TIED = 0.85  # share of one value above which no scale of the residuals is told from 0
@@ -46,7 +44,7 @@ class Loss:
         """The tuning constant of what is estimated."""
         return (self.biweight or self.start).c
 
-    def residuals(self, tie: float) -> Residuals | None:
+    def residuals(self, tie: float) -> MedianResidual | SquareResidual | None:
         """How the residual scale is measured where so many responses are equal."""
         if tie >= MOST_TIED:
             return None
@@ -84,14 +82,16 @@ class Loss:
         return text + ("; constants planned for the smallest error at this epsilon" if self.planned else "")
 
 
-def planned_loss(query: LinearRegression, sizes: Sizes, rho: int) -> Loss:
-    """The loss that a query asks for. sizes: without the radius. InvalidQuery for constants that it cannot have."""
+def asked_loss(query: LinearRegression) -> Loss:
+    """The loss that a query asks for. InvalidQuery for constants that it cannot have.
+
+    With tuning="planned" the constants are the defaults until sizes are known (planned_loss).
+    """
     tuning = query.tuning
     if isinstance(tuning, str):
         if query.loss != "huber":
             raise InvalidQuery('tuning="planned" is for loss="huber"; leave it out or give a number.')
-        c, radius = _smallest_error(sizes, rho)
-        return Loss("huber", Huber(c), None, radius, planned=True)
+        return Loss("huber", Huber(DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=True)
     match query.loss:
         case "tukey":
             if tuning is not None and tuning < LEAST_BIWEIGHT:
@@ -104,16 +104,15 @@ def planned_loss(query: LinearRegression, sizes: Sizes, rho: int) -> Loss:
             return Loss("huber", Huber(tuning or DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=False)
 
 
-def _smallest_error(sizes: Sizes, rho: int) -> tuple[float, float]:
-    """(c, R²/q) with the least forecast variance of a white coefficient: sampling and the last gradient's noise."""
-    best, least = _MENU[-1], inf
-    for c, radius in _MENU:
-        psi, q = Huber(c), sizes.size
-        ready = Sizes(q, radius * q, sizes.n, sizes.expected_n, sizes.unit_rows)
-        noise = noise_ratio(ready, rho, Signal(psi.bound, psi.mean_derivative, scaled=True)) ** 2 / q
-        kappa = mean_weighted_norm(q - 1, radius * q)
-        sampling = psi.mean_square / (kappa * psi.mean_derivative**2 * sizes.expected_n)
-        value = sampling + noise / 0.45  # the last step has about .45 of ρ
-        if value < least:
-            best, least = (c, radius), value
-    return best
+def planned_loss(sizes: Sizes, rho: int) -> Loss:
+    """Huber's loss with the constants of the smallest error."""
+
+    def signal(psi: Huber) -> Signal:
+        return Signal(psi.bound, psi.mean_derivative, scaled=True)
+
+    laws = (((c, radius), Huber(c)) for c, radius in _MENU)
+    choices = (
+        (pair, pair[1], signal(psi), psi.mean_square / psi.mean_derivative) for pair, psi in laws
+    )
+    c, radius = least_variance(sizes, rho, choices)
+    return Loss("huber", Huber(c), None, radius, planned=True)

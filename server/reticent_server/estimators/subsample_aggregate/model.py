@@ -73,7 +73,7 @@ def regression(design: Design, query: LinearRegression | Glm, correction: bool) 
             raise InvalidQuery("A model needs a response and at least one term.")
         model = BlockModel("huber", len(design.names), query.tuning or HUBER_TUNING, inf, False)
         return Fitted(model, BlockRows(design, response), design.names)
-    if query.tuning is not None and query.tuning < inf:
+    if query.tuning is not None:
         raise InvalidQuery("Blocks are fitted by maximum likelihood: leave out the model's tuning.")
     if family == "negative_binomial":
         raise InvalidQuery("The negative_binomial family is not fitted to blocks.")

@@ -11,45 +11,51 @@ import numpy as np
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
-from reticent_server.estimators.glm.families.base import CutSquares, GlmFamily, QuasiScore, Start
-from reticent_server.fitting.score import Residuals, Score
+from reticent_server.estimators.glm.families.base import GlmFamily, Start
+from reticent_server.estimators.glm.quasi import CutSquares, QuasiScore
 from reticent_server.numerics.families import Poisson
 
-COUNTS_ONLY = "A response of counts or of the Gamma family must have a lower bound of at least 0."
+COUNTS_ONLY = (
+    "A response of counts or of the Gamma family must have a lower bound of at least 0."
+)
+_LEAST_MEAN = 1e-6  # of the declared upper bound
 
 
-def count_start(y: FloatArray, response: Term) -> tuple[float, float]:
-    """(mean, variance) of public responses, the mean above 0."""
-    mean = max(float(np.mean(y)), 1e-6 * (response.upper or 1.0), 1e-9)
-    return mean, float(np.var(y))
+def count_start(term: Term, values: FloatArray) -> tuple[float, float]:
+    """(mean, variance) of public responses (rows,), the mean above 0."""
+    mean = max(float(np.mean(values)), _LEAST_MEAN * (term.upper or 1.0), 1e-9)
+    return mean, float(np.var(values))
 
 
 class PoissonFamily(GlmFamily):
+    """Poisson regression with free overdispersion."""
+
     name, link, tuning, radius = "poisson", "log", 1.345, 3.0
-    menu = (1.0, 1.345, 1.7, 2.0, 2.5, 3.0)
+    menu, nanoseconds = (1.0, 1.345, 1.7, 2.0, 2.5, 3.0), 4000
 
     def problem(self, response: Term) -> str | None:
         return COUNTS_ONLY if response.lower < 0 else None
 
-    def start(self, y: FloatArray, response: Term, dispersion: float | None) -> Start:
-        mean, variance = count_start(y, response)
-        return Start(log(mean), max(1.0, sqrt(variance / mean)), 0.7)
+    def start(self, term: Term, values: FloatArray, dispersion: float | None) -> Start:  # noqa: ARG002
+        mean, variance = count_start(term, values)
+        return Start(log(mean), max(1.0, sqrt(variance / mean)), term.upper)
 
-    def score(self, c: float, scale: float, start: Start, upper: float) -> Score:
+    def score(self, c: float, scale: float, start: Start) -> QuasiScore:
         """The law's predictor is that of the Poisson variable counted in steps of s²."""
+        law = Poisson()
         return QuasiScore(
-            Poisson(),
+            law,
             c,
             scale,
             unit=scale * exp(-0.5 * start.eta),
-            limits=Poisson().predictor_limits(upper),
+            limits=law.predictor_limits(start.upper),
             start=start.eta,
             residual_unit=scale,
             shift=-2 * log(scale),
             varies=True,
         )
 
-    def residuals(self, start: Start) -> Residuals | None:
+    def residuals(self, start: Start) -> CutSquares | None:
         return CutSquares(start.scale, 1.0)
 
     def cut(self, c: float) -> str:
