@@ -70,7 +70,9 @@ def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
     m_rows = facts.schema.unit.max_rows
     return ProfilePlan(
         measures=tuple(planned),
-        parts=tuple(m.part(unit * m.weight, m_rows, facts.n, PROFILE_PROBABILITIES) for m in planned),
+        parts=tuple(
+            m.part(unit * m.weight, m_rows, facts.n, PROFILE_PROBABILITIES) for m in planned
+        ),
         columns=tuple(column.name for column in facts.schema.columns),
         n=facts.n,
     )

@@ -65,7 +65,11 @@ def _rare_levels(design: Design, lost: list[str], facts: DatasetFacts) -> Iterat
             continue
         shares, at = level_shares(released), int(level.code)
         others = [k for k in np.argsort(shares) if k != at and shares[k] >= shares[at]]
-        mend = f"; merged with {column.levels[others[0]]} it would have {shares[at] + shares[others[0]]:.1%}" if others else ""
+        mend = (
+            f"; merged with {column.levels[others[0]]} it would have {shares[at] + shares[others[0]]:.1%}"
+            if others
+            else ""
+        )
         yield f"{term.name} has about {shares[at]:.1%} of the records{mend}."
 
 

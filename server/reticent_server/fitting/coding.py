@@ -13,7 +13,6 @@ from reticent_server.domain.design import Design, Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.public_rows import PublicRows
 
-
 LATTICE_BITS, RANGE_BITS = 20, 8  # x̃ lies on multiples of 2⁻²⁰ within ±2⁸
 LARGEST = 2.0**RANGE_BITS
 _COARSEST = 2.0 ** (LATTICE_BITS - 6)  # leaves 2⁶ steps of the lattice to a standard deviation
@@ -57,7 +56,9 @@ class Coding:
         return np.asarray((X - self.centres) / self.scales)
 
 
-def code_design(design: Design, response: Term, rows: PublicRows, response_location: Location) -> Coding:
+def code_design(
+    design: Design, response: Term, rows: PublicRows, response_location: Location
+) -> Coding:
     """The coding of a design by public rows: a term's mean and standard deviation there."""
     head = int(design.intercept)
     columns = zip(design.terms, rows.X.T[head:], strict=True)

@@ -25,7 +25,10 @@ from reticent_server.numerics.matrices import eigen, floored, power
 
 WIDE = 4.0  # squared radius per coordinate: clips 1 of 10³ normal rows, and most outlying ones
 _RARE_LENGTH = 8.0  # squared length per coordinate of a rare row: twice the wide radius
-_LEVEL, _TAIL = 1.5, 2.5  # times 1/(4q + 1): what other rows add to a rare level, and to a heavy tail at least
+_LEVEL, _TAIL = (
+    1.5,
+    2.5,
+)  # times 1/(4q + 1): what other rows add to a rare level, and to a heavy tail at least
 _SINGULAR = 1e-7  # relative eigenvalue below which the terms as written are collinear
 _SETTLING = 25  # steps of the fixed point; each leaves about half of the error on heavy tails
 _SHRINK, _STRETCH = 1 / 3, 30.0  # bounds of what the fixed point does to a free direction

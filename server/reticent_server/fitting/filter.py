@@ -27,7 +27,6 @@ from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.matrices import floored, power
 
-SHAPE = .2  # relative error of an expected curvature: the rows' shape is not quite the public rows'
 _SURPRISE = 1e-4  # chance of a larger score than C explains, at which C is taken to be wrong
 _SMALLEST = 1e-9
 _DRIFT = 0.03  # relative change of E between the step at which it was measured and the end
@@ -52,7 +51,7 @@ class Curvature:
     shape: FloatArray
 
     @property
-    def H(self) -> FloatArray:
+    def H(self) -> FloatArray:  # noqa: N802 - as in the module's equations
         return self.J / self.unit
 
 
@@ -65,10 +64,10 @@ class Correction:
     shape: FloatArray
 
 
-def no_correction(whitening: Whitening) -> Correction:
-    """Before a Jacobian is released: E = I, with the errors that a whitening leaves."""
-    shape = np.hypot(SHAPE, whitening.unsettled)
-    return Correction(np.eye(len(shape)), whitening.error**2, shape)
+def no_correction(whitening: Whitening, shape: float) -> Correction:
+    """Before a Jacobian is released: E = I, with the errors that a whitening and the rows' shape leave."""
+    errors = np.hypot(shape, whitening.unsettled)
+    return Correction(np.eye(len(errors)), whitening.error**2, errors)
 
 
 def corrected_curvature(J: FloatArray, unit: float, known: Correction) -> Curvature:
@@ -137,7 +136,6 @@ class PublicModel:
         w, m = self.weights(score, eta)
         h = (w * m) ** 2 * score.expected(eta, np.zeros(len(U)))
         return np.asarray(score.mean_square * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
-
 
     def way(
         self, score: BentScore, theta: FloatArray, curvature: Curvature

@@ -119,7 +119,11 @@ class Model(Protocol[ResponseT]):
         ...
 
     def described(
-        self, ground: Ground[ResponseT], fit: StandardFit, radius_squared: float, found: Mapping[str, Any]
+        self,
+        ground: Ground[ResponseT],
+        fit: StandardFit,
+        radius_squared: float,
+        found: Mapping[str, Any],
     ) -> dict[str, Any]:
         """What the model's reply says beside `found`, or in its place."""
         ...

@@ -63,25 +63,42 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     n, q = fit.sizes.expected_n, fit.sizes.size
     whitening = _whitened(fit, n)
     model = PublicModel(whitening, fit.sizes.radius_squared)
-    theta = np.linalg.solve(whitening.transform.T, fit.start)
+    theta = whitening.inside(fit.start)
     C, scale = prior(whitening, fit.family.offset), fit.family.start
-    known, R2, m = no_correction(whitening), fit.sizes.radius_squared, fit.sizes.unit_rows
+    known, R2, m = (
+        no_correction(whitening, fit.family.shape),
+        fit.sizes.radius_squared,
+        fit.sizes.unit_rows,
+    )
     for t, rho in enumerate(fit.budget.gradients):
         score = fit.family.score(scale, fit.budget.steps - 1 - t)
         noise = planned_sd(VectorSum(q, sqrt(R2) * score.bound, rho, m)) / n
         J = model.curvature(score, theta, C)
         if fit.budget.jacobians[t]:
-            part = GramSum(q, sqrt(R2 * score.curvature_bound), fit.budget.jacobians[t], m, score.signed)
+            part = GramSum(
+                q, sqrt(R2 * score.curvature_bound), fit.budget.jacobians[t], m, score.signed
+            )
             upto = None if t == fit.budget.steps - 1 else whitening.free
             known, relative = measured(known, power(J, 0.5), J, planned_sd(part) / n, upto)
         curvature = corrected_curvature(J, score.unit, known)
         C = moved(C, curvature, noise**2 * np.eye(q), np.zeros(q)).covariance
         if fit.budget.scales and fit.family.residuals is not None:
             scale = fit.family.residuals.expected(fit.family.start, _left(whitening, C))
-    sampling = sandwich(np.linalg.inv(curvature.H), model.meat(score, theta), n)
-    directions = fit_directions(whitening, power(J, 0.5), J, relative, C + sampling, n / R2, present=True)
+    sampling = sandwich(np.asarray(np.linalg.inv(curvature.H)), model.meat(score, theta), n)
+    directions = fit_directions(
+        whitening,
+        power(J, 0.5),
+        J,
+        relative,
+        C + sampling,
+        n / (R2 * score.curvature_bound),
+        present=True,
+    )
     W, L = whitening.transform, back_transform(fit.coding).matrix
-    privacy_, sampling_ = (np.sqrt(np.maximum(np.diag(L @ W.T @ M @ W @ L.T), np.finfo(float).tiny)) for M in (C, sampling))
+    privacy_, sampling_ = (
+        np.sqrt(np.maximum(np.diag(L @ W.T @ M @ W @ L.T), np.finfo(float).tiny))
+        for M in (C, sampling)
+    )
     return Forecast(
         ratios=np.asarray(privacy_ / sampling_),
         estimable=directions.mapped(L).flags,

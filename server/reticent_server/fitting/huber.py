@@ -12,16 +12,24 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
-from reticent_server.fitting.score import OFFSET, Ball, Joint, Residuals, Score, whole_ball
+from reticent_server.fitting.score import OFFSET, SHAPE, Ball, Joint, Residuals, Score, whole_ball
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.psi import Huber
 
 _MEDIAN = float(ndtri(0.75))  # of |z| under the normal law: MAD's consistency constant
-_LEAST_VARIANCE = 0.4  # of a row's residual in s²: rows that are surer than most are not sure of the error
-_LEAST_INSIDE, _MOST_INSIDE = 0.05, 0.97  # shares below the median that a step's noise may make of it
+_LEAST_VARIANCE = (
+    0.4  # of a row's residual in s²: rows that are surer than most are not sure of the error
+)
+_LEAST_INSIDE, _MOST_INSIDE = (
+    0.05,
+    0.97,
+)  # shares below the median that a step's noise may make of it
 _BIWEIGHT_STEPS = 2  # the last ones; one leads there, one is a Newton step proper
 _SQUARE_SHRINK = 1 / 4  # of a step of a winsorised scale
-_EXPLAINED, _MOST = 0.3, 1.04  # squared residual scale of a settled fit, in units of the response's, and at most
+_EXPLAINED, _MOST = (
+    0.3,
+    1.04,
+)  # squared residual scale of a settled fit, in units of the response's, and at most
 _SHRINK, _GROW = 1 / 64, 1.2  # bounds of a step of the scale: residuals shrink as a fit settles
 
 
@@ -67,7 +75,7 @@ class HuberScore:
     def _residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray((y - eta) * (1 / self.scale))
 
-    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
+    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
         excess = (variance - np.mean(variance)) / self.scale**2
         spread = np.sqrt(np.maximum(1 + excess, _LEAST_VARIANCE))
         return np.asarray(2 * ndtr(self.psi.c / spread) - 1)
@@ -115,7 +123,7 @@ class BiweightScore:
         z = (y - eta) * (1 / self.scale)
         return self.psi.psi(z), self.psi.derivative(z)
 
-    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
+    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
         excess = (variance - np.mean(variance)) / self.scale**2
         return self.psi.mean_derivative_at(np.maximum(1 + excess, _LEAST_VARIANCE))
 
@@ -216,6 +224,10 @@ class LinearFamily:
     @property
     def offset(self) -> float:
         return OFFSET * self.start
+
+    @property
+    def shape(self) -> float:
+        return SHAPE
 
     @property
     def joint(self) -> Joint | None:

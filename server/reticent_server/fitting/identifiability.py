@@ -5,7 +5,7 @@ expected: the last Gram matrix and the last Jacobian, pooled by precision. Axes 
 the one of which most is left, in standard deviations of its noise, once what it shares with those taken up
 is taken off (a pivoted Cholesky decomposition). What is left when none is three standard deviations above 0 is
 *unresolved*: the data's information about it is below the noise. So is an axis that fewer than 20 records tell of
-(a record adds at most R² of a unit vector's information): no normal law holds there.
+(a record adds at most R² sup h of a unit vector's information): no normal law holds there.
 
 A linear combination is *estimable* unless unresolved directions carry more than .3 of its variance: of a
 collinear pair neither coefficient is, but what they do together is.
@@ -23,7 +23,9 @@ from reticent_server.numerics.matrices import eigen
 
 UNRESOLVED_SHARE = 0.3
 RESOLVED = 3.0
-LEAST_RECORDS = 20.0  # that a direction rests on: fewer, and errors are not normal even without noise
+LEAST_RECORDS = (
+    20.0  # that a direction rests on: fewer, and errors are not normal even without noise
+)
 _SMALLEST_NOISE = 1e-12
 
 
@@ -81,14 +83,16 @@ def fit_directions(
     present: bool,
 ) -> Directions:
     """The directions of a fit, in x̃. back: B⁻¹ (q, q) of the expected curvature. jacobian (q, q): as released, in u;
-    noise (q,): its own, in the frame B. covariance (q, q): of the fit, in u. records: n/R². present: any_present.
+    noise (q,): its own, in the frame B. covariance (q, q): of the fit, in u. records: n/(R² sup h). present: any_present.
     """
     B = np.linalg.inv(back)
     seen, sd = _pooled(whitening, B @ jacobian @ B, noise)
     told = np.diag(seen) * records / np.sum(B**2, axis=1)
     taken = _resolved(seen, sd, told >= LEAST_RECORDS)
     X = np.eye(len(B))
-    X[np.ix_(taken, ~taken)] = -np.linalg.solve(seen[np.ix_(taken, taken)], seen[np.ix_(taken, ~taken)])
+    X[np.ix_(taken, ~taken)] = -np.linalg.solve(
+        seen[np.ix_(taken, taken)], seen[np.ix_(taken, ~taken)]
+    )
     M = np.linalg.solve(X, back)
     vectors = _split_variance(M @ covariance @ M.T, ~taken)
     return Directions(whitening.transform.T @ B @ X @ vectors, taken & present)

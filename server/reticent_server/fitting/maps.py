@@ -195,5 +195,3 @@ def _used(coding: Coding, block: Block) -> NDArray[np.bool_] | None:
 
 def _count_codes(block: Block, used: NDArray[np.bool_] | None) -> FloatArray:
     return np.zeros(block.rows) if used is None else np.where(used, 0.0, -1.0)
-
-

@@ -73,7 +73,9 @@ class OwnProfile:
         """The facts with the released profile, which is of the records in use."""
         found: dict[str, list[tuple[Measure, Part, Released]]] = {}
         columns: dict[str, Column] = {}
-        for measure, part, value in zip(self.map_fn.measures, self.step.parts, released, strict=True):
+        for measure, part, value in zip(
+            self.map_fn.measures, self.step.parts, released, strict=True
+        ):
             columns[measure.column.name] = measure.column
             found.setdefault(measure.column.name, []).append((measure, part, value))
         profiles = {k: column_profile(columns[k], v, PROBABILITIES) for k, v in found.items()}

@@ -60,17 +60,17 @@ def draw_public_rows(
     seen, kept = len(used), [drawn[used]]
     apply_mask = masked and design.masked
     if not apply_mask:
-        return _finished(design, drawn, 1.0)
+        return _finished(drawn, 1.0)
     while sum(map(len, kept)) < _ENOUGH and seen < _DRAWS * ROWS:
         more, used = _rows(design, facts, profile, seen // ROWS)
         seen += len(used)
         kept.append(more[used])
     rows = np.vstack(kept)
     share = max(len(rows) / seen, LEAST_SHARE)
-    return _finished(design, rows if len(rows) >= rows.shape[1] else drawn, share)
+    return _finished(rows if len(rows) >= rows.shape[1] else drawn, share)
 
 
-def _finished(design: Design, drawn: FloatArray, share: float) -> PublicRows:
+def _finished(drawn: FloatArray, share: float) -> PublicRows:
     """Rows with a value that is not finite are left out, as their contributions are."""
     rows = drawn[np.isfinite(drawn).all(axis=1)]
     if not len(rows):
@@ -137,7 +137,10 @@ def _beside_spike(
         return values
     spread, known = values.copy(), (quantiles[: at[0]], quantiles[at[-1] + 1 :])
     ends = (probabilities[at[0]], probabilities[at[-1]])
-    masses = (ends[0] * (1.0 if len(known[0]) else 0.5), (1 - ends[1]) * (1.0 if len(known[1]) else 0.5))
+    masses = (
+        ends[0] * (1.0 if len(known[0]) else 0.5),
+        (1 - ends[1]) * (1.0 if len(known[1]) else 0.5),
+    )
     for side, bound in enumerate(bounds):
         place = (levels if side == 0 else 1 - levels) / max(masses[side], 1e-12)
         if len(np.unique(known[side])) < _KNOWN:
@@ -154,7 +157,9 @@ def upper_tail(probabilities: FloatArray, quantiles: FloatArray, levels: FloatAr
     Q(2x))/(Q(2x) − Q(4x))), kept within [−½, 1]; constant where these coincide. Source: Pickands (1975).
     """
     x = 1 - float(probabilities[-1])
-    last, second, fourth = np.interp(1 - np.array([x, 2 * x, min(4 * x, 0.9)]), probabilities, quantiles)
+    last, second, fourth = np.interp(
+        1 - np.array([x, 2 * x, min(4 * x, 0.9)]), probabilities, quantiles
+    )
     if not last > second > fourth:
         return np.full(len(levels), last)
     xi = float(np.clip(np.log2((last - second) / (second - fourth)), *_TAIL_SHAPES))

@@ -8,8 +8,7 @@
    the expected curvature from there on; the last one releases the meat Q, too.
 
 What is left of the way to the solution, whether from noise, from a step that is too short or from a curvature
-that is not what was expected, is the filter's covariance. Where the plan says so, the rounds and all steps but the
-last two add a random part of the rows (early_rows).
+that is not what was expected, is the filter's covariance.
 """
 
 from collections.abc import Generator
@@ -18,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import (
     FloatArray,
     GramSum,
@@ -47,13 +45,15 @@ from reticent_server.fitting.filter import (
 from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.maps import Point, ResidualMap, ScoreMap, on_lattice
 from reticent_server.fitting.restriction import Restriction
-from reticent_server.fitting.score import Ball, BentScore, Family, Score
 from reticent_server.fitting.rounds import whitening_rounds
+from reticent_server.fitting.score import Ball, BentScore, Family, Score
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import power
 
 _LARGEST_RESCALE = 0.7  # |change of ln s| of a joint last step
-_LARGEST_THETA = 2.0**20  # in standardised units: keeps a fit that noise has thrown off within the floats
+_LARGEST_THETA = (
+    2.0**20
+)  # in standardised units: keeps a fit that noise has thrown off within the floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,11 +154,13 @@ class NoisyNewton:
         if self.restriction is not None:
             theta, C = self.restriction.started(theta, C, W)
         theta = on_lattice(theta, self.sizes.size)
-        return State(theta, C, self.family.start, no_correction(whitening), count, present)
+        return State(
+            theta, C, self.family.start, no_correction(whitening, self.family.shape), count, present
+        )
 
     def _public(self, model: PublicModel, state: State, score: Score) -> FloatArray:
         """J (q, q) that the public rows lead to expect."""
-        theta = np.linalg.solve(model.whitening.transform.T, state.theta)
+        theta = model.whitening.inside(state.theta)
         return model.curvature(score, theta, state.covariance)
 
     def _expected(self, model: PublicModel, state: State, score: Score) -> Curvature:
@@ -179,7 +181,7 @@ class NoisyNewton:
         return replace(state, known=known), noise
 
     def _ball(self, state: State, whitening: Whitening, score: Score) -> Ball:
-        direction = np.linalg.solve(whitening.transform.T, state.theta)
+        direction = whitening.inside(state.theta)
         return score.ball(direction, float(np.sqrt(self.sizes.radius_squared)))
 
     def _score_step(self, state: State, whitening: Whitening, score: Score, t: int) -> SumStep:
@@ -198,11 +200,7 @@ class NoisyNewton:
             parts += [VectorSum(1, chi, self.budget.scales[-1], m)] if joint else []
         point = self._point(state, whitening, score)
         scores = ScoreMap(self.coding, point, ball.shift, self.budget.jacobians[t] > 0, last, joint)
-        return SumStep(f"newton step {t + 1}", tuple(parts), scores, self._subset(t))
-
-    def _subset(self, t: int) -> RowSubset | None:
-        """The rows that a step (from 0) adds; None for all."""
-        return None
+        return SumStep(f"newton step {t + 1}", tuple(parts), scores)
 
     def _point(self, state: State, whitening: Whitening, score: Score) -> Point:
         return Point(state.theta, whitening.transform, self.sizes.radius_squared, score)
@@ -229,7 +227,7 @@ class NoisyNewton:
         if self.restriction is None:
             C = surprised(C, curvature, noise, g)
         if isinstance(score, BentScore) and reach is None:
-            theta = np.linalg.solve(W.T, state.theta)
+            theta = model.whitening.inside(state.theta)
             step = moved_far(C, curvature, noise, g, model.way(score, theta, curvature))
         else:
             step = moved(C, curvature, noise, g, reach)
@@ -246,7 +244,7 @@ class NoisyNewton:
         part = residuals.part(self.budget.scales[t], self.sizes.unit_rows)
         score = self.family.score(state.scale, self.budget.steps - 1 - t)
         measured = ResidualMap(self.coding, self._point(state, whitening, score), residuals)
-        return SumStep(f"residual scale {t + 1}", (part,), measured, self._subset(t))
+        return SumStep(f"residual scale {t + 1}", (part,), measured)
 
     def _rescaled(self, state: State, released: Released, t: int) -> State:
         residuals = self.family.residuals
@@ -264,9 +262,13 @@ class NoisyNewton:
         state, jacobian_noise = self._measured(model, state, score, released[1])
         curvature = self._expected(model, state, score)
         last = self._last_scores(model, state, score, released, curvature)
-        reach = None if self.restriction is None else prior(whitening, self.family.offset) + state.covariance
+        reach = (
+            None
+            if self.restriction is None
+            else prior(whitening, self.family.offset) + state.covariance
+        )
         after = self._stepped(model, state, score, (last.gradient, last.noise), curvature, reach)
-        W, A = whitening.transform, np.linalg.inv(curvature.H)
+        W, A = whitening.transform, np.asarray(np.linalg.inv(curvature.H))
         sampling = sandwich(A, last.meat, state.count)
         return StandardFit(
             theta=after.theta,
@@ -279,7 +281,7 @@ class NoisyNewton:
                 jacobian,
                 jacobian_noise,
                 after.covariance + sampling,
-                state.count / self.sizes.radius_squared,
+                state.count / (self.sizes.radius_squared * score.curvature_bound),
                 present=state.present,
             ),
             count=state.count,
@@ -299,7 +301,7 @@ class NoisyNewton:
         """Jointly with the scale, where the family asks for that (fitting.score.JointStep)."""
         whitening, joint = model.whitening, self.family.joint
         g, noise = self._gradient(state, whitening, score, released[0])
-        expected = model.meat(score, np.linalg.solve(whitening.transform.T, state.theta))
+        expected = model.meat(score, whitening.inside(state.theta))
         released_meat, sd = released[2].values / state.count, released[2].sd / state.count
         if joint is None:
             return LastScores(g, noise, calmed_meat(released_meat, sd, expected), state.scale)

@@ -155,7 +155,8 @@ def warnings(coding: Coding, found: Reported) -> list[str]:
     if noisy.any():
         which = [t for t, x in zip(coding.design.names, noisy, strict=True) if x]
         said.append(
-            "Privacy noise dominates the standard errors of " + ", ".join(which)
+            "Privacy noise dominates the standard errors of "
+            + ", ".join(which)
             + ": a larger epsilon would help."
         )
     return said

@@ -14,8 +14,8 @@ import numpy as np
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
 
-
-OFFSET = 4  # x
+SHAPE = 0.12  # relative error of an expected curvature
+OFFSET = 2.0  # scales of the response by which a row's predictor may be off at the start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,11 +132,14 @@ class Family(Protocol):
     """A model: its scores and its scale. joint: of the last step; None where it is not joint.
 
     residuals: None where the scale is known. start: the scale before any release. offset: what a row's
-    predictor is off by before any release, in units of the standardised response or of η.
+    predictor is off by before any release, in units of the standardised response or of η. shape: relative error
+    of an expected curvature, as the rows' shape is not quite the public rows'.
     """
 
     @property
     def offset(self) -> float: ...
+    @property
+    def shape(self) -> float: ...
     @property
     def residuals(self) -> Residuals | None: ...
     @property

@@ -31,9 +31,14 @@ _SHAPE_ONLY = 1.5  # squared radius per coordinate below which most normal rows 
 _PRIOR = 1.0  # τ before a release: an entry of F is within ±1 of the public rows'
 _FLOOR = 0.7  # share of three standard deviations of noise that an eigenvalue counts at least
 _SIGMAS = 3.0  # standard deviations from which an eigenvalue stands out of its noise
-_SMALLEST = 1e-5  # eigenvalue below which a direction is constant: rounding of x̃ is what is left of it
+_SMALLEST = (
+    1e-5  # eigenvalue below which a direction is constant: rounding of x̃ is what is left of it
+)
 _UNSETTLED = 0.25  # share of a round's change of ln(second moment) that may be left after it
-_CHANGE, _PRECISE = 0.1, 0.1  # change of a ln(second moment), and noise, that show a response to a stretch
+_CHANGE, _PRECISE = (
+    0.1,
+    0.1,
+)  # change of a ln(second moment), and noise, that show a response to a stretch
 _MOST_GROWN = 5.0  # growth of a relative error from a clipped moment to a squared length
 _MOST_LEFT = 0.7  # largest share of a change that is extrapolated
 _MATCHING = 6  # steps of the stretch of the public rows; each leaves under a third of the error
@@ -60,6 +65,10 @@ class Whitening:
     noise: FloatArray
     moment: FloatArray
     stretch: FloatArray
+
+    def inside(self, theta: FloatArray) -> FloatArray:
+        """(q,) θ of x̃ as the coefficients of u."""
+        return np.asarray(np.linalg.solve(self.transform.T, theta))
 
     @property
     def unsettled(self) -> FloatArray:
@@ -127,7 +136,8 @@ def whitened(
         free=free,
         information=information,
         error=np.maximum(
-            _after(gain, before.error, np.hypot(seen, rest) / stretch * response, free), _LEAST_ERROR
+            _after(gain, before.error, np.hypot(seen, rest) / stretch * response, free),
+            _LEAST_ERROR,
         ),
         noise=np.append(seen / stretch, (gain * noise)[free:]),
         moment=turn @ K @ turn.T,
@@ -140,7 +150,9 @@ def _common_scale(F: FloatArray, K: FloatArray, radius_squared: float, free: int
     divided by its mean, so that only its shape moves the coordinates, whose lengths are then the public rows'."""
     if radius_squared >= _SHAPE_ONLY * len(K) or not free:
         return 1.0
-    return max(float(np.trace(F[:free, :free] @ K[:free, :free]) / np.trace(K[:free, :free])), _SMALLEST)
+    return max(
+        float(np.trace(F[:free, :free] @ K[:free, :free]) / np.trace(K[:free, :free])), _SMALLEST
+    )
 
 
 def _after(gain: FloatArray, before: FloatArray, free_error: FloatArray, free: int) -> FloatArray:
@@ -180,7 +192,12 @@ def _extrapolated(before: Whitening, now: FloatArray, noise: FloatArray) -> Floa
 
 
 def _matched(
-    rows: FloatArray, free: int, radius_squared: float, back: FloatArray, F: FloatArray, target: FloatArray
+    rows: FloatArray,
+    free: int,
+    radius_squared: float,
+    back: FloatArray,
+    F: FloatArray,
+    target: FloatArray,
 ) -> FloatArray:
     """A (q, q): the clipped moment of the public rows Au has the free block that was released.
 

@@ -26,10 +26,10 @@ from reticent_server.domain.steps import Part, QuantileTree
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.estimators.gradient_descent import plan_gradient_descent
 from reticent_server.estimators.influence import plan_influence_regression
-from reticent_server.estimators.moments import plan_count, plan_mean
 from reticent_server.estimators.linear_regression import (
     plan_linear_regression,
 )
+from reticent_server.estimators.moments import plan_count, plan_mean
 from reticent_server.estimators.profile import ProfilePlan, plan_profile
 from reticent_server.estimators.quantiles import ExponentialMedianPlan, QuantilesPlan
 from reticent_server.formula import mask_design, parse_formula

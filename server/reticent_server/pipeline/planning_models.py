@@ -68,9 +68,7 @@ def _hypothesis_test(
     return HypothesisTestPlan(model, query.test, hypothesis)
 
 
-def _model(
-    facts: DatasetFacts, query: Glm | HypothesisTest, offer: PrivacyCost
-) -> FitPlan[Any]:
+def _model(facts: DatasetFacts, query: Glm | HypothesisTest, offer: PrivacyCost) -> FitPlan[Any]:
     """The fit of a model query. A Gaussian response is a linear regression with Huber's score."""
     design = parse_formula(query.formula, facts.schema, query.where)
     if query.family in {None, "gaussian"}:

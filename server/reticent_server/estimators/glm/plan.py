@@ -130,7 +130,9 @@ class GlmModel:
         )
         if score.varies:
             text += f", m the square root of a record's information relative to that at eta = {score.start:.6g}"
-        return text + ("; constants planned for the smallest error at this epsilon" if self.planned else "")
+        return text + (
+            "; constants planned for the smallest error at this epsilon" if self.planned else ""
+        )
 
 
 def plan_glm(facts: DatasetFacts, design: Design, query: Glm, rho: int) -> GlmPlan:

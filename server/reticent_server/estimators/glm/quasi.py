@@ -25,7 +25,9 @@ _LARGEST_RESPONSE = 1e30
 _SCALE_STEP = 4.0  # largest factor of a step of the scale
 _LEAST_SCALE, _LARGEST_SCALE = 0.02, 1.5  # bounds of the scale relative to its public start
 _EXPLAINED = 0.7  # of the squared scale of the responses about their mean, left by a typical model
-_LEAST_SPREAD = 0.4  # squared spread of residuals, in scales, that a cut is expected to see at least
+_LEAST_SPREAD = (
+    0.4  # squared spread of residuals, in scales, that a cut is expected to see at least
+)
 _ENDS = 1e-4, 0.98  # of k²: mean squares of cut residuals that have a scale
 
 

@@ -78,9 +78,7 @@ class _Table:
         n = len(self.y)
         return self.U.T @ (w * m * q) / n, (self.U.T * (w * m * m * h)) @ self.U / n
 
-    def rescaled(
-        self, theta: FloatArray, score: QuasiScore, residuals: CutSquares | None
-    ) -> float:
+    def rescaled(self, theta: FloatArray, score: QuasiScore, residuals: CutSquares | None) -> float:
         """The next scale."""
         if residuals is None:
             return score.scale

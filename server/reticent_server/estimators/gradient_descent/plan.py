@@ -123,7 +123,9 @@ def plan_gradient_descent(
 ) -> GradientDescentPlan:
     """Plans a descent at `rho` (RHO_UNITS), on the ground and with the rounds that noisy Newton would have."""
     if isinstance(query.tuning, str):
-        raise InvalidQuery('tuning="planned" is for mechanism="newton"; leave it out or give a number.')
+        raise InvalidQuery(
+            'tuning="planned" is for mechanism="newton"; leave it out or give a number.'
+        )
     newton = plan_linear_regression(facts, design, query, rho)
     own, rounds = newton.own_profile, newton.budget.rounds
     left = rho - (own.rho if own else 0) - sum(r for r, _ in rounds) - newton.budget.count

@@ -127,7 +127,7 @@ class Descent:
         return replace(state, rate=1 / (_CAUTION * float(eigen(J)[0][-1])))
 
     def _direction(self, model: PublicModel, state: _State) -> FloatArray:
-        return np.linalg.solve(model.whitening.transform.T, state.theta)
+        return model.whitening.inside(state.theta)
 
     def _moved(self, state: _State, whitening: Whitening, g: FloatArray) -> _State:
         theta = state.theta + state.scale * state.rate * whitening.transform.T @ g
@@ -177,14 +177,17 @@ class Descent:
         J = model.curvature(score, theta, np.zeros((self.sizes.size, self.sizes.size)))
         back, (jacobian, meat) = power(J, 0.5), released
         released_J, sd = jacobian.values / count, jacobian.sd / count
-        known, noise = measured(no_correction(whitening), back, released_J, sd)
+        known, noise = measured(no_correction(whitening, self.family.shape), back, released_J, sd)
         curvature = corrected_curvature(J, score.unit, known)
         Q = calmed_meat(meat.values / count, meat.sd / count, model.meat(score, theta))
-        sampling = sandwich(np.linalg.inv(curvature.H), Q, count)
+        sampling = sandwich(np.asarray(np.linalg.inv(curvature.H)), Q, count)
         privacy = self._noise(curvature.J, state.rate, noises)
         left = self._left(curvature.J, state.rate)
         privacy = privacy + left @ prior(whitening, self.family.offset) @ left
-        W, records = whitening.transform, count / self.sizes.radius_squared
+        W, records = (
+            whitening.transform,
+            count / (self.sizes.radius_squared * score.curvature_bound),
+        )
         found = fit_directions(
             whitening, back, released_J, noise, privacy + sampling, records, present=present
         )

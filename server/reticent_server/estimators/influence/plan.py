@@ -165,7 +165,9 @@ def plan_influence_regression(
     """A Huber–Mallows regression for at most `offer`'s (ε, δ). Raises InvalidQuery."""
     check_whole(facts, design)
     if isinstance(query.tuning, str):
-        raise InvalidQuery('tuning="planned" is for mechanism="newton"; leave it out or give a number.')
+        raise InvalidQuery(
+            'tuning="planned" is for mechanism="newton"; leave it out or give a number.'
+        )
     c, ptr_only = query.tuning or TUNING, query.calibration != "asymptotic"
     rho = spendable(offer)
     share = pilot_rho(rho) if ptr_only else split(offer)[0].rho

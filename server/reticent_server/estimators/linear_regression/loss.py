@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from reticent_server.domain.query import LinearRegression
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.estimators.linear_regression.response import TIED
+from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.huber import LinearFamily, MedianResidual, SquareResidual
 from reticent_server.fitting.tuning import least_variance
 from reticent_server.numerics.biweight import EFFICIENT_95, Biweight
@@ -78,8 +78,12 @@ class Loss:
             f"min(1, {radius_squared:g}/|Ax|^2) with the matrix A of `weighting`"
         )
         if self.biweight is not None:
-            text += f"; the solution reached from the Huber fit with tuning constant {self.start.c:g}"
-        return text + ("; constants planned for the smallest error at this epsilon" if self.planned else "")
+            text += (
+                f"; the solution reached from the Huber fit with tuning constant {self.start.c:g}"
+            )
+        return text + (
+            "; constants planned for the smallest error at this epsilon" if self.planned else ""
+        )
 
 
 def asked_loss(query: LinearRegression) -> Loss:
@@ -90,18 +94,26 @@ def asked_loss(query: LinearRegression) -> Loss:
     tuning = query.tuning
     if isinstance(tuning, str):
         if query.loss != "huber":
-            raise InvalidQuery('tuning="planned" is for loss="huber"; leave it out or give a number.')
+            raise InvalidQuery(
+                'tuning="planned" is for loss="huber"; leave it out or give a number.'
+            )
         return Loss("huber", Huber(DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=True)
     match query.loss:
         case "tukey":
             if tuning is not None and tuning < LEAST_BIWEIGHT:
-                raise InvalidQuery(f"The biweight's tuning constant is at least {LEAST_BIWEIGHT:g}.")
+                raise InvalidQuery(
+                    f"The biweight's tuning constant is at least {LEAST_BIWEIGHT:g}."
+                )
             biweight = Biweight(tuning or EFFICIENT_95)
             return Loss("tukey", Huber(DEFAULT_HUBER), biweight, DEFAULT_RADIUS, planned=False)
         case "squared":
-            return Loss("squared", Huber(tuning or SQUARED_TUNING), None, SQUARED_RADIUS, planned=False)
+            return Loss(
+                "squared", Huber(tuning or SQUARED_TUNING), None, SQUARED_RADIUS, planned=False
+            )
         case _:
-            return Loss("huber", Huber(tuning or DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=False)
+            return Loss(
+                "huber", Huber(tuning or DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=False
+            )
 
 
 def planned_loss(sizes: Sizes, rho: int) -> Loss:

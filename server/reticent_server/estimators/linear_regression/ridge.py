@@ -27,7 +27,10 @@ def ridged(fit: StandardFit, penalty: float, coding: Coding) -> StandardFit:
     """The released fit with the penalty λ on its slopes in the units of the data."""
     back = back_transform(coding)
     L = back.matrix
-    P = np.linalg.solve(L.T, np.linalg.solve(L.T, fit.information).T) * coding.response_location.scale**2
+    P = (
+        np.linalg.solve(L.T, np.linalg.solve(L.T, fit.information).T)
+        * coding.response_location.scale**2
+    )
     A = shrinkage((P + P.T) / 2, penalty, intercept=coding.design.intercept)
     own = np.linalg.solve(L, A @ L)
     shifted = np.linalg.solve(L, A @ back.offset - back.offset)

@@ -11,6 +11,7 @@ from reticent_server.numerics.biweight import fit_biweight
 from reticent_server.numerics.huber_mallows import fit_mallows
 from reticent_server.numerics.mallows import mallows_weights
 
+
 def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
     """Solves the plan's estimating equation on a whole table, its weights settled on the table itself."""
     coding = plan.ground.coding

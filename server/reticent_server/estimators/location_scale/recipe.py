@@ -13,7 +13,7 @@ and the last two points are averaged by the inverse of their privacy variance.
 """
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 
 import numpy as np
@@ -31,8 +31,8 @@ from reticent_server.domain.steps import (
     VectorSum,
 )
 from reticent_server.estimators.location_scale.maps import STRETCH, LocationScaleMap, score_radius
-from reticent_server.estimators.newton.estimable import any_present
-from reticent_server.estimators.newton.schedule import allocate
+from reticent_server.fitting.budget import allocate
+from reticent_server.fitting.identifiability import any_present
 from reticent_server.numerics.matrices import psd_part
 from reticent_server.numerics.psi import Huber
 

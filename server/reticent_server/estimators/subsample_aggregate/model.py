@@ -63,6 +63,12 @@ class Fitted:
         return "jackknife" if self.model.equation == "location_scale" else "firth"
 
 
+def _tuning(query: LinearRegression | Glm) -> float:
+    if isinstance(query.tuning, str):
+        raise InvalidQuery("Blocks have no planned tuning: give a number, or leave it out.")
+    return query.tuning or HUBER_TUNING
+
+
 def regression(design: Design, query: LinearRegression | Glm, correction: bool) -> Fitted:
     """Raises InvalidQuery for what is not fitted to blocks."""
     _check_newton(query)
@@ -71,7 +77,7 @@ def regression(design: Design, query: LinearRegression | Glm, correction: bool) 
         response = design.response
         if response is None or not design.names:
             raise InvalidQuery("A model needs a response and at least one term.")
-        model = BlockModel("huber", len(design.names), query.tuning or HUBER_TUNING, inf, False)
+        model = BlockModel("huber", len(design.names), _tuning(query), inf, False)
         return Fitted(model, BlockRows(design, response), design.names)
     if query.tuning is not None:
         raise InvalidQuery("Blocks are fitted by maximum likelihood: leave out the model's tuning.")

@@ -11,7 +11,10 @@ from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.estimators.glm.quasi import CutSquares, QuasiScore
 from reticent_server.fitting.budget import Signal
-from reticent_server.fitting.score import OFFSET, Joint
+from reticent_server.fitting.score import Joint
+
+_OFFSET = 4.0  # of the link by which a row's predictor may be off at the start
+_SHAPE = 0.25  # separated and rare responses have eigenvalues of J/J̄ between .6 and 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,11 @@ class FittedFamily:
 
     @property
     def offset(self) -> float:
-        return OFFSET * self.spread
+        return _OFFSET * self.spread
+
+    @property
+    def shape(self) -> float:
+        return _SHAPE
 
     @property
     def residuals(self) -> CutSquares | None:
@@ -104,5 +111,5 @@ class FittedFamily:
     def joint(self) -> Joint | None:
         return self.family.joint() if self.intercept else None
 
-    def score(self, scale: float, remaining: int) -> QuasiScore:  # noqa: ARG002 - one interface
+    def score(self, scale: float, remaining: int = 0) -> QuasiScore:  # noqa: ARG002 - one interface
         return self.family.score(self.c, scale, self.begun)

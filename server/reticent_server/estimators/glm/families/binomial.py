@@ -49,9 +49,7 @@ class BinomialScore(QuasiScore):
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return (
-            np.asarray(y - self.law.mean(eta))
-            if self.c == inf
-            else self.with_curvature(y, eta)[0]
+            np.asarray(y - self.law.mean(eta)) if self.c == inf else self.with_curvature(y, eta)[0]
         )
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:

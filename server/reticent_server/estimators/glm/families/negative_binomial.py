@@ -33,9 +33,7 @@ class NegativeBinomialFamily(GlmFamily):
         law = NegativeBinomial(scale**2)
         gain = float(law.gain(np.array([start.eta]))[0])
         limits = law.predictor_limits(start.upper)
-        return QuasiScore(
-            law, c, scale, 1 / gain, limits, start.eta, varies=True, measured=False
-        )
+        return QuasiScore(law, c, scale, 1 / gain, limits, start.eta, varies=True, measured=False)
 
 
 NEGATIVE_BINOMIAL = NegativeBinomialFamily()

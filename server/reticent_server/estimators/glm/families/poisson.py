@@ -15,9 +15,7 @@ from reticent_server.estimators.glm.families.base import GlmFamily, Start
 from reticent_server.estimators.glm.quasi import CutSquares, QuasiScore
 from reticent_server.numerics.families import Poisson
 
-COUNTS_ONLY = (
-    "A response of counts or of the Gamma family must have a lower bound of at least 0."
-)
+COUNTS_ONLY = "A response of counts or of the Gamma family must have a lower bound of at least 0."
 _LEAST_MEAN = 1e-6  # of the declared upper bound
 
 
