@@ -191,7 +191,7 @@ def moved(
     """
     H, wide = curvature.H, C if reach is None else reach
     N = noise + _curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
-    G = np.linalg.solve(H @ wide @ H.T + N, H @ wide).T
+    G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
     return Moved(np.asarray(G @ g), _after(C, G, H, N))
 
 
@@ -211,7 +211,7 @@ def moved_far(
         mean, H = expected(way)
         error = _curvature_error(np.outer(way, way) + left, curvature)
         N = noise + error + _LEAST_NOISE * np.eye(len(C))
-        G = np.linalg.solve(H @ C @ H.T + N, H @ C).T
+        G = np.asarray(np.linalg.solve(H @ C @ H.T + N, H @ C).T)
         change = G @ (g - mean + H @ way) - way
         way = way + change * min(1.0, _LONGEST / max(float(np.linalg.norm(change)), _SMALLEST))
         left = _after(C, G, H, N)

@@ -183,7 +183,7 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
     ordered = np.sort(values)[::-1]
     cut = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
     last = int(np.max(np.flatnonzero(ordered > cut), initial=0))
-    return np.maximum(values - cut[last], 0.0)
+    return np.asarray(np.maximum(values - cut[last], 0.0))
 
 
 def missing_share(released: ColumnProfile, n: int) -> float:

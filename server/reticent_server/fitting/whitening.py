@@ -123,7 +123,9 @@ def whitened(
     seen = np.sqrt((V**2).T @ (gain * noise)[:free] ** 2)
     settled = without_noise(values, seen)
     stretch = _stretch(settled, seen, last=last)
-    A = _matched(before.rows, free, radius_squared, np.linalg.inv(root), F, (V * stretch) @ V.T)
+    A = _matched(
+        before.rows, free, radius_squared, np.asarray(np.linalg.inv(root)), F, (V * stretch) @ V.T
+    )
     response = _response(stretch, np.sum((A[:, :free] @ V) ** 2, axis=0))
     A = A @ np.diag(_extrapolated(before, np.diag(F), gain * noise))
     turn = np.eye(q)

@@ -130,7 +130,8 @@ class CutSquares:
 
     def next(self, score: QuasiScore, mean: float) -> float:
         """The scale at which the cut residuals have this mean square."""
-        square = float(np.clip(mean, *(end * self.k**2 for end in _ENDS)))
+        least, most = (end * self.k**2 for end in _ENDS)
+        square = min(max(mean, least), most)
         ratio = sqrt(estimated_dispersion(score.law, square, self.k) / score.law.dispersion)
         s = score.scale * min(max(ratio, 1 / _SCALE_STEP), _SCALE_STEP)
         least = max(self.least, self.start * _LEAST_SCALE)

@@ -10,7 +10,7 @@ import numpy as np
 
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.estimators.glm.families.base import Start
-from reticent_server.estimators.glm.quasi import CutSquares, QuasiScore
+from reticent_server.estimators.glm.quasi import CutSquares, QuasiScore, quasi
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.target import Target, records, settled_whitening
@@ -26,16 +26,18 @@ def noise_free_fit(plan: FitPlan[Start], block: Block) -> Target:
     X, y = records(coding, block)
     W = settled_whitening(plan, X).transform
     family = plan.model.family(plan.ground)
+    measured = family.residuals
+    residuals = measured if isinstance(measured, CutSquares) else None
     table = _Table(X, y, X @ W.T, plan.sizes.radius_squared)
-    score, theta = family.score(family.start, 0), plan.ground.start
+    score, theta = quasi(family.score(family.start, 0)), plan.ground.start
     for _ in range(_ROUNDS):
         g, J = table.equations(theta, score)
         move = W.T @ (score.unit * np.linalg.pinv(J, hermitian=True) @ g)
         length = float(np.sqrt(np.mean((X @ move) ** 2)))
         theta = theta + move * min(1.0, _LONGEST / max(length, 1e-300))
-        scale = table.rescaled(theta, score, family.residuals)
+        scale = table.rescaled(theta, score, residuals)
         done = length < _TOLERANCE and abs(scale / score.scale - 1) < _TOLERANCE
-        score = family.score(scale, 0)
+        score = quasi(family.score(scale, 0))
         if done:
             break
     _, J = table.equations(theta, score)
