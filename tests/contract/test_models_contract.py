@@ -198,7 +198,7 @@ def test_a_conditional_guarantee_needs_the_curators_leave(dataset, services, met
 def _allow_conditional(services):
     policy = services.catalog.facts("people").policy
     both = replace(policy, tiers=("unconditional", "conditional"))
-    services.catalog.set_policy("people", both)
+    services.catalog.set_policy("people", both, by="t")
 
 
 def test_a_location_and_scale_by_influence(dataset, services):

@@ -158,10 +158,15 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class Iqr:
-    """Interquartile range of a column, by propose–test–release."""
+    """Interquartile range of a column: of its private quartiles, or by propose–test–release.
+
+    where: for quantiles only.
+    """
 
     kind: ClassVar[str] = "iqr"
     column: str
+    mechanism: Literal["quantiles", "ptr"] = "quantiles"
+    where: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +206,7 @@ class DepthMedian:
 
     kind: ClassVar[str] = "depth_median"
     columns: tuple[str, ...]
-    scale: Literal["iqr", "mad", "trimmed"] = "iqr"
+    scale: Literal["iqr", "mad", "trimmed"] = "trimmed"
     eta: float | Literal["private"] | None = None
     directions: int | None = None
 

@@ -11,23 +11,21 @@ A curator's profile is cheaper: it is paid once.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import ColumnValue, Design, Term
+from reticent_server.domain.grid import Grid
 from reticent_server.domain.schema import ColumnKind, Schema
 from reticent_server.domain.steps import Block, FloatArray, QuantileTree, Released, SumStep
 from reticent_server.estimators.standardise import NORMAL_IQR, Location, usable_scale
 from reticent_server.numerics.evaluate import evaluate_term, in_use
-from reticent_server.numerics.grids import cell_codes, grid_between, spread
+from reticent_server.numerics.grids import cell_codes, repeats
 
 PROBABILITIES = (0.1, 0.25, 0.5, 0.75, 0.9)
 LEAST_SHARE, LARGEST_SHARE = 0.05, 0.20
 _NORMAL_80_RANGE = 2.5631031310892007
 _LEVELS = 3
 _RANK_NOISE = 0.01
-
-Grid = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +42,12 @@ class QuantileMap:
     @property
     def grids(self) -> tuple[Grid, ...]:
         """The terms' public grids."""
-        return tuple(_grid(t.lower, t.upper, t.name in self.integers) for t in self.terms)
+        return tuple(Grid(t.lower, t.upper, t.name in self.integers) for t in self.terms)
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         used = in_use(self.design, block) if self.design.masked else None
         values = [evaluate_term(term, block) for term in self.terms]
-        return tuple(
-            cell_codes(v, grid, block.start, used)
-            for v, grid in zip(values, self.grids, strict=True)
-        )
+        return tuple(cell_codes(v, grid, used) for v, grid in zip(values, self.grids, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +65,7 @@ class MiniProfile:
     @property
     def step(self) -> SumStep:
         parts = tuple(
-            QuantileTree(_candidates(grid), PROBABILITIES, self.part_rho, self.unit_rows)
+            QuantileTree(grid, PROBABILITIES, self.part_rho, self.unit_rows, repeats(grid))
             for grid in self.map_fn.grids
         )
         return SumStep("quantiles", parts, self.map_fn)
@@ -98,16 +93,6 @@ def _location(released: Released, term: Term) -> Location:
     low, first, centre, third, high = (float(v) for v in released.values)
     candidates = ((third - first) / NORMAL_IQR, (high - low) / _NORMAL_80_RANGE)
     return Location(centre, usable_scale(candidates, term.lower, term.upper))
-
-
-@lru_cache(maxsize=256)
-def _grid(lower: float, upper: float, integers: bool) -> Grid:
-    return grid_between(lower, upper, integers=integers)
-
-
-@lru_cache(maxsize=256)
-def _candidates(grid: Grid) -> Grid:
-    return spread(grid)
 
 
 def _is_integer(term: Term, schema: Schema) -> bool:

@@ -36,6 +36,7 @@ from reticent_server.estimators.location_scale.recipe import (
 )
 from reticent_server.estimators.standardise import Location, term_location
 from reticent_server.estimators.standardise_private import MiniProfile, plan_mini_profile
+from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
 
 NO_PROFILE = (
     "No profile covers this column: a share of the budget went to its quartiles. "
@@ -76,8 +77,8 @@ class LocationScalePlan:
     def column_ms(self) -> int:
         """Planned time of the draws of a mini-profile's quantiles."""
         trees = self.quantiles.step.parts if self.quantiles else ()
-        draws = sum(len(t.candidates) * 3 for t in trees if isinstance(t, QuantileTree))
-        return draws * 5000 // 10**6
+        draws = sum(t.sub_cells * 3 for t in trees if isinstance(t, QuantileTree))
+        return draws * SELECTION_NANOSECONDS // 10**6
 
     @property
     def forecast(self) -> Mapping[str, Any]:
