@@ -46,14 +46,15 @@ from reticent_server.numerics.psi import Huber
 
 NOT_SETTLED = (
     "Location and scale were still moving after the last step and are given without intervals: a "
-    "single value may be held by so many records (about {share:.0%} or more) that this scale would "
-    "be 0. Ask for quantiles, which every column has, or for a larger tuning."
+    "single value may be held by so many records (from {least:.0%} to {most:.0%} on, as the others "
+    "lie on both sides or on one) that this scale would be 0. Ask for quantiles, which every column "
+    "has, or for a larger tuning."
 )
 NOT_ESTIMABLE = (
     "Location and scale are not estimable here and are given without intervals: too few records lie "
-    "within {c:g} scales of the location, as where a single value is held by most of them (about "
-    "{share:.0%} or more) or the column is constant, or the noise at this epsilon and number of "
-    "records hides how many do."
+    "within {c:g} scales of the location, as where a single value is held by most of them (near "
+    "{least:.0%} to {most:.0%} and above) or the column is constant, or the noise at this epsilon and "
+    "number of records hides how many do."
 )
 _NS_A_DRAW = 5000  # of a Gumbel selection, per candidate
 
@@ -100,7 +101,7 @@ class LocationScalePlan:
     def forecast(self) -> Mapping[str, Any]:
         """Expected standard errors of the location, in scales, at the normal law."""
         s = self.settings
-        sampling, privacy = forecast(s.expected_n, s.unit_rows, s.rho, s.c)
+        sampling, privacy = forecast(s.expected_n, s.unit_rows, s.rho - s.count, s.c)
         return {
             "steps": s.steps,
             "tuning": s.c,
@@ -154,12 +155,17 @@ class LocationScalePlan:
         return [[float(v - h), float(v + h)] for v, h in zip(values, half, strict=True)]
 
     def _declined(self, fitted: LocationScaleFitted) -> list[str]:
-        """Why there are no intervals. Proposal 2 has no positive root where a value's share is 1 − κ/c² or more."""
+        """Why there are no intervals.
+
+        Proposal 2 has no positive root where a value's share is 1 − κ/c² or more and the others lie on both sides
+        of it alike, or 1/(1 + κ/c²) and they lie on one: mean ψ = 0 sets ψ of the tie to −(1/p − 1)c there.
+        """
         if fitted.estimable:
             return []
         c = self.settings.c
+        ratio = Huber(c).mean_square / c**2
         words = NOT_ESTIMABLE if fitted.settled else NOT_SETTLED
-        return [words.format(share=1 - Huber(c).mean_square / c**2, c=c)]
+        return [words.format(least=1 - ratio, most=1 / (1 + ratio), c=c)]
 
     def _estimand(self) -> str:
         s = self.settings

@@ -9,8 +9,8 @@ from the release. With A the filtered Jacobian, the covariance of (μ/σ, ln σ)
 b what the noise of the number of records in use does to the second equation (all steps share it).
 
 Location and scale are one solution: both are estimable or neither is. They are not
-  - where a value is held by at least about 1 − κ/c² of the records: Proposal 2 has no positive root, σ shrinks from
-    step to step, and mean ψ² of records within the cut goes to 0;
+  - where a value is held by so many records that Proposal 2 has no positive root (plan): σ shrinks from step to step, and
+    the information of the records within the cut goes to 0;
   - where the information does not stand out of its noise, or the position is not known to a fraction of a scale.
 """
 
@@ -41,7 +41,9 @@ _LEAST_INFORMATION = 0.15  # of the normal law's: below it intervals are not tho
 _CLEAR = 3.0  # standard deviations by which an information stands out of its noise
 _SETTLED = 0.35  # the longest last step, in scales or in ln σ
 _PRECISE = 0.35  # the largest standard deviation of what is left and of noise, the same
-_MEAT_SD = 0.5  # relative, of ψ's third and fourth moments about the normal law's before the release
+_MEAT_SD = (
+    0.5  # relative, of ψ's third and fourth moments about the normal law's before the release
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +126,11 @@ def _fitted(
 
 
 def _informed(at: Position, c: float) -> bool:
-    """Whether both informations stand out of their noise and of a part of the normal law's."""
-    least = np.maximum(_LEAST_INFORMATION * normal_entries(c), _CLEAR * sqrt(at.variance))
-    return bool(at.entries[0] > least[0] and at.entries[2] > least[2])
+    """Whether the least eigenvalue of [[e₁, e₂], [e₂, e₃]], relative to the normal law's, stands out of its noise and is
+    not a small part of it."""
+    e1, e2, e3 = at.entries
+    unit = 1 / np.sqrt(normal_entries(c)[[0, 2]])
+    values, vectors = np.linalg.eigh(np.array([[e1, e2], [e2, e3]]) * np.outer(unit, unit))
+    v, w = vectors[:, 0] * unit
+    noise = sqrt(at.variance * (v**4 + 4 * v**2 * w**2 + w**4))
+    return bool(values[0] > max(_LEAST_INFORMATION, _CLEAR * noise))

@@ -6,7 +6,7 @@ records. It depends on neither ε nor n, so that what is estimated does not. `tu
 public menu the constant with the smallest forecast variance of the location, which moves the estimand.
 
 The number of steps is fixed: a start whose scale is off by 8, or whose centre is off by several scales, takes four
-limited steps, and three more to converge. Early steps are cheap: far from the solution a step's score is
+or five limited steps, and three more to converge. Early steps are cheap: far from the solution a step's score is
 large. Where noise is most of the error no ρ is lost by many steps, since the filter (step) adds them up.
 """
 
@@ -22,7 +22,7 @@ from reticent_server.numerics.psi import Huber
 
 DEFAULT_TUNING = 1.5
 MENU = (1.0, 1.25, 1.5, 2.0, 2.5)  # of tuning="planned"
-STEPS = (0.04, 0.04, 0.04, 0.05, 0.06, 0.09, 0.18, 0.50)  # of the steps' ρ; Σ = 1
+STEPS = (0.04, 0.04, 0.04, 0.04, 0.05, 0.05, 0.07, 0.17, 0.50)  # of the steps' ρ; Σ = 1
 _JACOBIAN = 0.25  # of a step's ρ: an entry of A has then the noise of the score
 _MEAT = 0.06  # of ρ: only the third and fourth moments of ψ are taken from it
 _COUNT = 0.08  # of ρ, of a masked design: its noise in the scale is then below the score's

@@ -14,6 +14,9 @@ itself: the square of |way|²/2 in each coordinate, and whatever a limit has cut
 noise move little and add up; C after the last step counts the noise and what has not been reached. Where z is larger than C and N explain,
 C is raised by zzᵀ first: a bad start is only a longer way.
 
+After a long step the two coordinates move each on its own equation (e₂ = 0), as in the classical alternating algorithm:
+how a change of σ acts on the first equation is far from linear then, and Newton steps oscillate.
+
 The entries are filtered as well: from the normal law's, with the noise of each release, and a drift with each move.
 """
 
@@ -35,7 +38,8 @@ _DRIFT = 0.5  # change of an entry for a step of length 1: density at the cut, t
 ENTRY_SD = 0.5  # of an entry before any release, about the normal law's
 _LEAST_ENTRY = 0.1  # of the normal law's information: below it a step is not lengthened further
 _CLEAR = 2.0  # standard deviations of noise, the same
-_CORRELATED = 0.7  # largest |correlation| of the two equations' gradients that a step is made with
+_CORRELATED = 0.95  # largest |correlation| of the two equations' gradients
+_FAR = 0.5  # length of the last step above which the equations are solved one by one
 _LEAST_MOMENT = 1e-3  # of κ: the least mean ψ² that a logarithm is taken of, where noise is less
 
 
@@ -73,7 +77,7 @@ def normal_entries(c: float) -> FloatArray:
 
 def start_position(centre: float, scale: float, c: float) -> Position:
     C = START_SD**2 * np.eye(2)
-    return Position(centre, log(scale), C, normal_entries(c), ENTRY_SD**2, np.zeros(2))
+    return Position(centre, log(scale), C, normal_entries(c), ENTRY_SD**2, _LONGEST)
 
 
 def moved(at: Position, found: Measured, c: float) -> Position:
@@ -83,10 +87,13 @@ def moved(at: Position, found: Measured, c: float) -> Position:
     least = max(_LEAST_MOMENT * kappa, _CLEAR * unit * found.noise)
     m = max(unit * (found.score[1] + score_radius(c)), least)
     rows = np.diag([1.0, kappa / m])
-    G = rows @ usable_jacobian(entries, variance, c, m)
+    far = float(np.linalg.norm(at.way)) > _FAR
+    G = rows @ usable_jacobian(entries, variance, c, m, limit=0.0 if far else _CORRELATED)
     g = np.array([found.score[0], kappa * log(m / kappa)])
     noise = (found.noise * rows @ np.diag([1.0, unit])) ** 2
-    C = _raised(at.covariance, G, noise + variance * rows @ _entry_effect(at.covariance, c) @ rows, g)
+    C = _raised(
+        at.covariance, G, noise + variance * rows @ _entry_effect(at.covariance, c) @ rows, g
+    )
     N = noise + variance * rows @ _entry_effect(C, c) @ rows
     K = np.linalg.solve(G @ C @ G.T + N, G @ C).T
     way = K @ g
@@ -105,12 +112,15 @@ def moved(at: Position, found: Measured, c: float) -> Position:
     )
 
 
-def usable_jacobian(entries: FloatArray, variance: float, c: float, m: float) -> FloatArray:
+def usable_jacobian(
+    entries: FloatArray, variance: float, c: float, m: float, *, limit: float = _CORRELATED
+) -> FloatArray:
     """A (2, 2) = [[e₁, c e₂], [2c e₂, 2c² e₃]] with c²e₃ ≤ m, the mean of ψ²; its diagonal no less than a tenth of the
-    normal law's and twice its noise."""
+    normal law's and twice its noise, |e₂| ≤ limit √(e₁e₃)."""
     least = np.maximum(_LEAST_ENTRY * normal_entries(c), _CLEAR * variance**0.5)
     a, d = max(entries[0], least[0]), min(max(entries[2], least[2]), m / c**2)
-    b = np.clip(entries[1], -_CORRELATED * (a * d) ** 0.5, _CORRELATED * (a * d) ** 0.5)
+    most = limit * (a * d) ** 0.5
+    b = float(np.clip(entries[1], -most, most))
     return np.array([[a, c * b], [2 * c * b, 2 * c * c * d]])
 
 
