@@ -88,3 +88,12 @@ def test_a_step_is_limited_and_what_is_cut_off_stays_in_the_covariance():
     assert after.mu == pytest.approx(2.0)
     assert after.scale == pytest.approx(4.0)
     assert np.sqrt(after.covariance[0, 0]) * after.scale > 5
+
+
+def test_a_score_that_is_larger_than_chance_makes_it_is_followed():
+    """The covariance says that the position is known to a hundredth; the score, that it is half a scale away."""
+    at = replace(start_position(0.5, 1.0, C), covariance=1e-4 * np.eye(2), variance=1e-6)
+    y = norm.ppf((np.arange(4000) + 0.5) / 4000)
+    after = moved(at, measured(y, at, 0.02), C)
+    assert abs(after.mu) < 0.1
+    assert np.sqrt(after.covariance[0, 0]) > 0.05

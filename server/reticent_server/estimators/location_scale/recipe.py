@@ -4,9 +4,10 @@ Each of a fixed number of steps releases the mean score and the Jacobian's entri
 last also releases the second moments Q of the score; of these mean ψ² is κ at the solution and is not taken
 from the release. With A the filtered Jacobian, the covariance of (μ/σ, ln σ) is
 
-    A⁻¹(Q/n)A⁻ᵀ   of sampling,   C + bbᵀ   of privacy and of what is left of the way,
+    V = A⁻¹(Q/n)A⁻ᵀ   of sampling,   C + bbᵀ + A⁻¹E(V)A⁻ᵀ   of privacy and of what is left of the way,
 
-b what the noise of the number of records in use does to the second equation (all steps share it).
+b what the noise of the number of records in use does to the second equation (all steps share it), E(V) what the
+noise of A makes of a sampling error (step.entry_effect).
 
 Location and scale are one solution: both are estimable or neither is. They are not
   - where a value is held by so many records that Proposal 2 has no positive root (plan): σ shrinks from step to step, and
@@ -27,6 +28,7 @@ from reticent_server.estimators.location_scale.settings import LocationScaleSett
 from reticent_server.estimators.location_scale.step import (
     Measured,
     Position,
+    entry_effect,
     moved,
     normal_entries,
     start_position,
@@ -110,13 +112,15 @@ def _fitted(
     A = usable_jacobian(at.entries, at.variance, c, Huber(c).mean_square)
     inverse, scale = np.linalg.inv(A), at.scale
     b = inverse[:, 1] * (Huber(c).mean_square - c / STRETCH * score_radius(c)) * count_sd
-    privacy = at.covariance + np.outer(b, b)
+    sampling = inverse @ (Q / n) @ inverse.T
+    blurred = at.variance * inverse @ entry_effect(sampling, c) @ inverse.T
+    privacy = at.covariance + np.outer(b, b) + blurred
     settled = bool(np.max(np.abs(at.way)) < _SETTLED)
-    spread = sqrt(float(np.max(np.diag(privacy + inverse @ Q @ inverse.T / n))))
+    spread = sqrt(float(np.max(np.diag(privacy + sampling))))
     return LocationScaleFitted(
         location=at.mu,
         scale=scale,
-        sampling=scale**2 * np.asarray(inverse @ (Q / n) @ inverse.T),
+        sampling=scale**2 * np.asarray(sampling),
         privacy=scale**2 * privacy,
         estimable=present and settled and spread < _PRECISE and _informed(at, c),
         settled=settled,

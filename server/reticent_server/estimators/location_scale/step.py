@@ -92,9 +92,9 @@ def moved(at: Position, found: Measured, c: float) -> Position:
     g = np.array([found.score[0], kappa * log(m / kappa)])
     noise = (found.noise * rows @ np.diag([1.0, unit])) ** 2
     C = _raised(
-        at.covariance, G, noise + variance * rows @ _entry_effect(at.covariance, c) @ rows, g
+        at.covariance, G, noise + variance * rows @ entry_effect(at.covariance, c) @ rows, g
     )
-    N = noise + variance * rows @ _entry_effect(C, c) @ rows
+    N = noise + variance * rows @ entry_effect(C, c) @ rows
     K = np.linalg.solve(G @ C @ G.T + N, G @ C).T
     way = K @ g
     bounded = np.clip(way, -_LONGEST, _LONGEST)
@@ -131,7 +131,7 @@ def _filtered(at: Position, found: Measured) -> tuple[FloatArray, float]:
     return at.entries + gain * (found.entries + shift - at.entries), (1 - gain) * at.variance
 
 
-def _entry_effect(C: FloatArray, c: float) -> FloatArray:
+def entry_effect(C: FloatArray, c: float) -> FloatArray:
     """Covariance (2, 2) of (error of A) d, d of covariance C, for entries with independent errors of variance 1."""
     first, second = C[0, 0] + c**2 * C[1, 1], 2 * c**2 * C[0, 1]
     return np.array([[first, second], [second, 4 * c**2 * first]])
