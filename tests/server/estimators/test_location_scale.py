@@ -128,6 +128,14 @@ def test_ties_without_a_positive_root_are_declined(sides, share, epsilon):
     assert "65% to 74%" in result["warnings"][0]
 
 
+def test_ties_that_leave_the_two_equations_nearly_alike_are_declined():
+    """72 % of one value, the others on one side: the root is there, but both equations say almost the same of it."""
+    y = np.where(np.arange(20_000) < 14_400, 0.0, np.random.default_rng(8).exponential(size=20_000))
+    found, _ = fitted_from(y, HUGE_RHO, 0.05, 0.1)
+    assert found.settled
+    assert not found.estimable
+
+
 def test_ties_with_a_positive_root_are_fitted():
     rng = np.random.default_rng(6)
     y = np.where(rng.random(20_000) < 0.5, 0.0, rng.exponential(size=20_000))
