@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from reticent_server.accounting.conversions import rho_units
-from reticent_server.domain.design import Compare
+from reticent_server.domain.design import Compare, Design
+from reticent_server.domain.query import LocationScale
+from reticent_server.estimators.location_scale import plan_location_scale
 from reticent_server.estimators.location_scale.maps import LocationScaleMap, score_radius
 from reticent_server.numerics.proposal2 import fit_proposal2
 from support_location_scale import fitted_from, in_errors, planned, released
-from support_newton import HUGE_RHO, blocks_of, drive, whole
+from support_newton import HUGE_RHO, blocks_of, drive, facts_of, numeric, whole
 
 
 def samples(n=4000, seed=0):
@@ -227,3 +229,20 @@ def population(name):
         fit = fit_proposal2(samples(1_000_000, 7)[name], 1.5)
         POPULATION[name] = np.array([fit.location, fit.scale])
     return POPULATION[name]
+
+
+def test_without_a_profile_the_mask_may_read_other_columns():
+    rng = np.random.default_rng(9)
+    table = {"y": rng.normal(3, 2, 4000), "x": rng.normal(size=4000)}
+    table["y"][table["x"] > 0] += 50
+    columns = [numeric("y"), numeric("x")]
+    facts = facts_of(4000, columns, None)
+    design = Design(None, (), False, Compare("x", "<", 0.0), ("y", "x"), ("x",))
+    query = LocationScale("y")
+    plan = plan_location_scale(facts, design, columns[0], query, rho_units(20.0, 1e-6))
+    missing = {"x": np.zeros(4000, bool)}
+    result = drive(plan.run(), whole(table, missing)).result
+    assert result["estimable"] == [True, True]
+    assert result["location"] == pytest.approx(3, abs=0.5)
+    assert plan.rho <= rho_units(20.0, 1e-6)
+    assert len(plan.own_profile.step.parts) == 1

@@ -32,9 +32,11 @@ def public_start(
     design: Design, column: Column, facts: DatasetFacts, *, masked: bool = True
 ) -> PublicStart | None:
     """None where no profile covers the columns. masked: as of draw_public_rows."""
-    ready = column_design(design, column)
-    columns = design.columns if masked else ready.columns
-    rows = draw_public_rows(replace(ready, columns=columns), facts, masked=masked)
+    alone = column_design(design, column)
+    ready = replace(alone, where=None, missing_columns=())
+    if masked:
+        ready = replace(alone, columns=design.columns)
+    rows = draw_public_rows(ready, facts, masked=masked)
     if rows is None or ready.response is None:
         return None
     return PublicStart(public_response(ready.response, rows.y).location, rows.share)
