@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm, norm
 
-from reticent_server.domain.design import Apply, ColumnValue, Indicator, Term
+from reticent_server.domain.design import Apply, ColumnValue, Term
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, Profile
 from reticent_server.estimators.standardise import (
     Location,
-    dummy_frequency,
     location,
     term_location,
 )
@@ -68,12 +67,3 @@ def test_a_column_that_is_not_in_the_profile_has_no_location():
     assert term_location(term(ColumnValue("new")), profile(x=P)) is None
     assert term_location(term(X, ColumnValue("new")), profile(x=P)) is None
     assert term_location(term(Apply("log", X)), profile(x=-P)) is None
-
-
-def test_frequencies_of_dummies():
-    released = profile(x=P)
-    assert dummy_frequency(term(Indicator("g", 1.0)), released) == pytest.approx(0.2)
-    assert dummy_frequency(term(ColumnValue("d")), released) == pytest.approx(0.1)
-    both = dummy_frequency(term(ColumnValue("d"), Indicator("g", 0.0)), released)
-    assert both == pytest.approx(0.07)
-    assert dummy_frequency(term(ColumnValue("d")), None) is None
