@@ -72,7 +72,8 @@ class Glm:
 
 @dataclass(frozen=True, slots=True)
 class LocationScale:
-    """Location and scale of a column by Huber's Proposal 2. tuning None: planned.
+    """Location and scale of a column by Huber's Proposal 2. tuning None: 1.5; "planned": chosen for the smallest
+    error at this ε, which moves the estimand with it; newton only.
 
     calibration: of influence, which has no other.
     """
@@ -80,7 +81,7 @@ class LocationScale:
     kind: ClassVar[str] = "location_scale"
     column: str
     where: str | None = None
-    tuning: float | None = None
+    tuning: float | Literal["planned"] | None = None
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Literal["asymptotic"] | None = None
     confidence_level: float = 0.95
