@@ -30,6 +30,7 @@ _LEVEL, _TAIL = (
     2.5,
 )  # times 1/(4q + 1): what other rows add to a rare level, and to a heavy tail at least
 _SINGULAR = 1e-7  # relative eigenvalue below which the terms as written are collinear
+_CONSTANT = 1e-9  # size of a standardised term that is constant on the public rows, but for rounding
 _SETTLING = 25  # steps of the fixed point; each leaves about half of the error on heavy tails
 _SHRINK, _STRETCH = 1 / 3, 30.0  # bounds of what the fixed point does to a free direction
 
@@ -51,7 +52,7 @@ class Coordinates:
 def public_coordinates(X: FloatArray) -> Coordinates:
     """Coordinates from public rows X (rows, q) of the standardised design."""
     size = np.sqrt(np.mean(X**2, axis=0))
-    size[size == 0] = 1.0
+    size[size < _CONSTANT] = 1.0
     values, vectors = eigen(second_moment(X / size))
     singular = values < _SINGULAR
     W = (vectors / np.sqrt(np.where(singular, 1.0, values))) @ vectors.T / size
