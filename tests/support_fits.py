@@ -24,7 +24,9 @@ def numerics(p):
     return [numeric(f"x{j}") for j in range(p)]
 
 
-def linear_plan(table, columns, rho=HUGE_RHO, *, profile=True, max_rows=1, y=Y, design=None, **more):
+def linear_plan(
+    table, columns, rho=HUGE_RHO, *, profile=True, max_rows=1, y=Y, design=None, **more
+):
     """A planned regression of y on the columns, or of a design; `more`: of the query, or of the plain design."""
     ours = {k: more.pop(k) for k in ("intercept", "where", "missing_columns") if k in more}
     every = [*columns, y]

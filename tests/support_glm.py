@@ -53,4 +53,3 @@ def fitted(table, columns, family, epsilon=1.0, *, missing=None, **more):
     """(plan, result) through the real mechanisms."""
     plan = planned(table, columns, family, rho_units(epsilon, 1e-6), **more)
     return plan, drive(plan.run(), whole(table, missing)).result
-

@@ -7,8 +7,8 @@ import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.query import LinearRegression
-from reticent_server.errors import InvalidQuery
 from reticent_server.domain.steps import GramSum, VectorSum
+from reticent_server.errors import InvalidQuery
 from reticent_server.estimators.linear_regression import plan_linear_regression
 from reticent_server.estimators.linear_regression.target import noise_free_fit
 from reticent_server.fitting.huber import BiweightScore, HuberScore
@@ -85,7 +85,9 @@ def test_gross_outliers_move_huber_and_not_the_biweight():
     assert errors["tukey"] < 0.03
 
 
-@pytest.mark.xfail(strict=True, reason="5 % of outliers at one place throw the first steps off for good")
+@pytest.mark.xfail(
+    strict=True, reason="5 % of outliers at one place throw the first steps off for good"
+)
 @pytest.mark.parametrize("asked", [LinearRegression("y ~ x"), TUKEY], ids=["huber", "tukey"])
 def test_a_cluster_of_outliers_does_not_keep_the_path_from_its_target(asked):
     table = table_of(outliers=250)

@@ -111,7 +111,9 @@ def test_intervals_cover_the_penalised_truth():
     for _ in range(400):
         table = linear_table(5000, 3, rng)
         plan = planned(table, 0.5, rho_units(1.0, 1e-6))
-        ground, fit = drive(planned(table, None, rho_units(1.0, 1e-6)).fitted(), whole(table)).result
+        ground, fit = drive(
+            planned(table, None, rho_units(1.0, 1e-6)).fitted(), whole(table)
+        ).result
         result = plan.result(ground, ridged(fit, 0.5, ground.coding))
         truth = map_of(fit, ground.coding, 0.5) @ np.array([0.0, 1, 1, 1])
         low, high = np.array(result["confidence_intervals"]).T

@@ -4,14 +4,14 @@ import json
 
 import numpy as np
 import pytest
-
-from reticent_server.accounting.conversions import rho_units
-from reticent_server.domain.design import Compare
 from reticent_server.estimators.newton import plan_linear_regression
 from reticent_server.estimators.newton.forecast import forecast_fit, least_rho, share_in_use
 from reticent_server.estimators.newton.recipe import Newton
 from reticent_server.estimators.newton.report import back_transform
 from reticent_server.estimators.newton.target import noise_free_fit
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.design import Compare
 from support_newton import (
     boolean,
     drive,

@@ -99,7 +99,11 @@ def records(step):
     else:
         y = np.broadcast_to([0.0, 1.0, 1000.0], (x.shape[1], 3))
     repeated = np.repeat(x, y.shape[1], axis=1)
-    return {"x0": repeated[0].copy(), "x1": repeated[1].copy(), "y": np.ascontiguousarray(y).ravel()}
+    return {
+        "x0": repeated[0].copy(),
+        "x1": repeated[1].copy(),
+        "y": np.ascontiguousarray(y).ravel(),
+    }
 
 
 def peaks(score):
