@@ -188,9 +188,10 @@ def test_the_deadline_is_a_function_of_public_facts(world: World) -> None:
 
     fit = LinearRegression("y ~ x")
     assert deadline(10**6, fit) > deadline(10**5, fit) > deadline(10**5, Mean("y"))
-    # Quantiles and a bootstrap have their time, too.
-    assert deadline(400, ProfileQuery()) > 1000
-    assert deadline(10**5, fit, 0.003) > deadline(10**5, fit)
+    # Draws of quantiles and slow scores have their time, too.
+    assert deadline(400, ProfileQuery()) > deadline(400, Mean("y")) + 100
+    slow = Glm("k ~ x", "negative_binomial", dispersion=0.5)
+    assert deadline(10**5, slow) > deadline(10**5, Glm("k ~ x", "poisson")) > deadline(10**5, fit)
 
 
 def test_a_dead_process_loses_nothing(world: World) -> None:
