@@ -35,7 +35,9 @@ from reticent_server.numerics.matrices import power
 
 FORECAST_ROWS = 1024  # of the public rows that a forecast uses: its moments are right to 3 %
 _CLOSE, _TRIALS = 1.02, 16
-_FARTHEST = 1e100  # ratio to a target beyond which an amount is a guess: its square is within the floats
+_FARTHEST = (
+    1e100  # ratio to a target beyond which an amount is a guess: its square is within the floats
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

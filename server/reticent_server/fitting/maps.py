@@ -28,7 +28,9 @@ from reticent_server.numerics.mallows import mallows_weights
 
 _ROUND = 1.5 * 2.0 ** (52 - LATTICE_BITS)
 _FREE_BITS = 52 - LATTICE_BITS - RANGE_BITS
-_KEPT_BITS = 5  # of the smallest singular value, above the granule: rounding moves it by √q/2 granules
+_KEPT_BITS = (
+    5  # of the smallest singular value, above the granule: rounding moves it by √q/2 granules
+)
 _PRODUCT_ROWS = 1 << 12  # what BLAS keeps in the cache; the products are exact however they are cut
 
 

