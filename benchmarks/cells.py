@@ -20,6 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from reticent_server.estimators.newton.recipe import Newton
+from reticent_server.estimators.newton.report import back_transform
 
 from benchmarks import designs, private_peers
 from benchmarks.accuracy import EPSILONS, Table
@@ -29,8 +31,6 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
-from reticent_server.estimators.newton.recipe import Newton
-from reticent_server.estimators.newton.report import back_transform
 from reticent_server.mechanisms import registry
 
 RUNS = int(os.environ.get("BENCH_RUNS", "100"))

@@ -21,6 +21,9 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
+from reticent_server.estimators.newton import plan as newton_plan
+from reticent_server.estimators.newton.bootstrap import widening
+from reticent_server.estimators.newton.target import noise_free_fit
 from scipy.special import ndtri
 
 from benchmarks.accuracy import Table
@@ -29,9 +32,6 @@ from benchmarks.figures import panels, save
 from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
-from reticent_server.estimators.newton import plan as newton_plan
-from reticent_server.estimators.newton.bootstrap import widening
-from reticent_server.estimators.newton.target import noise_free_fit
 
 RUNS, FIRST_SEED, KEPT = int(os.environ.get("BENCH_RUNS", "100")), 90_000, 20
 SIZES, POWER_SIZE = (1_000, 2_000, 5_000, 10_000, 20_000), 5_000

@@ -18,6 +18,13 @@ import json
 import os
 
 import numpy as np
+from reticent_server.estimators.newton import maps, recipe
+from reticent_server.estimators.newton.bootstrap import NoisySums, run_publicly
+from reticent_server.estimators.newton.recipe import Newton
+from reticent_server.estimators.newton.report import back_transform
+from reticent_server.estimators.newton.schedule import Shares
+from reticent_server.estimators.newton.settings import plan_settings
+from reticent_server.estimators.newton.target import standardised_table
 from scipy.optimize import brentq
 from scipy.stats import norm
 
@@ -29,13 +36,6 @@ from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, D
 from reticent_server.domain.query import LinearRegression, Privacy
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.steps import Block, GramSum
-from reticent_server.estimators.newton import maps, recipe
-from reticent_server.estimators.newton.bootstrap import NoisySums, run_publicly
-from reticent_server.estimators.newton.recipe import Newton
-from reticent_server.estimators.newton.report import back_transform
-from reticent_server.estimators.newton.schedule import Shares
-from reticent_server.estimators.newton.settings import plan_settings
-from reticent_server.estimators.newton.target import standardised_table
 from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.matrices import floored
 from reticent_server.numerics.psi import Huber

@@ -26,7 +26,7 @@ class Profile:
     >>> profile.quantiles("price")["50%"], profile.plot()
 
     n: the public number of records. schema: the codebook. columns: the released figures by column,
-    as JSON, with quantiles at `probabilities`; empty where the curator has released no profile.
+    as JSON, with quantiles at `probabilities` or a column's own; empty where the curator has released no profile.
     """
 
     name: str
@@ -49,7 +49,11 @@ class Profile:
         values = self._figures(column).get("quantiles")
         if values is None:
             raise KeyError(f"{column}: no quantiles have been released")
-        return Vector(values, [f"{100 * p:g}%" for p in self.probabilities])
+        return Vector(values, [f"{100 * p:g}%" for p in self.probabilities_of(column)])
+
+    def probabilities_of(self, column: str) -> tuple[float, ...]:
+        """Probabilities of a column's quantiles: those that its release could find."""
+        return tuple(map(float, self._figures(column).get("probabilities", self.probabilities)))
 
     def counts(self, column: str) -> Vector:
         """Noisy counts by level. Raises KeyError where there are none."""

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from reticent_server.estimators.newton import plan_linear_regression
+from reticent_server.estimators.newton.target import noise_free_fit as linear_target
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.query import LinearRegression
 from reticent_server.estimators.glm.target import noise_free_fit as glm_target
 from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
-from reticent_server.estimators.newton import plan_linear_regression
-from reticent_server.estimators.newton.target import noise_free_fit as linear_target
 from support_glm import newton_of
 from support_glm import planned as glm_planned
 from support_newton import drive, facts_of, numeric, plain_design, profile_of, whole

@@ -53,7 +53,8 @@ class LinearRegression:
 
 @dataclass(frozen=True, slots=True)
 class Glm:
-    """Robust generalised linear model. tuning None: as large as the noise allows (binomial: ∞).
+    """Robust generalised linear model. tuning None: the family's default (binomial: ∞); "planned": chosen
+    for the smallest error at this ε, which moves the estimand with it.
 
     dispersion: α of the negative binomial, V = μ + αμ², which no other family has.
     calibration: of influence; None: ptr.
@@ -63,7 +64,7 @@ class Glm:
     formula: str
     family: Family
     where: str | None = None
-    tuning: float | None = None
+    tuning: float | Literal["planned"] | None = None
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Literal["ptr", "asymptotic"] | None = None
     confidence_level: float = 0.95

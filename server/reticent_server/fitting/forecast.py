@@ -35,6 +35,9 @@ from reticent_server.numerics.matrices import power
 
 FORECAST_ROWS = 1024  # of the public rows that a forecast uses: its moments are right to 3 %
 _CLOSE, _TRIALS = 1.02, 16
+_FARTHEST = (
+    1e100  # ratio to a target beyond which an amount is a guess: its square is within the floats
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +146,7 @@ def least_rho(
             low = at
         if high <= low * _CLOSE:
             break
-        guess = int(at * (1 + _CLOSE) / 2 * (ratio / target) ** 2)
+        guess = int(min(at * (1 + _CLOSE) / 2 * min(ratio / target, _FARTHEST) ** 2, high))
         at = guess if low < guess < high else _between(low, high, reached=reached)
     return high if reached else None
 

@@ -28,6 +28,9 @@ from reticent_server.numerics.mallows import mallows_weights
 
 _ROUND = 1.5 * 2.0 ** (52 - LATTICE_BITS)
 _FREE_BITS = 52 - LATTICE_BITS - RANGE_BITS
+_KEPT_BITS = (
+    5  # of the smallest singular value, above the granule: rounding moves it by √q/2 granules
+)
 _PRODUCT_ROWS = 1 << 12  # what BLAS keeps in the cache; the products are exact however they are cut
 
 
@@ -153,9 +156,21 @@ def on_lattice(matrix: FloatArray, size: int) -> FloatArray:
     """Rounded to so many bits below the power of two above its largest entry that sums of `size`
     products with x̃ are exact."""
     largest = float(np.abs(matrix).max(initial=0.0))
-    bits = _FREE_BITS - max(size - 1, 0).bit_length()
-    granule = 2.0 ** (frexp(largest)[1] - bits)
+    granule = 2.0 ** (frexp(largest)[1] - lattice_bits(size))
     return np.asarray(np.rint(matrix / granule) * granule)
+
+
+def lattice_bits(size: int) -> int:
+    """Bits of an entry on the lattice."""
+    return _FREE_BITS - max(size - 1, 0).bit_length()
+
+
+def invertible_on_lattice(matrix: FloatArray) -> FloatArray:
+    """A square matrix (q, q) on the lattice, whose largest singular values are cut so that rounding to it leaves
+    the smallest: an exactly collinear direction would be stretched beyond what the lattice can hold beside others."""
+    left, values, right = np.linalg.svd(matrix)
+    most = float(values[-1]) * 2.0 ** (lattice_bits(len(matrix)) - _KEPT_BITS)
+    return on_lattice((left * np.minimum(values, most)) @ right, len(matrix))
 
 
 def response(coding: Coding, block: Block) -> FloatArray:

@@ -144,7 +144,7 @@ class NoisyNewton:
             curvature = self._expected(model, state, score)
             g, noise = self._gradient(state, whitening, score, released[0])
             state = self._stepped(model, state, score, (g, noise), curvature)
-            if self.budget.scales:
+            if self.budget.scales and self.family.residuals is not None:
                 (residuals,) = yield self._scale_step(state, whitening, t)
                 state = self._rescaled(state, residuals, t)
         score = self.family.score(state.scale, 0)

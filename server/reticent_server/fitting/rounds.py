@@ -10,7 +10,7 @@ from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.identifiability import any_present
-from reticent_server.fitting.maps import RowsMap, on_lattice
+from reticent_server.fitting.maps import RowsMap, invertible_on_lattice
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
 
 _LEAST_SHARE = 0.001  # of the records, in use: a released number of them is not taken to be less
@@ -32,7 +32,7 @@ def whitening_rounds(
     state = unwhitened(coordinates, rounds[0][1] * q)
     for k, (rho, factor) in enumerate(rounds):
         counted = k == 0 and count_rho > 0
-        W = on_lattice(state.transform, q)
+        W = invertible_on_lattice(state.transform)
         state = replace(state, transform=W)
         parts: list[Part] = [GramSum(q, float(np.sqrt(factor * q)), rho, m)]
         if counted:
@@ -45,4 +45,4 @@ def whitening_rounds(
             present = any_present(released[1])
         last = k == len(rounds) - 1
         state = whitened(state, released[0], count, factor * q, last=last)
-    return replace(state, transform=on_lattice(state.transform, q)), count, present
+    return replace(state, transform=invertible_on_lattice(state.transform)), count, present

@@ -15,7 +15,7 @@ from reticent_server.estimators.hypothesis_test.statistics import (
     wald,
 )
 from reticent_server.estimators.hypothesis_test.terms import term_hypotheses
-from reticent_server.estimators.newton.estimable import Directions
+from reticent_server.fitting.identifiability import Directions
 from reticent_server.formula import parse_hypothesis
 from support_hypotheses import outcome_of, table_of
 from support_newton import HUGE_RHO

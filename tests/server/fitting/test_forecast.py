@@ -1,17 +1,17 @@
 """The forecast of a regression, from public facts, beside what its releases say."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
-from reticent_server.estimators.newton import plan_linear_regression
-from reticent_server.estimators.newton.forecast import forecast_fit, least_rho, share_in_use
-from reticent_server.estimators.newton.recipe import Newton
-from reticent_server.estimators.newton.report import back_transform
-from reticent_server.estimators.newton.target import noise_free_fit
+from reticent_server.domain.facts import Profile
+from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.estimators.linear_regression.target import noise_free_fit
+from reticent_server.fitting.forecast import least_rho
 from support_newton import (
     boolean,
     drive,
@@ -32,8 +32,10 @@ def columns(p):
     return [numeric(f"x{j}", -10, 10) for j in range(p)]
 
 
-def planned(table, terms, epsilon, *, n=None, profile=True, **design):
+def planned(table, terms, epsilon, *, n=None, profile=True, missing=None, **design):
     known = profile_of(table, [*terms, Y]) if profile else None
+    if missing is not None:
+        known = Profile(known.columns | {"x0": replace(known.columns["x0"], missing=missing)})
     facts = facts_of(n or len(table["y"]), [*terms, Y], known)
     rho = rho_units(epsilon, 1e-6)
     return plan_linear_regression(facts, plain_design(terms, Y, **design), query(), rho)
@@ -43,14 +45,6 @@ def ratios(result):
     """(q,) privacy over sampling standard error as released; NaN where sampling drowned."""
     total, privacy = (np.array(result[k]) for k in ("standard_errors", "privacy_standard_errors"))
     return privacy / np.sqrt(total**2 - privacy**2)
-
-
-def unwidened_ratios(plan, block):
-    """As ratios() of the result: the bootstrap's factor, which takes most of the time, cancels."""
-    fit = drive(Newton(plan.coding, plan.settings, plan.sizes).fit(), block).result
-    back = back_transform(plan.coding)
-    variances = [np.diag(back.covariance(C)) for C in (fit.privacy, fit.sampling)]
-    return np.sqrt(variances[0] / variances[1])
 
 
 def released_over_forecast(p, n, epsilon, seeds):
@@ -85,7 +79,7 @@ def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(p, n, epsilo
     for seed in range(700, 800 if n <= 5_000 else 720):
         table = linear_table(n, p, np.random.default_rng(seed))
         plan = planned(table, columns(p), epsilon)
-        found.append(unwidened_ratios(plan, whole(table)) / plan.forecast_fit.ratios)
+        found.append(ratios(drive(plan.run(), whole(table)).result) / plan.forecast_fit.ratios)
     assert np.median(found) == pytest.approx(1, abs=0.2)
 
 
@@ -96,7 +90,7 @@ def test_the_forecast_is_of_the_real_distance_from_the_noise_free_fit():
     for seed in range(800, 840):
         table = linear_table(4_000, 4, np.random.default_rng(seed))
         plan = planned(table, columns(4), 1.0)
-        target = noise_free_fit(plan.coding, plan.settings, whole(table))
+        target = noise_free_fit(plan, whole(table))
         moved = np.array(drive(plan.run(), whole(table)).result["coefficients"])
         own = (moved - target.coefficients) / target.standard_errors
         deviations.append(own / plan.forecast_fit.ratios)
@@ -116,13 +110,11 @@ def test_rare_dummies_are_forecast_by_their_released_frequency():
     assert expected[-1] > 1.3 * expected[1]
 
 
-def test_dummies_of_unknown_frequency_have_no_forecast():
+def test_without_a_profile_levels_are_planned_as_equally_frequent():
     table = linear_table(2000, 1, np.random.default_rng(0))
-    plan = planned(table, [*columns(1), boolean("d")], 1.0, profile=False)
-    ratios = plan.forecast["privacy_to_sampling"]
-    assert ratios[-1] is None
-    assert min(ratios[:-1]) > 0
-    assert any("how rare these dummies are: d." in note for note in plan.forecast["notes"])
+    plan = planned(table, [*columns(1), boolean("d")], 4.0, profile=False)
+    assert min(plan.forecast["privacy_to_sampling"]) > 0
+    assert any("No profile covers" in note for note in plan.forecast["notes"])
     json.dumps(dict(plan.forecast), allow_nan=False)
 
 
@@ -135,25 +127,27 @@ def test_a_bad_answer_is_forecast_in_words(n, sentence):
     assert any(sentence in note for note in notes) if sentence else not notes
 
 
-def test_a_condition_is_said_to_be_left_out_of_the_forecast():
-    table = linear_table(500, 1, np.random.default_rng(0))
-    plan = planned(table, columns(1), 50.0, where=Compare("x0", ">", 0.0))
-    assert any("`where`" in note for note in plan.forecast["notes"])
+def test_a_condition_is_planned_with_the_records_that_it_leaves():
+    """A quarter of them: twice the noise relative to sampling, by the public rows."""
+    table = linear_table(5000, 1, np.random.default_rng(0))
+    whole_, quarter = (
+        planned(table, columns(1), 4.0, **more)
+        for more in ({}, {"where": Compare("x0", ">", 0.6745)})
+    )
+    assert quarter.sizes.expected_n == pytest.approx(1250, rel=0.1)
+    ratio = quarter.forecast_fit.ratios / whole_.forecast_fit.ratios
+    np.testing.assert_allclose(ratio, 2, rtol=0.35)
 
 
 def test_missing_values_shrink_the_number_of_records():
     table = linear_table(2000, 1, np.random.default_rng(0))
-    plan = planned(table, columns(1), 4.0, missing_columns=("x0",))
-    profile = plan.facts.profile
-    assert share_in_use(plan.coding.design, profile, 2000) == 1
-    object.__setattr__(profile.columns["x0"], "missing", 1000.0)
-    assert share_in_use(plan.coding.design, profile, 2000) == 0.5
-    fewer = forecast_fit(plan.coding, plan.settings, plan.sizes, profile).ratios
-    object.__setattr__(profile.columns["x0"], "missing", 0.0)
-    all_of_them = forecast_fit(plan.coding, plan.settings, plan.sizes, profile).ratios
-    np.testing.assert_allclose(fewer / all_of_them, np.sqrt(2), rtol=0.05)
-    object.__setattr__(profile.columns["x0"], "missing", 1e9)
-    assert share_in_use(plan.coding.design, profile, 2000) > 0
+    shares = []
+    for missing in (0.0, 1000.0, 1e9):
+        plan = planned(table, columns(1), 4.0, missing_columns=("x0",), missing=missing)
+        shares.append(plan.sizes.expected_n / 2000)
+    assert shares[0] == 1
+    assert shares[1] == pytest.approx(0.5, abs=0.05)
+    assert 0 < shares[2] < 0.01
 
 
 @pytest.mark.parametrize("target", [0.2, 1.0, 4.0])
@@ -181,10 +175,3 @@ def test_planning_at_another_amount_is_what_the_plan_there_forecasts():
     assert here.noise_ratio(there.rho) == pytest.approx(there.forecast_fit.worst)
     without = planned(table, columns(3), 2.0, profile=False)
     assert without.noise_ratio(without.rho) == pytest.approx(without.forecast_fit.worst)
-
-
-def test_the_bootstrap_s_factor_does_not_change_what_is_forecast():
-    table = linear_table(1_000, 2, np.random.default_rng(3))
-    plan = planned(table, columns(2), 1e6)
-    result = drive(plan.run(), whole(table)).result
-    np.testing.assert_allclose(unwidened_ratios(plan, whole(table)), ratios(result), rtol=0.05)

@@ -5,10 +5,10 @@ import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.query import LinearRegression
-from reticent_server.estimators.newton import plan_linear_regression
-from reticent_server.estimators.newton.report import back_transform
-from reticent_server.estimators.newton.ridge import information, ridged, shrinkage
-from reticent_server.estimators.newton.target import noise_free_fit, standardised_table
+from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.estimators.linear_regression.ridge import ridged, shrinkage
+from reticent_server.estimators.linear_regression.target import noise_free_fit
+from reticent_server.fitting.report import back_transform
 from support_newton import (
     HUGE_RHO,
     drive,
@@ -35,12 +35,10 @@ def test_without_noise_and_cutting_it_is_weighted_ridge_regression(ridge):
     table = linear_table(4000, 3, np.random.default_rng(1))
     plan = planned(table, ridge, HUGE_RHO, tuning=100.0)
     result = drive(plan.run(), whole(table)).result
-    X, y = standardised_table(plan.coding, whole(table))
-    w = noise_free_fit(plan.coding, plan.settings, whole(table)).fit.weights
-    P, D = (X.T * w) @ X / len(y), ridge * np.diag([0.0, 1.0, 1.0, 1.0])
-    closed = back_transform(plan.coding).coefficients(
-        np.linalg.solve(P + D, X.T @ (w * y) / len(y))
-    )
+    w = noise_free_fit(plan, whole(table)).weights
+    X = np.column_stack([np.ones(4000), *(table[f"x{j}"] for j in range(3))])
+    P, D = (X.T * w) @ X / 4000, ridge * np.diag([0.0, 1.0, 1.0, 1.0])
+    closed = np.linalg.solve(P + D, X.T @ (w * table["y"]) / 4000)
     np.testing.assert_allclose(result["coefficients"], closed, atol=2e-3)
     assert f"penalty {ridge:g}/2" in result["estimand"]
     assert any("drawn towards 0" in text for text in result["warnings"])
@@ -54,13 +52,37 @@ def test_the_covariance_goes_through_the_same_map(ridge):
     np.testing.assert_allclose(shrinkage(P, 0.0, intercept=True), np.eye(3), atol=1e-12)
 
 
+def map_of(fit, coding, ridge):
+    """A of the released curvature, in the units of the data."""
+    back = np.linalg.inv(back_transform(coding).matrix)
+    P = back.T @ fit.information @ back * coding.response_location.scale**2
+    return shrinkage((P + P.T) / 2, ridge, intercept=True)
+
+
 def test_both_parts_of_the_covariance_are_mapped():
     table = linear_table(2000, 3, np.random.default_rng(6))
-    _, fit, _ = drive(planned(table, None, rho_units(4.0, 1e-6)).fitted(), whole(table)).result
-    A, found = shrinkage(information(fit), 0.7, intercept=True), ridged(fit, 0.7, intercept=True)
-    np.testing.assert_allclose(found.theta, A @ fit.theta)
-    np.testing.assert_allclose(found.sampling, A @ fit.sampling @ A.T)
-    np.testing.assert_allclose(found.privacy, A @ fit.privacy @ A.T)
+    ground, fit = drive(planned(table, None, rho_units(4.0, 1e-6)).fitted(), whole(table)).result
+    back = back_transform(ground.coding)
+    A, found = map_of(fit, ground.coding, 0.7), ridged(fit, 0.7, ground.coding)
+    before, after = (back.coefficients(one.theta) for one in (fit, found))
+    np.testing.assert_allclose(after, A @ before, atol=1e-10)
+    for part in ("sampling", "privacy"):
+        before, after = (back.covariance(getattr(one, part)) for one in (fit, found))
+        np.testing.assert_allclose(after, A @ before @ A.T, rtol=1e-8, atol=1e-12)
+
+
+def test_the_penalty_is_in_the_units_of_the_data():
+    """Whatever the profile's noise made of the standardised terms: another centre, another scale, the same fit."""
+    table = linear_table(4000, 3, np.random.default_rng(9))
+    found = []
+    for factor in (1.0, 1.7):
+        every = [*COLUMNS, Y]
+        profile = profile_of({k: factor * v + factor - 1 for k, v in table.items()}, every)
+        facts = facts_of(4000, every, profile)
+        asked = LinearRegression("y ~ x", ridge=1.0)
+        plan = plan_linear_regression(facts, plain_design(COLUMNS, Y), asked, HUGE_RHO)
+        found.append(drive(plan.run(), whole(table)).result["coefficients"])
+    np.testing.assert_allclose(*found, atol=0.01)
 
 
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
@@ -89,11 +111,11 @@ def test_intervals_cover_the_penalised_truth():
     for _ in range(400):
         table = linear_table(5000, 3, rng)
         plan = planned(table, 0.5, rho_units(1.0, 1e-6))
-        coding, fit, result = drive(plan.fitted(), whole(table)).result
-        back = back_transform(coding)
-        theta = np.linalg.solve(back.matrix, np.array([0.0, 1, 1, 1]) - back.offset)
-        A = shrinkage(information(fit), 0.5, intercept=True)
-        truth = back.coefficients(A @ theta)
+        ground, fit = drive(
+            planned(table, None, rho_units(1.0, 1e-6)).fitted(), whole(table)
+        ).result
+        result = plan.result(ground, ridged(fit, 0.5, ground.coding))
+        truth = map_of(fit, ground.coding, 0.5) @ np.array([0.0, 1, 1, 1])
         low, high = np.array(result["confidence_intervals"]).T
         inside.append((low <= truth) & (truth <= high))
     assert 0.93 <= np.mean(inside) <= 0.975
