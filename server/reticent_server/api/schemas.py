@@ -229,7 +229,8 @@ QueryBody = Annotated[
 
 
 class PrivacyBody(Strict):
-    """What the release may cost; delta null means the policy's default."""
+    """What the release may cost; delta null: the policy's default, and where an account is charged
+    for delta at most a tenth of the account's, so that ten such requests fit."""
 
     epsilon: Positive
     delta: Positive | None = None

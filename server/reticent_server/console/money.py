@@ -1,5 +1,6 @@
 """Budgets: every account, a form to set one, and a form to credit one."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from fastapi import Response
@@ -47,7 +48,7 @@ def _page(visit: Visit, problem: ReticentError | None = None, form: str = "") ->
 
 def _given(given: dict[str, str], chosen: Account | None) -> dict[str, Any]:
     """What the forms are filled with: what was sent or linked, else empty."""
-    names = ("dataset", "analyst", "epsilon", "delta", "rule", "primary", "reason")
+    names = ("dataset", "analyst", "epsilon", "delta", "query_delta", "rule", "primary", "reason")
     filled = {name: given.get(name, "") for name in names}
     return filled | {"account": chosen.balance.account if chosen else ""}
 
@@ -62,6 +63,7 @@ def set_budget(visit: Posted) -> Response:
             delta=amount(fields, "delta", "Delta"),
             rule=_rule(fields.get("rule", "")),
             by=visit.actor,
+            query_delta=_query_delta(fields),
         )
         dataset, analyst = fields.get("dataset", ""), fields.get("analyst") or None
         balance = budgets.set_budget(visit.services, dataset, analyst, offer)
@@ -86,6 +88,11 @@ def credit(visit: Posted) -> Response:
     except ReticentError as error:
         return _page(visit, error, "credit")
     return visit.redirect(f"/console/budgets?done=credit&account={balance.account}#chosen")
+
+
+def _query_delta(fields: Mapping[str, str]) -> float | None:
+    """None where the field is empty. Raises InvalidPrivacy."""
+    return amount(fields, "query_delta", "Delta for queries") if fields.get("query_delta") else None
 
 
 def _rule(text: str) -> Rule | None:

@@ -14,7 +14,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight
 from reticent_server.pipeline.budgets import share_spent
-from reticent_server.pipeline.documents import account_json
+from reticent_server.pipeline.documents import account_row
 from reticent_server.pipeline.services import Services
 
 router = pages_router()
@@ -24,12 +24,12 @@ _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account for a template. share: of its cap that is spent. amounts: as an analyst sees them."""
+    """An account for a template. share: of its cap that is spent. row: as the command line shows it."""
 
     balance: Balance
     whose: str
     share: float
-    amounts: dict[str, Any]
+    row: dict[str, str]
 
     @property
     def anchor(self) -> str:
@@ -39,7 +39,7 @@ class Account:
 def account(services: Services, balance: Balance) -> Account:
     """A balance with what the templates show of it."""
     whose = oversight.whose(services, balance)
-    return Account(balance, whose, share_spent(balance), account_json(balance))
+    return Account(balance, whose, share_spent(balance), account_row(balance))
 
 
 def chart(services: Services, balance: Balance | None) -> BurnDown | None:

@@ -23,6 +23,9 @@ from reticent_server.ledger.model import (
     ReleaseRecord,
     Replay,
     Stale,
+    Standing,
+    analyst_account,
+    population_account,
 )
 from reticent_server.ledger.rules import MAX_AMOUNT, charge
 
@@ -169,6 +172,24 @@ def release_digest(record: ReleaseRecord) -> str:
         record.created_at,
     ]
     return digest(canonical_json(fixed))
+
+
+def standing(
+    connection: Connection,
+    analyst_id: str | None,
+    dataset: str,
+    population: str,
+    idempotency_key: str | None,
+) -> Standing:
+    """The accounts that a request would be charged to, and what its key was used for before."""
+    account, owner, key = repository.account, analyst_id or "", idempotency_key
+    own = account(connection, analyst_account(owner, dataset)) if owner else None
+    found = repository.release_by_key(connection, owner, key) if key is not None else None
+    return Standing(
+        analyst=own,
+        population=account(connection, population_account(population)),
+        request=None if found is None else json.loads(found.request),
+    )
 
 
 def _resume(

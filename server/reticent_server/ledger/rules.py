@@ -27,7 +27,8 @@ from reticent_server.domain.amounts import ZERO, Amounts, Rule
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.errors import InvalidPrivacy
 
-ZcdpCaps = Callable[[int, int], tuple[int, int]]
+ZcdpCaps = Callable[[int, int, int | None], tuple[int, int]]
+"""(ε, δ, δ″ or None for the usual part of δ) → (ρ*, δ″), all in units."""
 
 MAX_AMOUNT = 2**63 - 1
 
@@ -48,10 +49,13 @@ class Budget:
     cap: Amounts
 
 
-def budget(epsilon: float, delta: float, rule: Rule, zcdp_caps: ZcdpCaps) -> Budget:
+def budget(
+    epsilon: float, delta: float, rule: Rule, zcdp_caps: ZcdpCaps, second: int | None = None
+) -> Budget:
     """The budget for (ε, δ), rounded down; the decimal that prints is meant (0.1 is one tenth).
 
-    Raises InvalidPrivacy unless 0 < ε, 0 ≤ δ < 1 (0 < δ under zcdp) and the caps can be stored.
+    second: δ″ of a zcdp account in DELTA_UNITS; None: the usual part of δ.
+    Raises InvalidPrivacy unless 0 < ε, 0 ≤ δ < 1 (0 < δ and δ″ < δ under zcdp) and the caps can be stored.
     """
     epsilon_units = decimal_floor(epsilon, EPSILON_UNITS)
     delta_units = decimal_floor(delta, DELTA_UNITS)
@@ -60,12 +64,22 @@ def budget(epsilon: float, delta: float, rule: Rule, zcdp_caps: ZcdpCaps) -> Bud
     if rule == "basic":
         cap = Amounts(epsilon_units, delta_units)
     else:
-        cap = Amounts(*zcdp_caps(epsilon_units, delta_units)) if delta_units else ZERO
+        cap = _zcdp_cap(epsilon_units, delta_units, second, zcdp_caps)
     if cap.primary <= 0:
         raise InvalidPrivacy("A budget under the rule zcdp has delta > 0, large enough to answer.")
     if max(epsilon_units, cap.primary) > MAX_AMOUNT:
         raise InvalidPrivacy("That epsilon is too large to mean anything.")
     return Budget(epsilon_units, delta_units, cap)
+
+
+def _zcdp_cap(epsilon: int, delta: int, second: int | None, zcdp_caps: ZcdpCaps) -> Amounts:
+    if delta == 0:
+        return ZERO
+    if second is not None and not 0 <= second < delta:
+        raise InvalidPrivacy(
+            "The delta for queries is a part of delta: at least 0, and less than all."
+        )
+    return Amounts(*zcdp_caps(epsilon, delta, second))
 
 
 def decimal_floor(value: float, units: int) -> int:

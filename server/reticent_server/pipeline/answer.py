@@ -15,8 +15,16 @@ from reticent_server.errors import (
     ReticentError,
     Unavailable,
 )
-from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
-from reticent_server.pipeline import metrics, planning
+from reticent_server.ledger.service import (
+    Fresh,
+    InFlight,
+    Outcome,
+    Pending,
+    Replay,
+    Stale,
+    Standing,
+)
+from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import plan_json, release_body, unplanned_body
 from reticent_server.pipeline.schedule import visible_after_ms
@@ -40,8 +48,22 @@ def granted_facts(services: Services, principal: Principal, name: str) -> Datase
 
 def plan(services: Services, principal: Principal, ask: Ask) -> Plan:
     """Authorise → plan: free, and reads no private cell."""
+    return plan_with_accounts(services, principal, ask)[0]
+
+
+def plan_with_accounts(services: Services, principal: Principal, ask: Ask) -> tuple[Plan, Standing]:
+    """The plan, and the accounts that it would be charged to."""
     facts = granted_facts(services, principal, ask.dataset)
-    return planning.plan(facts, ask.query, ask.privacy)
+    standing = standing_of(services, facts, ask, principal.id)
+    _, ready = defaults.planned(facts, ask, standing)
+    return ready, standing
+
+
+def standing_of(
+    services: Services, facts: DatasetFacts, ask: Ask, analyst_id: str | None
+) -> Standing:
+    """What the request meets in the ledger. analyst_id None: the curator's own."""
+    return services.ledger.standing(analyst_id, facts.name, facts.population, ask.idempotency_key)
 
 
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
@@ -49,19 +71,23 @@ def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     ready = plan_or_stored(services, principal, ask)
     if isinstance(ready, bytes):
         return ready
-    return charge_and_execute(services, ready, ask, principal.id)
+    return charge_and_execute(services, *ready, principal.id)
 
 
-def plan_or_stored(services: Services, principal: Principal, ask: Ask) -> Plan | bytes:
-    """The plan; or the stored bytes for a retry of what cannot be planned any more, after a change of
-    the policy or of the schema: a refusal would say that nothing was charged."""
+def plan_or_stored(services: Services, principal: Principal, ask: Ask) -> tuple[Plan, Ask] | bytes:
+    """The plan, and the ask with its δ; or the stored bytes for a retry of what cannot be planned any more,
+    after a change of the policy or of the schema: a refusal would say that nothing was charged."""
+    facts = granted_facts(services, principal, ask.dataset)
+    standing = standing_of(services, facts, ask, principal.id)
+    ask = defaults.with_stored_delta(ask, standing)
     try:
-        return plan(services, principal, ask)
+        ask, ready = defaults.planned(facts, ask, standing)
     except (InvalidRequest, PolicyRefused):
         stored = _stored(services, principal, ask)
         if stored is None:
             raise
         return stored
+    return ready, ask
 
 
 def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | None:

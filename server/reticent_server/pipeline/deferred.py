@@ -29,9 +29,10 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
 
     Raises QueueFull, and then charges nothing, and what `answer` raises before it computes.
     """
-    ready = plan_or_stored(services, principal, ask)
-    if isinstance(ready, bytes):
-        return ready
+    found = plan_or_stored(services, principal, ask)
+    if isinstance(found, bytes):
+        return found
+    ready, ask = found
     with services.queue.admission:
         start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
         outcome = reserve(services, ready, ask, principal.id, start_ms)

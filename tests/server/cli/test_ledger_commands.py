@@ -165,7 +165,10 @@ def test_a_credit_is_in_the_accounts_own_unit(
     spend(services)
     credit = ("budget", "credit", "--dataset", "houses", "--reason", "power cut", "--yes")
     (after,) = told(run(*credit, right, "0.001", "--json"))
-    spent = {"basic": {"epsilon": 0.099, "delta": 0.0}, "zcdp": {"rho": 0.0, "rho_delta": 0.0}}
+    spent = {
+        "basic": {"epsilon": 0.099, "delta": 0.0},
+        "zcdp": {"epsilon": 0.0, "rho": 0.0, "rho_delta": 0.0},
+    }
     assert after["spent"] == spent[rule]
     assert "rule" in refused(run(*credit, wrong, "0.001"))
     assert "spent" in refused(run(*credit, right, "1"))

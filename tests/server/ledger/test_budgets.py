@@ -25,7 +25,7 @@ def test_a_new_account_is_zcdp_with_the_converted_caps(ledger: Ledger) -> None:
     assert made == ledger.population_balance("people")
     assert (made.rule, made.cap) == ("zcdp", Amounts(*zcdp_caps(10**9, 10**12)))
     assert made.remaining == made.cap
-    assert made.public()["total"]["epsilon"] == 1.0
+    assert (made.epsilon, made.delta) == (10**9, 10**12)
 
 
 def test_an_analyst_sees_only_the_accounts_that_are_theirs(ledger: Ledger) -> None:
