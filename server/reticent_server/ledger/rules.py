@@ -66,7 +66,9 @@ def budget(
     else:
         cap = _zcdp_cap(epsilon_units, delta_units, second, zcdp_caps)
     if cap.primary <= 0:
-        raise InvalidPrivacy("A budget under the rule zcdp has delta > 0, large enough to answer.")
+        raise InvalidPrivacy(
+            "A budget under the rule zcdp has delta > 0, and of it, beside what is for queries, enough to answer."
+        )
     if max(epsilon_units, cap.primary) > MAX_AMOUNT:
         raise InvalidPrivacy("That epsilon is too large to mean anything.")
     return Budget(epsilon_units, delta_units, cap)
@@ -75,9 +77,9 @@ def budget(
 def _zcdp_cap(epsilon: int, delta: int, second: int | None, zcdp_caps: ZcdpCaps) -> Amounts:
     if delta == 0:
         return ZERO
-    if second is not None and not 0 <= second < delta:
+    if second is not None and not 0 <= second <= delta:
         raise InvalidPrivacy(
-            "The delta for queries is a part of delta: at least 0, and less than all."
+            "The delta for queries is a part of delta: at least 0, and not all of it."
         )
     return Amounts(*zcdp_caps(epsilon, delta, second))
 

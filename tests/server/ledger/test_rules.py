@@ -36,7 +36,7 @@ def test_a_curator_chooses_how_much_of_delta_queries_may_be_charged(second: int)
 
 @pytest.mark.parametrize("second", [-1, 10**12, 10**12 + 1])
 def test_queries_cannot_be_charged_all_of_delta(second: int) -> None:
-    with pytest.raises(InvalidPrivacy, match="part of delta"):
+    with pytest.raises(InvalidPrivacy, match="for queries"):
         budget(1.0, 1e-6, "zcdp", zcdp_caps, second)
 
 
