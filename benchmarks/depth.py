@@ -20,7 +20,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import linprog
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -29,8 +28,9 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, P
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import DepthMedian, Median
 from reticent_server.domain.steps import VectorSum
-from reticent_server.mechanisms import depth_draw, registry
-from reticent_server.numerics.simplex_envelope import affine_functions, envelope
+from reticent_server.mechanisms import _sampler, depth_draw, depth_proposals, registry
+from reticent_server.numerics.depth_certificate import start_of
+from reticent_server.numerics.minimax import Program, smallest_maximum
 from reticent_server.pipeline.planning_robust import plan_robust
 from support_recipes import answer, block_of, facts_of, numeric
 
@@ -106,31 +106,21 @@ def depth_part(x, scale):
 
 
 def plain_depth_median(x):
-    """argmin of the outlyingness, by a linear program."""
+    """argmin of the outlyingness."""
     part, found = projections_of(x)
-    U = np.array(part.directions, dtype=float)
-    a, b = U / found.scale[:, None], found.location / found.scale
-    unit = part.lattices[0].step
-    x0 = np.linalg.lstsq(U, found.location, rcond=None)[0]
-    size = np.median(found.scale) / 1024
-    rows = np.column_stack([np.concatenate([a, -a]) * size, -np.ones(2 * len(a))])
-    limits = np.concatenate([b - a @ x0, a @ x0 - b])
-    goal = np.append(np.zeros(len(x)), 1.0)
-    best = linprog(goal, A_ub=rows, b_ub=limits, bounds=(None, None))
-    return unit * (x0 + size * best.x[:-1])
+    U = np.array(part.directions)
+    best = smallest_maximum(Program(U, found.location, found.location, found.scale), start_of(U))
+    unit = part.lattices[0].step / found.denominator
+    return np.array([unit * float(v) for v in best.point])
 
 
 def acceptance(x, scale, eta):
     """The share of proposals that a draw keeps."""
     part = depth_part(x, scale)
     found = depth_draw.measure(part, depth_draw.whole_numbers(part, x))
-    U = np.array(part.directions, dtype=float)
-    x0 = np.linalg.lstsq(U, found.location, rcond=None)[0]
-    unit = np.median(found.scale) / 1024
-    functions = affine_functions(U * unit, found.location - U @ x0, found.scale)
-    simplex = envelope(functions, eta)
-    tau, points = depth_draw.propose(simplex, eta, 20_000)
-    return float(np.exp(-eta * (functions.largest(points) - simplex.lowest - tau)).mean())
+    law = depth_draw.law(np.array(part.directions), found, eta)
+    words = _sampler.words((len(x) + 2) * 20_000).reshape(-1, 20_000)
+    return float(depth_proposals.possible(law, words).mean())
 
 
 def rms(points):

@@ -26,7 +26,7 @@ SIZES = tuple(map(int, os.environ.get("NO_REPLY_SIZES", "1000,3000,10000,30000,1
 EPSILONS = tuple(map(float, os.environ.get("NO_REPLY_EPSILONS", "0.5,1,4").split(",")))
 COLUMNS = tuple(numeric(f"x{j}", -50.0, 50.0) for j in range(2))
 QUERIES = {
-    "iqr": Iqr("x0"),
+    "iqr": Iqr("x0", "ptr"),
     "median, ptr": Median("x0", "ptr"),
     "depth, iqr": DepthMedian(("x0", "x1"), "iqr", directions=100),
     "depth, mad": DepthMedian(("x0", "x1"), "mad", directions=100),

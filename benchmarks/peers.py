@@ -77,9 +77,9 @@ def installation(folder):
     release_profile(services, "bench", epsilon=1.0)
     keys = []
     for k in range(ANALYSTS):
-        analyst, key = services.access.add_analyst(f"a{k}")
+        analyst, key = services.access.add_analyst(f"a{k}", by="t")
         services.ledger.set_analyst_budget(analyst, "bench", "bench", **budget)
-        services.access.grant(analyst, "bench")
+        services.access.grant(analyst, "bench", by="t")
         keys.append(key)
     return services, keys
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 import support_browser
 import support_postgres
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
     from reticent_server.pipeline.services import Services
     from support_installation import Installation
+
+
+settings.register_profile("a busy machine", deadline=None, derandomize=True)
+settings.load_profile("a busy machine")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

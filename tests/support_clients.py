@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from threading import Event
+from time import sleep
 
 import httpx
 
@@ -9,11 +10,15 @@ from support_installation import Installation, opened, request_body
 
 COST = 10_000_000  # ε = 0.01 in units
 CLIENTS = 4
+PAUSE, ENDINGS = 0.02, 1000
 
 
 @dataclass
 class Client:
-    """Asks with one key until it has the whole answer, then with the next; at the end again."""
+    """Asks with one key until it has the whole answer, then with the next; at the end again.
+
+    It waits for its answers, or (`Prefer: respond-async` among its headers) comes back for them.
+    """
 
     name: str
     headers: dict[str, str]
@@ -30,7 +35,9 @@ class Client:
         if reply.status_code == 201:
             self.bodies.setdefault(key, set()).add(reply.content)
             return True
-        if reply.status_code != 503:
+        if reply.status_code == 202:
+            sleep(PAUSE)
+        elif reply.status_code != 503:
             self.problems.append(reply.text)
         return False
 
@@ -39,13 +46,19 @@ class Client:
         with httpx.Client(base_url=url, timeout=20.0) as http:
             while not ended.is_set():
                 number += self.ask(http, f"{self.name}-{number}")
+            for _ in range(ENDINGS):  # what it had begun to ask for is answered, too
+                if self.ask(http, f"{self.name}-{number}"):
+                    break
             for key in list(self.bodies):
-                assert self.ask(http, key)
+                assert self.ask(http, key), f"{self.name} has no answer any more for {key}"
 
 
-def clients(installation: Installation) -> list[Client]:
+def clients(installation: Installation, *, later: int = 0) -> list[Client]:
+    """Four that wait, and `later` that come back."""
     headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
-    return [Client(str(i), headers) for i in range(CLIENTS)]
+    waiting = [Client(str(i), headers) for i in range(CLIENTS)]
+    back = headers | {"Prefer": "respond-async"}
+    return [*waiting, *(Client(f"later-{i}", back) for i in range(later))]
 
 
 def audit(installation: Installation, clients: list[Client]) -> None:

@@ -13,9 +13,9 @@ import pytest
 import uvicorn
 
 from reticent_server.app import create_app
+from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.query import Count, Mean, Privacy
 from reticent_server.ledger.model import analyst_account
-from reticent_server.ledger.rules import Amounts
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
@@ -55,7 +55,7 @@ def make_history(template: Installation, directory: Path) -> History:
     clock = SetClock()
     clock.time = datetime.now(UTC)
     with opened(installation.settings, clock) as services:
-        key = services.access.add_curator("carol")
+        key = services.access.add_curator("carol", by="t")
         ana = services.access.authenticate(installation.keys["ana"])
         assert ana is not None
         services.ledger.set_population_cap("people", epsilon=40, delta=0.01, by="cli:carol")

@@ -98,7 +98,7 @@ def build(directory: Path, urls: tuple[str, str] | None = None) -> Installation:
         keys = {
             "ana": _add_analyst(services, "ana", "people", 100, 1e-3, "zcdp"),
             "bob": _add_analyst(services, "bob", "secret", 100, 1e-3, "zcdp"),
-            "eve": services.access.add_analyst("eve")[1],
+            "eve": services.access.add_analyst("eve", by="t")[1],
         }
     return Installation(directory, keys, urls)
 
@@ -129,11 +129,11 @@ def _table(rows: int) -> str:
 def _add_analyst(
     services: Services, name: str, dataset: str, epsilon: float, delta: float, rule: Any
 ) -> str:
-    analyst_id, key = services.access.add_analyst(name)
+    analyst_id, key = services.access.add_analyst(name, by="t")
     services.ledger.set_analyst_budget(
         analyst_id, dataset, dataset, epsilon=epsilon, delta=delta, rule=rule, by="t"
     )
-    services.access.grant(analyst_id, dataset)
+    services.access.grant(analyst_id, dataset, by="t")
     return key
 
 

@@ -19,12 +19,14 @@ from sqlalchemy import event
 from reticent_server.api import middleware
 from reticent_server.api.logs import configure_logging
 from reticent_server.app import build_services, create_app
+from reticent_server.chain import repository as chain
 from reticent_server.cli.listening import listen
 from reticent_server.cli.running import run
 from reticent_server.engine.local import LocalEngine
 from reticent_server.ledger import repository
 from reticent_server.ledger.service import Ledger
 from reticent_server.mechanisms import registry
+from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
@@ -33,6 +35,9 @@ BEFORE = ("planned", "debited", "chained", "committing")
 
 AFTER = ("committed", "computing", "computed", "settling", "settled", "replying")
 """Points after it, in order."""
+
+QUEUED = ("queued", "beginning", "begun")
+"""Points of a release that is answered later: charged, and before and after its turn is taken."""
 
 
 class Trap:
@@ -61,8 +66,11 @@ def arm(point: str, trap: Trap, services: Services) -> None:
 _FUNCTIONS: dict[str, tuple[Any, str, bool]] = {
     "planned": (Ledger, "reserve", True),
     "debited": (repository, "spend", False),
-    "chained": (repository, "append", False),
+    "chained": (chain, "append", False),
     "committed": (Ledger, "reserve", False),
+    "queued": (ReleaseQueue, "put", False),
+    "beginning": (Ledger, "begin", True),
+    "begun": (Ledger, "begin", False),
     "computing": (registry, "release", True),
     "computed": (LocalEngine, "execute", False),
     "settling": (repository, "settle", False),

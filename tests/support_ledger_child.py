@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import event
 
 from reticent_server import database
+from reticent_server.chain import repository as chain
 from reticent_server.errors import BudgetExhausted
 from reticent_server.ledger import repository
 from reticent_server.ledger.service import Fresh, Ledger
@@ -54,7 +55,7 @@ def die(ledger: Ledger, point: str) -> None:
     if point == "debited":
         repository.spend = _die_after(repository.spend)
     if point == "chained":
-        repository.append = _die_after(repository.append)
+        chain.append = _die_after(chain.append)
     if point == "committing":
         event.listen(ledger._engine, "commit", _die)
     outcome = ask(ledger, idempotency_key="k")

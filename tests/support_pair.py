@@ -45,11 +45,11 @@ def load_pair(installation: Installation, left: str, right: str) -> Pair:
         load_dataset(installation.settings, name, directory / f"{name}.csv", schema)
     with opened(installation.settings) as services:
         budget = {"epsilon": 1e7, "delta": 0.9, "rule": "basic", "by": "t"}
-        analyst_id, key = services.access.add_analyst("prober")
+        analyst_id, key = services.access.add_analyst("prober", by="t")
         for name in SIDES:
             services.ledger.set_population_cap(name, **budget)
             services.ledger.set_analyst_budget(analyst_id, name, name, **budget)
-            services.access.grant(analyst_id, name)
+            services.access.grant(analyst_id, name, by="t")
     return Pair(installation, key)
 
 
@@ -58,7 +58,7 @@ def share_profile(pair: Pair) -> None:
     with opened(pair.installation.settings) as services:
         released = release_profile(services, SIDES[0], epsilon=1.0)
         profile = profile_of(released["result"], released["id"])
-        services.catalog.set_profile(services.catalog.facts(SIDES[1]).version_id, profile)
+        services.catalog.set_profile(services.catalog.facts(SIDES[1]).version_id, profile, by="t")
 
 
 def neighbours(rows: int, changed: str) -> tuple[str, str]:

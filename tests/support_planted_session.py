@@ -155,7 +155,7 @@ def tell_all(services: Services, installation: Installation) -> Iterator[str]:
 
 
 def metrics(services: Services) -> str:
-    key = services.access.add_curator("cura")
+    key = services.access.add_curator("cura", by="t")
 
     async def ask() -> str:
         transport = httpx.ASGITransport(make_curator_application(services))

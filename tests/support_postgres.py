@@ -21,7 +21,8 @@ from typing import Any
 import psycopg
 import pytest
 
-_SETTINGS = ("-c", "listen_addresses=", "-c", "max_connections=200")
+CONNECTIONS = 200
+DEFAULT_PORT = 5432
 _numbers = count(1)
 
 
@@ -29,7 +30,7 @@ _numbers = count(1)
 def binaries() -> Path | None:
     """The folder of initdb and postgres, else None."""
     found = shutil.which("initdb")
-    candidates = [Path(found).parent] if found else []
+    candidates = [Path(found).resolve().parent] if found else []
     candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((c for c in candidates if (c / "postgres").exists()), None)
 
@@ -70,21 +71,34 @@ def _server() -> Path:
 class Cluster:
     """A server with a data folder of its own, which may be stopped, crashed and started again.
 
-    home: the folder of its socket. durable: whether a commit waits for the disk.
+    home: the folder of its socket. durable: whether a commit waits for the disk. port: where it listens
+    on 127.0.0.1, too, for those who have a password; None: nowhere.
     """
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(
+        self, *, durable: bool = False, connections: int = CONNECTIONS, port: int | None = None
+    ) -> None:
         folder = binaries()
         if folder is None:
             pytest.skip("no PostgreSQL binaries")
         self._folder = folder
-        self._settings = (*_SETTINGS, "-c", f"fsync={'on' if durable else 'off'}")
+        chosen = {
+            "listen_addresses": "" if port is None else "127.0.0.1",
+            "port": port or DEFAULT_PORT,
+            "max_connections": connections,
+            "fsync": "on" if durable else "off",
+        }
+        self._settings = [
+            part for name, value in chosen.items() for part in ("-c", f"{name}={value}")
+        ]
         self._owner = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
         self.home = Path(tempfile.mkdtemp(prefix="reticent-pg-", dir="/tmp"))
         if self._owner:
             shutil.chown(self.home, **self._owner)
-        initdb = [folder / "initdb", "-D", self.home / "data", "-U", "postgres", "-A", "trust"]
-        options = ["-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"]
+        self._port = port or DEFAULT_PORT
+        initdb = [folder / "initdb", "-D", self.home / "data", "-U", "postgres"]
+        options = ["--auth-local=trust", "--auth-host=scram-sha-256", "-E", "UTF8", "--locale=C"]
+        options += ["--no-sync", "--no-instructions"]
         subprocess.run([*initdb, *options], check=True, capture_output=True, **self._process())
         self.start()
 
@@ -104,7 +118,17 @@ class Cluster:
                 preexec_fn=_end_with_parent,  # noqa: PLW1509  (one system call, no Python locks)
                 **self._process(),
             )
-        _wait_for(self._server, self.home)
+        self._wait()
+
+    def _wait(self) -> None:
+        for _ in range(600):
+            try:
+                return self.execute("SELECT 1")
+            except psycopg.OperationalError:
+                if self._server.poll() is not None:
+                    raise RuntimeError((self.home / "log").read_text()) from None
+                time.sleep(0.05)
+        raise RuntimeError("PostgreSQL did not start within 30 seconds")
 
     def stop(self, number: int = signal.SIGINT) -> None:
         """SIGINT ends every session, rolled back; SIGQUIT crashes."""
@@ -112,7 +136,7 @@ class Cluster:
         self._server.wait(30)
 
     def execute(self, statement: str) -> None:
-        _administer(self.home, statement)
+        _administer(self.home, statement, self._port)
 
     def url(self, name: str) -> str:
         return f"postgresql://postgres@/{name}?host={self.home}"
@@ -128,18 +152,8 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGINT)
 
 
-def _wait_for(server: "subprocess.Popen[bytes]", home: Path) -> None:
-    for _ in range(600):
-        try:
-            return _administer(home, "SELECT 1")
-        except psycopg.OperationalError:
-            if server.poll() is not None:
-                raise RuntimeError((home / "log").read_text()) from None
-            time.sleep(0.05)
-    raise RuntimeError("PostgreSQL did not start within 30 seconds")
-
-
-def _administer(socket: Path, statement: str) -> None:
-    with psycopg.connect(host=str(socket), user="postgres", dbname="postgres") as connection:
+def _administer(socket: Path, statement: str, port: int = DEFAULT_PORT) -> None:
+    given = {"host": str(socket), "port": port, "user": "postgres", "dbname": "postgres"}
+    with psycopg.connect(**given) as connection:  # type: ignore[arg-type]
         connection.autocommit = True
         connection.execute(statement)

@@ -15,5 +15,5 @@ def pass_probability(margin, epsilon, delta):
 def reply_probability(part, values):
     """Of a depth median with one planned η, on columns (d, n)."""
     found = depth_draw.measure(part, depth_draw.whole_numbers(part, values))
-    margin = depth_draw.margin(part, found, part.etas[0], values.shape[1])
+    (margin,) = depth_draw.margins(part, found, values.shape[1])
     return pass_probability(margin, part.epsilon_test, part.delta)

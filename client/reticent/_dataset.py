@@ -186,14 +186,15 @@ class Dataset(Statistics):
         *,
         epsilon: float,
         delta: float | None = None,
-        tuning: float | None = None,
+        tuning: float | str | None = None,
         mechanism: str | None = None,
         calibration: str | None = None,
         idempotency_key: str | None = None,
     ) -> LocationScaleResults | NoReply:
         """Location and scale of a column, jointly and robustly (Huber's Proposal 2).
 
-        mechanism: "newton" where it is None; "influence" adds noise to the exact solution and needs
+        tuning: Huber's c, 1.5 where it is None; "planned" is the smallest error at this ε, and moves what is
+        estimated with it. mechanism: "newton" where it is None; "influence" adds noise to the exact solution and needs
         calibration="asymptotic", whose guarantee is conditional.
 
         >>> ds.location_scale("price", where="grade >= 7", epsilon=1.0)

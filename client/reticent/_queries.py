@@ -72,13 +72,17 @@ def _dispersion(alpha: float | None) -> float | None:
 def location_scale(
     column: str,
     where: str | None = None,
-    tuning: float | None = None,
+    tuning: float | str | None = None,
     mechanism: str | None = None,
     calibration: str | None = None,
 ) -> Query:
-    c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
-    fields = {"column": column, "where": where, "tuning": c}
+    fields = {"column": column, "where": where, "tuning": _tuning(tuning)}
     return _query("location_scale", mechanism=mechanism, calibration=calibration, **fields)
+
+
+def _tuning(tuning: float | str | None) -> float | str | None:
+    wrong = InvalidQuery('tuning must be a finite number or "planned".')
+    return tuning if tuning is None or tuning == "planned" else _number(tuning, wrong)
 
 
 def hypothesis_test(

@@ -31,8 +31,8 @@ def quantiles(
     return _query("quantiles", _texts(column=column, where=where) | asked)
 
 
-def iqr(column: str) -> Query:
-    return _query("iqr", _texts(column=column))
+def iqr(column: str, mechanism: str = "quantiles", where: str | None = None) -> Query:
+    return _query("iqr", _texts(column=column, mechanism=mechanism, where=where))
 
 
 def median(column: str, mechanism: str = "exponential", where: str | None = None) -> Query:
@@ -53,7 +53,7 @@ def m_estimate(
 
 def depth_median(
     columns: Iterable[str],
-    scale: str = "iqr",
+    scale: str = "trimmed",
     eta: float | str | None = None,
     directions: int | None = None,
 ) -> Query:

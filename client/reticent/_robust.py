@@ -73,6 +73,12 @@ class Statistic(Release):
         return None if found is None else (float(found[0]), float(found[1]))
 
     @property
+    def quartiles(self) -> tuple[float, float] | None:
+        """The released quartiles whose difference an interquartile range is; None where there are none."""
+        found = self.result.get("quartiles")
+        return None if found is None else (float(found[0]), float(found[1]))
+
+    @property
     def nobs(self) -> int:
         """The data set's public number of records."""
         return int(self.result["n"])
@@ -98,7 +104,7 @@ class Statistic(Release):
 
     def check(self) -> None:
         Release.check(self)
-        _ = (self.value, self.bin, self.nobs)
+        _ = (self.value, self.bin, self.quartiles, self.nobs)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

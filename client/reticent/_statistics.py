@@ -116,16 +116,19 @@ class Statistics:
     def iqr(
         self,
         column: str,
+        mechanism: str = "quantiles",
+        where: str | None = None,
         *,
         epsilon: float,
         delta: float | None = None,
         idempotency_key: str | None = None,
     ) -> Statistic | NoReply:
-        """Interquartile range by propose–test–release, to within a bin; No Reply is possible.
+        """Interquartile range by "quantiles" (the only one with where), or "ptr", which may not reply.
 
-        >>> ds.iqr("price", epsilon=2.0)
+        >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
+        >>> ds.iqr("price", "ptr", epsilon=2.0)
         """
-        query = queries.iqr(column)
+        query = queries.iqr(column, mechanism, where)
         return self._release(Statistic, query, epsilon, delta, idempotency_key)
 
     def m_estimate(
@@ -153,7 +156,7 @@ class Statistics:
     def depth_median(
         self,
         columns: Iterable[str],
-        scale: str = "iqr",
+        scale: str = "trimmed",
         eta: float | str | None = None,
         directions: int | None = None,
         *,

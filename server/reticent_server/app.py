@@ -1,15 +1,22 @@
 """Composition root: settings → services → the FastAPI application."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine, inspect, make_url
 from sqlalchemy.exc import ArgumentError
 
+from reticent_server.access.form_tokens import FormTokens
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.secrets import load_secrets, source_url
 from reticent_server.access.service import Access
+from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
+from reticent_server.chain.anchors import Anchor, Anchors
+from reticent_server.chain.repository import is_in
 from reticent_server.database import connect, is_current, reading
 from reticent_server.domain.clock import Clock, SystemClock
 from reticent_server.engine.clusters import cluster_for
@@ -17,14 +24,20 @@ from reticent_server.engine.local import LocalEngine
 from reticent_server.engine.sources import reader_opener
 from reticent_server.errors import CuratorError
 from reticent_server.ledger.service import Ledger
+from reticent_server.pipeline.readiness import Readiness
 from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.services import Services
+from reticent_server.pipeline.settling import Settler
 from reticent_server.settings import Settings
-from reticent_server.vault.adbc import parse_url, refuse_shared_file
+from reticent_server.vault.adbc import ask, parse_url, refuse_shared_file
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+_ROLLED_BACK = (
+    "The database does not have the last entry that {} names: an older copy was restored, or the ledger "
+    "was rewritten. What was spent since is not in it. See `reticent ledger verify` and the operations guide."
+)
 _NOT_READY = "The database is not ready; run `reticent init` first."
 
 
@@ -58,18 +71,23 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
     """Opens the databases and reads the secrets; raises CuratorError where either is not ready."""
     clock = clock or SystemClock()
     refuse_shared_file(settings.database_url, settings.vault_url)
-    engine = _ready_engine(settings.database_url)
+    engine = _ready_engine(settings)
     vault_file = parse_url(settings.vault_url).file
     if vault_file is not None and not vault_file.is_file():
         raise CuratorError("The vault is not ready; run `reticent init` first.")
-    catalog = Catalog(engine)
+    catalog = Catalog(engine, clock)
     ledger = Ledger(engine, clock, settings.lease_seconds)
+    access = Access(engine, load_secrets(settings.secrets_file).pepper, clock)
     return Services(
         settings=settings,
         clock=clock,
         catalog=catalog,
-        access=Access(engine, load_secrets(settings.secrets_file).pepper, clock),
+        access=access,
+        sign_ins=SignIns(engine, access, clock),
+        form_tokens=FormTokens(engine, clock),
         rates=RateLimits(engine, clock, settings.requests_per_minute),
+        cancellations=RateLimits(engine, clock, settings.cancels_per_minute, "cancel"),
+        sign_in_limits=RateLimits(engine, clock, settings.sign_ins_per_minute, "sign-in"),
         ledger=ledger,
         engine=LocalEngine(
             reader_opener(
@@ -77,6 +95,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
                 catalog.source,
                 lambda version_id: catalog.facts_of(version_id).schema,
                 lambda name: source_url(settings.secrets_file, name),
+                settings.vault_connections,
             ),
             ledger,
             cache_bytes=settings.cache_bytes,
@@ -85,27 +104,62 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             cluster=cluster_for(settings),
         ),
         queue=ReleaseQueue(
-            clock, slots=settings.release_slots, limit_seconds=settings.queue_seconds
+            clock,
+            slots=settings.release_slots,
+            keep=ledger.keep_queued,
+            keep_seconds=settings.lease_seconds / 3,
+        ),
+        settler=Settler(ledger, clock, settings.lease_seconds),
+        readiness=Readiness(
+            clock,
+            {"database": ledger.head, "vault": partial(ask, parse_url(settings.vault_url))},
         ),
     )
 
 
+@contextmanager
+def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Catalog]:
+    """The catalogue alone, for commands that need neither the vault nor the secrets. CuratorError."""
+    engine = _ready_engine(settings)
+    try:
+        yield Catalog(engine, clock or SystemClock())
+    finally:
+        engine.dispose()
+
+
 def open_ledger(settings: Settings, clock: Clock | None = None) -> Ledger:
     """The ledger alone: to verify a database, or a restored copy of one, where there is neither the
-    vault nor the secrets. Raises CuratorError."""
-    engine = _ready_engine(settings.database_url)
+    vault nor the secrets. An older copy is opened, too. Raises CuratorError."""
+    engine = _current_engine(settings)
     return Ledger(engine, clock or SystemClock(), settings.lease_seconds)
 
 
-def _ready_engine(url: str) -> Engine:
+def anchors_of(settings: Settings) -> list[Anchor]:
+    """Every anchor that was written down; none where there is no file for them. CuratorError."""
+    return [] if settings.anchor_file is None else list(Anchors(settings.anchor_file).all())
+
+
+def _ready_engine(settings: Settings) -> Engine:
+    """The engine of a database that may be served. Raises CuratorError for an older copy."""
+    engine = _current_engine(settings)
+    last = None if settings.anchor_file is None else Anchors(settings.anchor_file).last()
+    if last is not None:
+        with reading(engine) as connection:
+            if not is_in(connection, last):
+                engine.dispose()
+                raise CuratorError(_ROLLED_BACK.format(settings.anchor_file))
+    return engine
+
+
+def _current_engine(settings: Settings) -> Engine:
     """The engine of a database that `reticent init` has made; opening it makes no file."""
     try:
-        parsed = make_url(url)
+        parsed = make_url(settings.database_url)
     except ArgumentError:
         raise CuratorError("RETICENT_DATABASE_URL is not the URL of a database.") from None
     if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
         raise CuratorError(_NOT_READY)
-    engine = connect(url)
+    engine = connect(settings.database_url, settings.database_connections)
     with reading(engine) as connection:
         if not inspect(connection).has_table("ledger_head"):
             raise CuratorError(_NOT_READY)

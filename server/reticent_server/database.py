@@ -35,6 +35,9 @@ metadata = MetaData(
 
 BUSY_TIMEOUT_MS = 30_000
 CONNECT_SECONDS = 10
+POOL = 40
+"""Connections of a process that was told no number: as many as it has threads that may ask."""
+
 IDLE_SECONDS = 1.0
 
 # A writer that stands still or whose machine has died keeps the locks of its transaction, the
@@ -55,14 +58,15 @@ _POSTGRES_OPTIONS = " ".join(
 _queues: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
 
 
-def connect(url: str) -> Engine:
+def connect(url: str, connections: int = POOL) -> Engine:
     """An engine for `url` (sqlite:///… or postgresql+psycopg://…; postgresql:// means psycopg).
 
-    Connections are pooled: dispose() the engine when done with it.
+    At most `connections` are open; who wants one more waits. They are pooled: dispose() the engine
+    when done with it.
     """
     if url.startswith("postgresql://"):
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
-    sizes: dict[str, Any] = {"pool_size": 10, "max_overflow": 30, "hide_parameters": True}
+    sizes: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
     if not url.startswith("sqlite"):
         given = {"connect_timeout": CONNECT_SECONDS, "options": _POSTGRES_OPTIONS}
         engine = create_engine(url, connect_args=given, **sizes)
@@ -157,8 +161,8 @@ def _unavailable_when_down() -> Iterator[None]:
         raise Unavailable("The database did not answer; nothing is lost, try again.") from error
 
 
-def upgrade(url: str) -> None:
-    """Creates the tables at `url`, or brings them to the newest revision, in one transaction.
+def upgrade(url: str, revision: str = "head") -> None:
+    """Creates the tables at `url`, or brings them to a revision, the newest, in one transaction.
 
     A new SQLite file is readable by its owner only: every analyst's answers are in it.
     """
@@ -168,7 +172,7 @@ def upgrade(url: str) -> None:
     config = Config(attributes={"url": url})
     config.set_main_option("script_location", str(_migrations()).replace("%", "%%"))
     _make_private_file(url)
-    command.upgrade(config, "head")
+    command.upgrade(config, revision)
 
 
 def _make_private_file(url: str) -> None:

@@ -9,6 +9,9 @@ from pydantic_core import InitErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "RETICENT_"
+MIN_POOL = 2
+"""Connections of a process: one for who writes, one for who must be answered meanwhile."""
+
 _ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 
 
@@ -19,10 +22,16 @@ class Settings(BaseSettings):
     max_body_seconds: for a request's head, and then for its body.
     release_threads: of this process, for releases that are waited for; one analyst has at most half.
     release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
-    one analyst's last planned answer may be. source_url: of the external database for `dataset register`, where a command line would show it.
+    one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
     dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
     client; none: `dask_workers` processes on this machine.
-    requests_per_minute: of one key, over all processes on the database. cors_origins: of the web
+    anchor_file: where heads of the ledger's chain are written down, best on another machine's disk: a
+    file, or a directory that is there (a file for each). A server whose database does not have the last
+    one in its chain does not start. anchor_seconds: between two of them.
+    database_connections, vault_connections: how many this server may hold open, all its worker
+    processes together; several servers on one PostgreSQL add up.
+    requests_per_minute: of one key, over all processes on the database; sign_ins_per_minute: attempts at
+    the console, of one key, and of all unknown ones together. cors_origins: of the web
     pages, separated by blanks, that browsers may let ask; none by default.
     """
 
@@ -32,6 +41,10 @@ class Settings(BaseSettings):
     vault_url: str = Field(default="sqlite:///reticent-vault.db", repr=False)
     source_url: str = Field(default="", repr=False)
     secrets_file: Path = Path("reticent-secrets.json")
+    anchor_file: Path | None = None
+    anchor_seconds: int = Field(default=300, ge=1, le=86_400)
+    database_connections: int = Field(default=40, ge=MIN_POOL, le=10_000)
+    vault_connections: int = Field(default=16, ge=1, le=10_000)
     reply_grid_ms: int = Field(default=100, ge=0, le=60_000)
     engine: Literal["local", "dask"] = "local"
     dask_scheduler: str = ""
@@ -45,11 +58,13 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=64 * 1024, ge=1024, le=16 << 20)
     max_body_seconds: int = Field(default=30, ge=1, le=600)
     requests_per_minute: int = Field(default=600, ge=1, le=10**9)
+    sign_ins_per_minute: int = Field(default=10, ge=1, le=10**9)
     cors_origins: str = Field(default="", pattern=rf"^({_ORIGIN}( {_ORIGIN})*)?$")
     lease_seconds: int = Field(default=600, ge=1)
     release_threads: int = Field(default=64, ge=1, le=1024)
     release_slots: int = Field(default=4, ge=1, le=256)
     queue_seconds: int = Field(default=600, ge=1)
+    cancels_per_minute: int = Field(default=30, ge=1, le=10**9)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     def __init__(self, **given: Any) -> None:

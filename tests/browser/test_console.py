@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
+from reticent_server.chain.tables import entries
 from reticent_server.console.sessions import IDLE_SECONDS
 from reticent_server.database import writing
-from reticent_server.ledger.tables import entries
 from support_console import HOSTILE, Desk
 
 if TYPE_CHECKING:

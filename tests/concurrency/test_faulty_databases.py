@@ -43,8 +43,8 @@ def test_a_full_disk_is_a_clean_503_and_no_half_entry(installation: Installation
         return reply.status_code
 
     with (
-        serving(installation, lease_seconds=1) as server,
-        httpx.Client(base_url=server.url) as http,
+        serving(installation) as server,
+        httpx.Client(base_url=server.url, timeout=60) as http,
     ):
         assert ask(http, 0) == 201
         pid, unlimited = server.process.pid, resource.RLIM_INFINITY
@@ -67,7 +67,7 @@ def test_a_full_disk_is_a_clean_503_and_no_half_entry(installation: Installation
 
 
 def disturbed(installation: Installation, cluster: Cluster, rounds: int) -> None:
-    """Sessions end in mid-transaction; the database is restarted, and crashed."""
+    """Sessions end in mid-transaction; the database is restarted, and crashed. No answer is stranded."""
     asking, ended = clients(installation), Event()
 
     def terminate() -> None:
@@ -80,7 +80,7 @@ def disturbed(installation: Installation, cluster: Cluster, rounds: int) -> None
             except Exception:  # noqa: BLE001 - it is being restarted
                 continue
 
-    with serving(installation, lease_seconds=1) as server:
+    with serving(installation) as server:  # with leases of ten minutes, which nobody waits for
         done = Event()
         threads = [Thread(target=c.run, args=(server.url, done)) for c in asking]
         killer = Thread(target=terminate)

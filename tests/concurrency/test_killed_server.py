@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from threading import Event, Thread
@@ -63,36 +64,58 @@ def lives(installation: Installation) -> Iterator[Lives]:
 
 
 def check(
-    installation: Installation, killed: int, points: list[str], clients: list[Client]
+    installation: Installation,
+    killed: int,
+    points: list[str],
+    clients: list[Client],
+    servers: int = 1,
 ) -> None:
-    """Kills at each point in turn while clients ask; then everybody asks again in peace."""
+    """Kills at each point in turn while clients ask; then everybody asks again in peace.
+
+    servers: on the same database, each killed its part of the times; a client asks one of them.
+    """
     ended = Event()
-    with lives(installation) as server:
-        url = f"http://127.0.0.1:{server.heard('at')}"
-        threads = [Thread(target=c.run, args=(url, ended)) for c in clients]
-        for thread in threads:
+    with ExitStack() as stack:
+        alive = [stack.enter_context(lives(installation)) for _ in range(servers)]
+        urls = [f"http://127.0.0.1:{server.heard('at')}" for server in alive]
+        asking = [
+            Thread(target=client.run, args=(urls[number % servers], ended))
+            for number, client in enumerate(clients)
+        ]
+        for thread in asking:
             thread.start()
-        for number, point in zip(range(killed), cycle(points), strict=False):
-            server.begin(point, 1 + number % 3)
-            assert server.heard("down") == -signal.SIGKILL, point
-        calm = server.begin("calm")
+        with ThreadPoolExecutor(servers) as pool:
+            mine = [points[number::servers] or points for number in range(servers)]
+            kills = pool.map(kill, alive, [killed // servers] * servers, mine)
+            assert sum(kills) == killed
+        calm = [server.begin("calm") for server in alive]
         ended.set()
-        for thread in threads:
+        for thread in asking:
             thread.join()
-        os.kill(calm, signal.SIGTERM)
-        assert server.heard("down") == 0
+        for server, process in zip(alive, calm, strict=True):
+            os.kill(process, signal.SIGTERM)
+            assert server.heard("down") == 0
+
+
+def kill(server: Lives, times: int, points: list[str]) -> int:
+    """How often it was killed: at each point in turn, the first, second or third time it comes there."""
+    for number, point in zip(range(times), cycle(points), strict=False):
+        server.begin(point, 1 + number % 3)
+        assert server.heard("down") == -signal.SIGKILL, point
+    return times
 
 
 def test_killed_once_at_every_step(installation: Installation) -> None:
-    points = [*child.BEFORE, *child.AFTER]
-    asking = clients(installation)
+    points = [*child.BEFORE, *child.AFTER, *child.QUEUED]
+    asking = clients(installation, later=2)
     check(installation, len(points), points, asking)
     audit(installation, asking)
 
 
 @pytest.mark.audit
 def test_killed_two_hundred_times(installation: Installation) -> None:
-    """On each of the two databases."""
-    asking = clients(installation)
-    check(installation, 200, [*child.BEFORE, *child.AFTER], asking)
+    """Two servers on one database, on each of the two databases."""
+    asking = clients(installation, later=4)
+    points = [*child.BEFORE, *child.AFTER, *child.QUEUED]
+    check(installation, 200, points, asking, servers=2)
     audit(installation, asking)

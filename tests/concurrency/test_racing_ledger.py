@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Engine
 
 from reticent_server import database
+from reticent_server.domain.amounts import Amounts
 from reticent_server.errors import BudgetExhausted, Conflict
 from reticent_server.ledger import audit
-from reticent_server.ledger.rules import Amounts
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Stale
 from support_databases import SetClock
 from support_ledger import LEASE_SECONDS, ask, open_accounts, whole_caps

@@ -114,7 +114,7 @@ def test_every_refusal_is_the_client_s_own_error(
         dataset.count(epsilon=99.0, delta=0.009)
     assert exhausted.value.remaining
     policy = replace(services.catalog.facts("people").policy, max_epsilon=0.1)
-    services.catalog.set_policy("people", policy)
+    services.catalog.set_policy("people", policy, by="t")
     with pytest.raises(reticent.PolicyRefused):
         dataset.count(epsilon=1.0)
     with reticent.Client(url, key="rk_nobody") as nobody, pytest.raises(reticent.Unauthorized):

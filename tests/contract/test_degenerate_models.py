@@ -50,7 +50,7 @@ def api(installation_template, tmp_path_factory):
     with opened(installation.settings, SetClock()) as services:
         tiers = ("unconditional", "conditional")
         policy = replace(services.catalog.facts("odd").policy, tiers=tiers)
-        services.catalog.set_policy("odd", policy)
+        services.catalog.set_policy("odd", policy, by="t")
         services.ledger.set_population_cap("odd", epsilon=1e5, delta=0.01, rule="basic", by="t")
         yield Api(services, _add_analyst(services, "odile", "odd", 1e5, 1e-2, "basic"))
 

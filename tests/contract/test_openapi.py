@@ -14,6 +14,7 @@ from support_kinds import FIELDS
 ALWAYS = {401, 403, 429, 500, 503}
 EXPECTED = {
     ("get", "/healthz"): {200},
+    ("get", "/readyz"): {200, 503},
     ("get", "/v1/datasets"): {200, *ALWAYS},
     ("get", "/v1/datasets/{name}"): {200, 404, *ALWAYS},
     ("get", "/v1/budget"): {200, *ALWAYS},

@@ -72,6 +72,10 @@ def test_quantiles_and_single_numbers(dataset):
     assert "but for an event" not in median.guarantee.statement
     smooth = dataset.median("y", "smooth_sensitivity", epsilon=5.0)
     assert smooth.charged.rho_delta == smooth.charged.delta > 0
+    spread = dataset.iqr("y", where="x > 0", epsilon=5.0)
+    assert spread.value == spread.quartiles[1] - spread.quartiles[0] > 0
+    assert spread.bin is median.quartiles is None
+    assert dataset.iqr("m", epsilon=5.0).quartiles is not None
     location = dataset.m_estimate("y", tuning=1.5, base="cauchy", epsilon=5.0)
     for each in (median, smooth, location):
         assert abs(float(each) - 1) < 2
@@ -83,8 +87,8 @@ def test_a_reply_or_no_reply_is_a_release_that_has_been_charged(url, installatio
     client = reticent.Client(url, key=key, retries=0)
     dataset = client.dataset("people")
     answers = [
-        dataset.iqr("y", epsilon=40.0),
-        dataset.iqr("y", epsilon=0.01),
+        dataset.iqr("y", "ptr", epsilon=40.0),
+        dataset.iqr("y", "ptr", epsilon=0.01),
         dataset.median("y", "ptr", epsilon=40.0),
         dataset.depth_median(["x", "y"], "trimmed", eta=5.0, directions=20, epsilon=40.0),
         dataset.depth_median(["x", "y"], epsilon=0.1),
@@ -107,7 +111,7 @@ def test_a_reply_or_no_reply_is_a_release_that_has_been_charged(url, installatio
 
 
 def test_an_account_in_zcdp_is_debited_rho_and_its_delta(client, dataset):
-    silent = dataset.iqr("y", epsilon=0.5)
+    silent = dataset.iqr("y", "ptr", epsilon=0.5)
     (account,) = client.budget()
     assert account.spent.rho == silent.charged.rho == 2 * 0.25**2 / 2
     assert account.spent.rho_delta == silent.charged.rho_delta == silent.charged.delta
@@ -116,7 +120,7 @@ def test_an_account_in_zcdp_is_debited_rho_and_its_delta(client, dataset):
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
-        ("iqr", ("g",)), ("iqr", ("m",)), ("median", ("m", "ptr")), ("histogram", ("y",)),
+        ("iqr", ("g",)), ("iqr", ("m", "ptr")), ("iqr", ("y", "ptr", "x > 0")), ("median", ("m", "ptr")), ("histogram", ("y",)),
         ("histogram", ("y", [1.0])), ("crosstab", (["g"],)), ("quantiles", ("y", [1.5])),
         ("m_estimate", ("y",)), ("depth_median", (["x", "m"],)), ("sum", ("g",)),
         ("histogram", ("y", [0.0, np.nan])), ("crosstab", ("gb",)),

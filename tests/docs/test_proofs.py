@@ -16,7 +16,6 @@ HELPERS = {
     "depth_reference",
     "scales",
     "standardise",
-    "standardise_private",
     "whole_columns",
 }
 """Of `estimators`: what only serves others."""

@@ -51,7 +51,13 @@ def is_run(block: Block) -> bool:
     return True
 
 
+MACHINES = {"docs/how-to/deploy.md", "docs/how-to/virtual-machine.md"}
+"""Pages of commands for a machine of its own: they say at their end how they were tried."""
+
+
 def test_what_is_not_run_has_a_reason_and_is_little() -> None:
-    left_out = [block for path in PAGES for block in blocks(path) if block.reason]
-    everything = [block for path in PAGES for block in blocks(path)]
+    everything = [block for path in PAGES for block in blocks(path) if block.page not in MACHINES]
+    left_out = [block for block in everything if block.reason]
     assert len(left_out) <= len(everything) // 5, [f"{b.page}:{b.line}" for b in left_out]
+    for page in MACHINES:
+        assert "## What was tried" in (ROOT / page).read_text("utf-8")

@@ -1,5 +1,6 @@
 """The depth median: certificates against exact laws of neighbours, the margin, and the whole release."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -10,16 +11,18 @@ from scipy.special import logsumexp
 from reticent_server.domain.columns import DepthDraw, Lattice
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.mechanisms import depth_draw, selection
-from reticent_server.numerics.depth_certificate import Certificate, smallest_maximum
+from reticent_server.estimators.depth_median import public_directions
+from reticent_server.mechanisms import depth_draw, depth_proposals, ptr
+from reticent_server.numerics.depth_certificate import MOST_LEVELS, Certificate
 from support_ptr import pass_probability
+from support_selection import probabilities
 
 SCALES = ("iqr", "mad", "trimmed")
 DELTA = 1e-3
 ANGLES = np.pi * np.arange(6) / 6
 DIRECTIONS = {
-    1: np.array([[1024.0], [1023.0]]),
-    2: np.rint(1024 * np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])),
+    1: np.array([[1024], [1023]]),
+    2: np.rint(1024 * np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])).astype(np.int64),
 }
 
 
@@ -52,8 +55,11 @@ def replaced(rng, data):
 
 
 def certificate(part, data, reach=12):
-    found = depth_draw.FAMILIES[part.scale].measure(data, DIRECTIONS[len(data)], reach)
-    return Certificate(DIRECTIONS[len(data)], found, part.delta / DELTA_UNITS)
+    return Certificate(DIRECTIONS[len(data)], measured(part, data, reach), part.delta / DELTA_UNITS)
+
+
+def measured(part, data, reach):
+    return depth_draw.FAMILIES[part.scale].measure(data, DIRECTIONS[len(data)].astype(float), reach)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -80,13 +86,16 @@ def test_certificates_shift_and_margins_have_sensitivity_one(scale, tables):
 
 def margin_of(part, data):
     n = data.shape[1]
-    return depth_draw.margin(part, depth_draw.measure(part, data), part.etas[0], n)
+    return depth_draw.margins(part, depth_draw.measure(part, data), n)[0]
 
 
 def grid_law(data, part, grid):
     """Log probabilities of a fine grid of points (d, m) under exp(−ηO)."""
-    found = depth_draw.FAMILIES[part.scale].measure(data, DIRECTIONS[len(data)], 2)
-    size = np.abs(DIRECTIONS[len(data)] @ grid - found.location[:, None]) / found.scale[:, None]
+    found = measured(part, data, 2)
+    location, scale = (
+        np.array(v, float) / found.denominator for v in (found.location, found.scale)
+    )
+    size = np.abs(DIRECTIONS[len(data)] @ grid - location[:, None]) / scale[:, None]
     logs = -part.etas[0] * size.max(axis=0)
     return logs - logsumexp(logs)
 
@@ -120,29 +129,100 @@ def test_neighbours_are_as_close_as_their_certificate_says(scale, d):
     assert tightest > 0.15
 
 
-def test_the_linear_program_attains_its_minimum():
-    """From above always; and no point that a search finds is better."""
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        U = rng.normal(size=(8, 2))
-        lower = 1e6 * rng.normal(size=8)
-        upper, s = lower + rng.exponential(size=8), rng.exponential(size=8) + 0.1
-        found = smallest_maximum(U, lower, upper, s)
-        x0 = np.linalg.lstsq(U, (lower + upper) / 2, rcond=None)[0]
-        radius = found * s.max()
-        trial = x0[:, None] + radius * rng.normal(size=(2, 20_000)) * rng.exponential(size=20_000)
-        values = np.maximum(U @ trial - lower[:, None], upper[:, None] - U @ trial) / s[:, None]
-        assert found <= values.max(axis=0).min() * (1 + 1e-9)
+@dataclass(frozen=True)
+class Pair:
+    """Locations and scales in one dimension of a table, and those of its only neighbour: an adversary's."""
+
+    here: tuple
+    there: tuple
+    denominator: int = 1
+
+    @property
+    def location(self):
+        return [m for m, _ in self.here]
+
+    @property
+    def scale(self):
+        return [s for _, s in self.here]
+
+    def _both(self):
+        return zip(self.here, self.there, strict=True)
+
+    def location_change(self, k):
+        return [abs(a[0] - b[0]) for a, b in self._both()]
+
+    def scale_change(self, k):
+        return [abs(a[1] - b[1]) for a, b in self._both()]
+
+    def least_scale(self, k):
+        return [min(a[1], b[1]) if k else a[1] for a, b in self._both()]
+
+    def location_range(self, k):
+        ends = [sorted((a[0], b[0])) if k else (a[0], a[0]) for a, b in self._both()]
+        return [low for low, _ in ends], [high for _, high in ends]
+
+
+def hockey_stick(pair, eta, epsilon, grid):
+    """The larger of Σ (p − e^ε q)_+ and Σ (q − e^ε p)_+ over a grid, for densities ∝ exp(−ηO)."""
+    logs = []
+    for table in (pair.here, pair.there):
+        size = np.max([np.abs(grid - m) / s for m, s in table], axis=0)
+        logs.append(-eta * size - logsumexp(-eta * size))
+    p, q = logs
+    pairs = (p, q), (q, p)
+    return max((-np.exp(a) * np.expm1(np.minimum(epsilon + b - a, 0))).sum() for a, b in pairs)
+
+
+def certified(pair, eta):
+    """E_0 of the pair's certificate, over directions that are all the same."""
+    directions = np.ones((len(pair.here), 1), dtype=np.int64)
+    return Certificate(directions, pair, DELTA).bound(0, eta)
+
+
+def test_a_pair_of_laws_needs_all_of_the_outlyingness_that_is_counted():
+    """κ·2ηF: scales that grow lower the bottom of O, which is all of the mass, by κf; those that shrink
+    raise its edge by κf. The loss there is nearly E_0; half of F would leave it uncovered."""
+    step, eta, kappa = 10**6, 100.0, 0.01
+    flat = 10**4 * step
+    pair = Pair(
+        here=((flat, flat), (0, int(step * (1 + kappa))), (step, step)),
+        there=((flat, int(flat * (1 + kappa))), (0, step), (step, step)),
+    )
+    bound = certified(pair, eta)
+    assert 2 * eta * kappa < bound < 2.1 * eta * kappa + 0.1
+    grid = np.linspace(-0.5 * step, 1.5 * step, 400_001)
+    assert hockey_stick(pair, eta, bound, grid) <= DELTA
+    assert hockey_stick(pair, eta, 0.85 * bound, grid) > DELTA
+
+
+def test_the_outlyingness_that_counts_is_the_neighbour_s_too():
+    """O has a minimum of 0 here and of α there, and κ·2ηα counts: location_range is that of k + 1 replacements."""
+    step, eta, kappa = 10**6, 10_000.0, 0.1
+    alpha, wide = step // 10, 10**4 * step
+    pair = Pair(
+        here=((0, int(wide * (1 + kappa))), (-alpha, step)),
+        there=((wide // 10, wide), (0, int(step * (1 + kappa)))),
+    )
+    bound = certified(pair, eta)
+    grid = np.linspace(-3 * alpha, 3 * alpha, 400_001)
+    assert 1.09 < bound / (2 * eta * 0.1) < 1.2
+    assert hockey_stick(pair, eta, bound, grid) <= DELTA
+    assert hockey_stick(pair, eta, 0.93 * bound, grid) > DELTA
+
+
+def test_where_an_outlyingness_is_too_large_to_draw_there_is_no_margin():
+    """ηF beyond MOST_LEVELS, at locations that no point is near to: the shift holds for the limit, too."""
+    far = ((0, 1), (10**6, 1))
+    assert certified(Pair(far, far), MOST_LEVELS / (0.5 * 10**6) * 0.99) < np.inf
+    assert certified(Pair(far, far), MOST_LEVELS / (0.5 * 10**6) * 1.01) == np.inf
 
 
 def outcome_law(part, margins):
     """P(chosen η and passed) by margin of each η, and P(nothing), from the scales that are used."""
     chosen = np.array([1.0])
     if len(margins) > 1:
-        scores = depth_draw.scores(part, margins)
-        rho = depth_draw.rho_of_bounded_range(part.epsilon_choice) - 1
-        logits = scores / selection.gumbel_scale(1, rho)
-        chosen = np.exp(logits - logsumexp(logits))
+        ladder = depth_draw.choice(part)
+        chosen = probabilities(ladder.levels(depth_draw.scores(part, margins)), ladder)
     test = part.epsilon_test, part.delta
     passed = np.array([pass_probability(q, *test) for q in margins]) * chosen
     return passed, 1 - passed.sum()
@@ -192,14 +272,14 @@ def test_the_cost_counts_choice_test_and_draw():
 def test_releases_reply_where_it_is_safe_and_are_silent_where_not(scale):
     rng = np.random.default_rng(2)
     data = np.rint(10_000 * rng.normal(size=(2, 4000)))
-    part = part_of(2, scale, etas=(10.0,), test=2.0, drawing=2.0)
+    part = part_of(2, scale, etas=(10.0,), test=4.0, drawing=4.0, delta=1e-9)
     for _ in range(5):
         found = depth_draw.release(part, Private(data))
         assert found.passed
         assert np.abs(found.values[:2]).max() < 20_000
         assert found.values[2] == 10.0
         assert np.all(found.values[:2] % 1 == 0)
-    for bad in (np.zeros((2, 500)), data[:, :9]):
+    for bad in (np.zeros((2, 500)), data[:, :9], data[:, :1], np.full((2, 40), np.nan)):
         assert not depth_draw.release(part, Private(bad)).passed
 
 
@@ -211,3 +291,49 @@ def test_a_private_choice_prefers_the_largest_safe_eta():
     counts = stats.mode([c[0] if len(c) else 0.0 for c in chosen])
     assert counts.mode == 40.0
     assert counts.count >= 22
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_test_that_passes_by_chance_where_a_scale_is_0_is_silent(scale, monkeypatch):
+    """There is no law to draw from, and none of the neighbours has a margin."""
+    monkeypatch.setattr(ptr, "passes", lambda *_: True)
+    part = part_of(2, scale)
+    assert not depth_draw.release(part, Private(np.zeros((2, 40)))).passed
+    some = np.rint(1000 * np.random.default_rng(0).normal(size=(2, 40)))
+    assert depth_draw.release(part, Private(some)).passed
+
+
+def degenerate(rng, d, n):
+    """Columns along a line across one of the directions, or of few values, in units that are far apart."""
+    units = 10.0 ** rng.integers(0, 9, (d, 1))
+    kind = rng.integers(3)
+    if kind == 0:
+        return np.rint(units * rng.normal(size=(d, n)))
+    if kind == 1:
+        return units * rng.integers(-3, 4, (d, n))
+    across = np.zeros((d, 1))
+    across[:2, 0] = rng.integers(1, 1000, 2)
+    return np.rint(across * np.rint(units[0] * rng.normal(size=n)) + rng.integers(-2, 3, (d, n)))
+
+
+@pytest.mark.parametrize("tables", [40, pytest.param(3000, marks=pytest.mark.audit)])
+def test_where_there_is_a_margin_there_is_a_draw(tables):
+    """Scales a million million times apart: once the test has passed, nothing can fail."""
+    rng, found = np.random.default_rng(tables), 0
+    lattice = Lattice(-(2.0**39), 1.0, 2**40)
+    for _ in range(tables):
+        d, n = int(rng.choice([2, 3, 5, 8])), int(rng.integers(30, 120))
+        data = degenerate(rng, d, n)
+        rows = (
+            [(int(-data[1, 0]), int(data[0, 0])) + (0,) * (d - 2)] if abs(data).max() < 1024 else []
+        )
+        rows += [tuple(int(v) for v in u) for u in public_directions(d, 40)]
+        amounts = (0, 2 * EPSILON_UNITS, 40 * EPSILON_UNITS, DELTA_UNITS // 1000)
+        eta = float(rng.choice([1e-6, 1e-3, 0.1]))
+        part = DepthDraw((lattice,) * d, tuple(rows), str(rng.choice(SCALES)), (eta,), *amounts)
+        projections = depth_draw.measure(part, data)
+        if depth_draw.margins(part, projections, n)[0] >= 1:
+            directions = np.array(rows, dtype=np.int64)
+            assert len(depth_proposals.draw(depth_draw.law(directions, projections, eta))) == d
+            found += 1
+    assert found > 0.8 * tables

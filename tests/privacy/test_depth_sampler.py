@@ -1,76 +1,90 @@
-"""Draws from exp(−ηO) against numerical integration: several bases, symmetric, tied and few directions."""
+"""Draws from exp(−ηO): every decision by exact arithmetic, and the law by numerical integration."""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from math import floor
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from reticent_server.mechanisms import depth_draw
-from reticent_server.mechanisms._sampler import exponentials
+from reticent_server.mechanisms import _sampler, depth_draw, depth_proposals
+from reticent_server.mechanisms.depth_proposals import Bits, target
+from reticent_server.numerics import simplex_envelope
 from reticent_server.numerics.depth_iqr import IqrProjections
+from reticent_server.numerics.depth_trimmed import TrimmedProjections
+from reticent_server.numerics.minimax import Program, signed_basis, smallest_maximum
+from reticent_server.numerics.rational_matrices import dot
 from reticent_server.numerics.simplex_envelope import (
-    affine_functions,
+    bounded_simplex,
     envelope,
-    first_simplex,
-    public_simplex,
+    functions,
+    largest_volume,
+    simplex_of,
 )
 
-ETA = 3.0
+ETA = Fraction(3)
+UNIT = 10**6  # steps in a scale: rounding to whole steps is then far below a bin
 DRAWS = 5000
 BINS = {1: 12, 2: 5, 3: 3}
 CELLS = {1: 4000, 2: 400, 3: 105}
 
 
-def functions_of(name, d):
-    """Affine functions of directions with locations and scales: the shapes that could go wrong."""
+def program_of(name, d):
+    """Directions with locations and scales: the shapes that could go wrong."""
     rng = np.random.default_rng(d)
-    directions = rng.normal(size=(max(12, 2 * d), d))
+    directions = np.rint(64 * rng.normal(size=(max(12, 2 * d), d))).astype(np.int64)
     if name == "few":
-        directions = np.vstack([np.eye(d), np.arange(1.0, d + 1)])
+        directions = np.vstack([np.eye(d, dtype=np.int64), np.arange(1, d + 1)])
     if name == "tied":
-        data = rng.integers(-2, 3, (d, 41)).astype(float)
-        whole = np.where(np.abs(directions) < 0.1, 1.0, np.rint(8 * directions))
-        found = IqrProjections.measure(data, whole, 1)
-        return affine_functions(whole, found.location, found.scale)
+        data = UNIT * rng.integers(-2, 3, (d, 41)).astype(float)
+        whole = np.where(np.abs(directions) < 7, 64, directions)
+        found = IqrProjections.measure(data, whole.astype(float), 1)
+        return Program(whole, found.location, found.location, found.scale)
     if name == "degenerate":  # every function three times, and all of them meet in one point
         directions = np.tile(directions[: 2 * d + 2], (3, 1))
-        return affine_functions(directions, np.zeros(len(directions)), np.ones(len(directions)))
-    norms = np.sqrt((directions**2).sum(axis=1))
-    location = (
-        np.zeros(len(directions)) if name == "symmetric" else 0.3 * rng.normal(size=len(norms))
-    )
-    return affine_functions(
-        directions, location * norms, norms * (1 + 0.5 * rng.random(len(norms)))
-    )
+    norms = np.rint(UNIT * np.sqrt((directions**2).sum(axis=1))).astype(np.int64)
+    location, stretch = np.zeros(len(norms)), np.ones(len(norms))
+    if name in {"plain", "few"}:
+        location, stretch = 0.3 * rng.normal(size=len(norms)), 1 + 0.5 * rng.random(len(norms))
+    m = [int(v) for v in location * norms]
+    return Program(directions, m, m, [int(v) for v in stretch * norms])
 
 
-BASES = {
-    "linear program": first_simplex,
-    "exchanged": lambda f: envelope(f, ETA),
-    "public": public_simplex,
+def optimum_of(program):
+    return smallest_maximum(program, signed_basis(program.directions))
+
+
+def of_basis(program, basis):
+    return simplex_of([program.row(i) for i in basis], [program.limit(i) for i in basis])
+
+
+SIMPLICES = {
+    "the best": lambda p, o: envelope(p, o, float(ETA)),
+    "exchanged": lambda p, o: of_basis(
+        p, simplex_envelope.exchanges(functions(p, o), signed_basis(p.directions), float(ETA))
+    ),
+    "whatever the data": lambda p, o: of_basis(p, signed_basis(p.directions)),
+    "bounded": lambda p, o: bounded_simplex(p, o, float(ETA)),
 }
 
 
-def draws(functions, simplex, number, eta=ETA):
-    """Kept proposals, (d, number)."""
-    found, have = [], 0
-    while have < number:
-        tau, points = depth_draw.propose(simplex, eta, 4000)
-        excess = functions.largest(points) - (simplex.lowest + tau)
-        assert excess.min() > -1e-9
-        kept = points[:, exponentials(4000) >= eta * excess]
-        found.append(kept)
-        have += kept.shape[1]
-    return np.concatenate(found, axis=1)[:, :number]
+def outlyingness(program, points):
+    """O (m,) at points (d, m), in float64."""
+    scale = np.array(program.scale, float)[:, None]
+    return (np.abs(program.directions @ points - np.array(program.lower)[:, None]) / scale).max(
+        axis=0
+    )
 
 
-def p_value(sample, functions, eta=ETA):
+def p_value(sample, program, eta=float(ETA)):
     """χ² of the sample in bins of every coordinate, against sums of exp(−ηO) over a fine grid."""
-    d = len(sample)
+    d, sample = len(sample), sample / UNIT
     reach = np.abs(sample).max() * 1.6 + 0.5
     step = 2 * reach / CELLS[d]
     axis = -reach + step * (np.arange(CELLS[d]) + 0.5)
     points = np.stack([a.ravel() for a in np.meshgrid(*[axis] * d, indexing="ij")])
-    weights = np.exp(-eta * functions.largest(points)).reshape((CELLS[d],) * d)
+    weights = np.exp(-eta * outlyingness(program, UNIT * points)).reshape((CELLS[d],) * d)
     weights /= weights.sum()
     edges = []
     for k in range(d):
@@ -90,70 +104,280 @@ def p_value(sample, functions, eta=ETA):
     return stats.chisquare(seen[kept], seen.sum() * expected[kept] / expected.sum()).pvalue
 
 
+def kept_points(law, number):
+    """(d, number) kept proposals, by float64 for speed; decisions are tested one by one below. Those that
+    float64 is not trusted with, a few in a million, are decided exactly: one of them may be far out."""
+    found, have = [], 0
+    D = np.array([[float(v) for v in edge] for edge in law.simplex.edges])
+    centre = np.array([float(v) for v in law.simplex.centre])
+    while have < number:
+        words = _sampler.words((len(D) + 1) * 4000).reshape(-1, 4000)
+        kept = depth_proposals.possible(law, words)
+        for k in np.flatnonzero(kept & ((words < 2**40) | (words > 2**64 - 2**40)).any(axis=0)):
+            kept[k] = (
+                depth_proposals.decided(law, Bits(tuple(words[:, k].tolist()), 64)) is not None
+            )
+        cuts = [floor(b * 2**64) for b in law.bounds]
+        facets = sum((words[0] > np.uint64(cut)).astype(int) for cut in cuts) + np.zeros(4000, int)
+        E = depth_proposals._exponentials(words[1:])
+        E[facets, np.arange(4000)] = 0.0
+        found.append((centre[:, None] + D.T @ E / float(law.eta))[:, kept])
+        have += found[-1].shape[1]
+    return np.concatenate(found, axis=1)[:, :number]
+
+
+SHAPES = ["plain", "symmetric", "tied", "few", "degenerate"]
+
+
 @pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("name", ["plain", "symmetric", "tied", "few", "degenerate"])
-@pytest.mark.parametrize("basis", BASES)
-def test_draws_have_the_density_whatever_the_basis(d, name, basis):
-    functions = functions_of(name, d)
-    sample = draws(functions, BASES[basis](functions), DRAWS)
-    assert p_value(sample, functions) > 1e-7
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("simplex", SIMPLICES)
+def test_draws_have_the_density_whatever_the_simplex(d, name, simplex):
+    program = program_of(name, d)
+    under = SIMPLICES[simplex](program, optimum_of(program))
+    assert p_value(kept_points(target(program, under, ETA), DRAWS), program) > 1e-7
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_another_eta_is_rejected(d):
-    functions = functions_of("plain", d)
-    for factor in (0.7, 1.3):
-        sample = draws(functions, envelope(functions, ETA), DRAWS, ETA * factor)
-        assert p_value(sample, functions) < 1e-12
+    program = program_of("plain", d)
+    under = envelope(program, optimum_of(program), float(ETA))
+    for factor in (Fraction(7, 10), Fraction(13, 10)):
+        sample = kept_points(target(program, under, ETA * factor), DRAWS)
+        assert p_value(sample, program) < 1e-12
 
 
-def test_bases_differ_and_exchanges_keep_more():
-    functions = functions_of("plain", 3)
-    first, better = first_simplex(functions), envelope(functions, ETA)
-    assert {tuple(a) for a in first.a} != {tuple(a) for a in public_simplex(functions).a}
-    for simplex in (first, better, public_simplex(functions)):
-        assert simplex.shares.min() > 0
-        assert simplex.shares @ simplex.a == pytest.approx(np.zeros(3), abs=1e-12)
+@pytest.mark.parametrize("d", [1, 2])
+def test_single_draws_have_the_density(d):
+    program = program_of("plain", d)
+    law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
+    sample = np.array([depth_proposals.draw(law) for _ in range(2500)], dtype=float).T
+    assert p_value(sample, program) > 1e-7
 
-    def log_mass(simplex):
-        M = np.vstack([simplex.a.T, np.ones(4)])
-        return -ETA * simplex.lowest - np.linalg.slogdet(M)[1] - np.log(simplex.shares).sum()
 
-    assert log_mass(better) <= log_mass(first)
+def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(monkeypatch):
+    """Few bits leave every decision open: facets, proposals and nearest points are all found by refining."""
+    program = program_of("plain", 2)
+    law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
+    rng, found = np.random.default_rng(5), []
+    asked = []
+    more = Bits.more
+    monkeypatch.setattr(Bits, "more", lambda bits: asked.append(bits.count) or more(bits))
+    while len(found) < 1500:
+        point = depth_proposals.decided(law, Bits(tuple(rng.integers(0, 16, 4).tolist()), 4))
+        found += [point] if point is not None else []
+    assert set(asked) == {4}
+    assert p_value(np.array(found, dtype=float).T, program) > 1e-7
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d):
+    """At η = 2⁻⁶⁰ thousands of whole points begin with the same bits, and all of them are reached."""
+    program, eta = program_of("plain", d), Fraction(1, 2**60)
+    law = target(program, envelope(program, optimum_of(program), float(eta)), eta)
+    words = np.random.default_rng(d).integers(2**62, 2**63, (200, d + 2)).tolist()
+    found = [depth_proposals.decided(law, Bits(tuple(row), 64)) for row in words]
+    kept = [row for row, point in zip(words, found, strict=True) if point is not None]
+    assert len(kept) > 20
+    for row in kept[:5]:
+        again = {tuple(depth_proposals.decided(law, Bits(tuple(row), 64))) for _ in range(12)}
+        assert len(again) > 6
+
+
+def by_decimals(law, words):
+    """The proposal of these words, at the middle of what 64 bits leave open, in 50 digits:
+    (η(O − h) − E_i, the point), from the definitions."""
+    with localcontext() as context:
+        context.prec = 50
+        U = [(Decimal(int(w)) + Decimal("0.5")) / 2**64 for w in words]
+        E = [Fraction(-u.ln()) for u in U[1:]]
+    facet = sum(b <= Fraction(U[0]) for b in law.bounds)
+    simplex, program = law.simplex, law.program
+    parts = [Fraction(0) if m == facet else E[m] for m in range(len(E))]
+    x = [
+        c + sum(e * edge[k] for e, edge in zip(parts, simplex.edges, strict=True)) / law.eta
+        for k, c in enumerate(simplex.centre)
+    ]
+    rows = zip(program.directions.tolist(), program.lower, program.scale, strict=True)
+    outlying = max(abs(dot(u, x) - m) / Fraction(s) for u, m, s in rows)
+    h = simplex.lowest + sum(parts) / law.eta
+    return law.eta * (outlying - h) - E[facet], x
+
+
+@pytest.mark.parametrize(
+    ("name", "d"), [("plain", 1), ("plain", 2), ("plain", 3), ("tied", 2), ("tied", 3)]
+)
+def test_every_decision_is_that_of_the_definition(name, d):
+    """Kept or not, to twelve digits, and the nearest whole point; what float64 passes over is not kept."""
+    program = program_of(name, d)
+    under = SIMPLICES["bounded"](program, optimum_of(program))
+    law = target(program, under, ETA, denominator=7)
+    words = np.random.default_rng(d).integers(0, 2**64, (d + 2, 300), dtype=np.uint64)
+    possible = depth_proposals.possible(law, words)
+    counts = [0, 0]
+    for column, maybe in zip(words.T.tolist(), possible.tolist(), strict=True):
+        excess, x = by_decimals(law, column)
+        assert maybe >= (excess <= 0)
+        assert maybe <= (excess <= 1e-9)
+        found = depth_proposals.decided(law, Bits(tuple(column), 64))
+        if abs(excess) > 1e-12:
+            assert (found is not None) == (excess < 0)
+            counts[excess < 0] += 1
+        if found is not None:
+            assert all(
+                abs(v / 7 - w) <= Fraction(1, 2) + Fraction(1, 10**9)
+                for v, w in zip(x, found, strict=True)
+            )
+    assert min(counts) > 20
+
+
+def test_words_at_the_ends_are_left_to_exact_arithmetic():
+    program = program_of("plain", 2)
+    law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
+    ends = [0, 2**40 - 1, 2**64 - 1, 2**64 - 2**40 + 1]
+    words = np.array([[2**62] * 4, ends, [2**60] * 4, [2**59] * 4], dtype=np.uint64)
+    assert depth_proposals.possible(law, words).all()
+    for column in words.T.tolist():
+        depth_proposals.decided(law, Bits(tuple(column), 64))
+    cut = floor(law.bounds[0] * 2**64)
+    assert depth_proposals.possible(
+        law, np.array([[cut], [2**60], [2**60], [2**60]], dtype=np.uint64)
+    ).all()
+
+
+@pytest.mark.parametrize("eta", [2.0**-33, 2.0**-20, 1.0])
+def test_every_whole_point_near_a_draw_is_reached_by_neighbours_too(eta):
+    """In one dimension x = c ± sE/η: for any whole point there are bits that lead to it, on both tables;
+    a float64 uniform leads to one in hundreds where the scale is 2⁵³ steps."""
+    rng = np.random.default_rng(0)
+    data = np.rint(2.0**20 * rng.normal(size=(1, 1000)))
+    other = data.copy()
+    other[0, 0] = 2.0**30
+    directions = np.array([[1024], [1023]])
+    for table in (data, other):
+        found = TrimmedProjections.measure(table, directions.astype(float), 4)
+        program = Program(directions, found.location, found.location, found.scale)
+        law = target(
+            program, envelope(program, optimum_of(program), eta), Fraction(eta), found.denominator
+        )
+        for _ in range(20):
+            words = [2**62 + (int(rng.integers(2)) << 63), *rng.integers(2**60, 2**63, 2)]
+            bits = Bits(tuple(int(w) << 128 for w in words), 192)
+            shift = int(rng.integers(-5, 6))
+            assert _reached(law, _moved(law, bits, shift)) == _reached(law, bits) + shift
+
+
+def _reached(law, bits):
+    """The whole point of the proposal, kept or not."""
+    E = [depth_proposals._exponential(w, bits.count) for w in bits.words[1:]]
+    return depth_proposals._nearest(law, depth_proposals._facet(law, bits), E)[0]
+
+
+def _moved(law, bits, shift):
+    """The bits with E changed so that x moves by `shift` whole points."""
+    m = 1 - depth_proposals._facet(law, bits)
+    change = law.eta * law.denominator * shift / law.simplex.edges[m][0]
+    low, high = depth_proposals._exponential(bits.words[1 + m], bits.count)
+    with localcontext() as context:
+        context.prec = 80
+        middle = (low + high) / 2 + change
+        word = int((-Decimal(middle.numerator) / Decimal(middle.denominator)).exp() * 2**bits.count)
+    words = list(bits.words)
+    words[1 + m] = word
+    return Bits(tuple(words), bits.count)
+
+
+def test_simplices_lie_under_the_outlyingness():
+    """All are h ≤ O, with multipliers above 0, corners where they should be, and the mass that is compared."""
+    for name in SHAPES:
+        program = program_of(name, 3)
+        optimum = optimum_of(program)
+        for make in SIMPLICES.values():
+            simplex = make(program, optimum)
+            assert min(simplex.shares) > 0
+            assert sum(simplex.shares) == 1
+            D = np.array([[float(v) for v in edge] for edge in simplex.edges])
+            E = np.random.default_rng(1).exponential(size=(4, 2000))
+            E[np.random.default_rng(2).integers(0, 4, 2000), np.arange(2000)] = 0
+            x = np.array([float(v) for v in simplex.centre])[:, None] + D.T @ E
+            h = float(simplex.lowest) + E.sum(axis=0)
+            assert np.all(h <= outlyingness(program, x) + 1e-9 * np.abs(h))
+            volume = abs(np.linalg.det(D[1:] - D[0]))
+            assert simplex.log_mass(2.0) == pytest.approx(
+                np.log(volume) - 2 * float(simplex.lowest)
+            )
+
+
+def test_the_best_simplex_keeps_at_least_as_many():
+    for name in SHAPES:
+        program = program_of(name, 3)
+        optimum = optimum_of(program)
+        masses = {k: make(program, optimum).log_mass(float(ETA)) for k, make in SIMPLICES.items()}
+        assert masses["the best"] <= min(masses.values()) + 1e-9 or name == "degenerate"
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("eta", [0.01, 5.0, 300.0])
+def test_proposals_are_as_few_as_is_proved(d, eta):
+    """Z_h of the bounded simplex, against a lower bound of Z_O: (1.02 e (d + ηf*))^d."""
+    rng = np.random.default_rng(d)
+    for scales in (np.ones(30), 10.0 ** rng.uniform(0, 6, 30)):
+        directions = np.rint(64 * rng.normal(size=(30, d))).astype(np.int64)
+        m = [int(v) for v in UNIT * rng.normal(size=30)]
+        program = Program(directions, m, m, [int(UNIT * s) for s in scales])
+        optimum = optimum_of(program)
+        J = list(largest_volume(program))
+        a = directions / np.array(program.scale, float)[:, None]
+        assert np.abs(a @ np.linalg.inv(a[J])).max() <= 1.02
+        log_Z = bounded_simplex(program, optimum, eta).log_mass(eta)
+        least = -eta * float(optimum.value) + d * np.log(2 / 1.02) - np.linalg.slogdet(a[J])[1]
+        assert log_Z - least <= d * np.log(1.02 * np.e * (d + eta * float(optimum.value))) + 1e-9
 
 
 @pytest.mark.parametrize("d", [5, 8])
 def test_many_dimensions_keep_enough_of_the_proposals(d):
     rng = np.random.default_rng(d)
     data = np.rint(1e6 * rng.normal(size=(d, 4000)))
-    directions = np.rint(1024 * rng.normal(size=(300, d)))
-    found = IqrProjections.measure(data, directions, 1)
-    x0 = np.linalg.lstsq(directions, found.location, rcond=None)[0]
-    unit = np.median(found.scale) / 1024
-    functions = affine_functions(directions * unit, found.location - directions @ x0, found.scale)
+    directions = np.rint(1024 * rng.normal(size=(300, d))).astype(np.int64)
+    found = IqrProjections.measure(data, directions.astype(float), 1)
+    program = Program(directions, found.location, found.location, found.scale)
     eta = 20 * np.sqrt(d)
-    simplex = envelope(functions, eta)
-    tau, points = depth_draw.propose(simplex, eta, 20_000)
-    excess = functions.largest(points) - (simplex.lowest + tau)
-    assert np.exp(-eta * excess).mean() > {5: 0.01, 8: 0.0005}[d]
+    law = target(program, envelope(program, optimum_of(program), eta), Fraction(eta))
+    words = _sampler.words((d + 2) * 40_000).reshape(-1, 40_000)
+    assert depth_proposals.possible(law, words).mean() > {5: 0.01, 8: 0.0005}[d]
 
 
-def test_a_single_draw_is_one_of_those_that_are_kept():
-    functions = functions_of("plain", 2)
-    simplex = public_simplex(functions)
-    sample = np.array([depth_draw.standard_draw(functions, simplex, ETA) for _ in range(2500)]).T
-    assert p_value(sample, functions) > 1e-7
+def test_degenerate_scales_have_a_draw():
+    """Columns that repeat each other, whole columns of one value but for a few, scales 10¹² apart."""
+    rng = np.random.default_rng(7)
+    for d in (2, 3, 5, 8):
+        directions = np.vstack([np.eye(d), rng.normal(size=(3 * d, d))])
+        directions = np.rint(64 * directions).astype(np.int64)
+        for _ in range(12):
+            scale = [int(v) for v in 10.0 ** rng.uniform(0, 12, len(directions))]
+            m = [int(v) for v in 10.0 ** rng.uniform(0, 6, len(directions))]
+            program = Program(directions, m, m, scale)
+            optimum = optimum_of(program)
+            eta = float(5 / max(optimum.value, Fraction(1, 100)))
+            law = target(program, envelope(program, optimum, eta), Fraction(eta))
+            words = _sampler.words((d + 2) * 64).reshape(-1, 64)
+            for k in np.flatnonzero(depth_proposals.possible(law, words)).tolist():
+                depth_proposals.decided(law, Bits(tuple(words[:, k].tolist()), 64))
 
 
-def test_a_draw_is_made_in_the_coordinates_of_the_data():
-    """Far from the origin and in other units: the same law, moved and stretched."""
-    functions = functions_of("plain", 2)
-    K = len(functions.b) // 2
-    scale = 1 / np.sqrt((functions.a[:K] ** 2).sum(axis=1))
-    directions, location = functions.a[:K] * scale[:, None], functions.b[:K] * scale
-    far = np.array([1e6, -3e5])
-    drawn = [
-        depth_draw.draw(directions, 50 * location + directions @ far, 50 * scale, ETA)
-        for _ in range(2500)
+def test_a_draw_is_made_in_the_units_of_the_data():
+    """Far from the origin, and of amounts in ninths: the same law, moved."""
+
+    class Found:
+        denominator = 9
+
+    program = program_of("plain", 2)
+    far = [10**9, -3 * 10**8]
+    Found.location = [
+        9 * (m + dot(u, far).numerator)
+        for u, m in zip(program.directions.tolist(), program.lower, strict=True)
     ]
-    assert p_value((np.array(drawn).T - far[:, None]) / 50, functions) > 1e-7
+    Found.scale = [9 * s for s in program.scale]
+    law = depth_draw.law(program.directions, Found, float(ETA))
+    drawn = np.array([depth_proposals.draw(law) for _ in range(1500)])
+    assert p_value((drawn - far).T.astype(float), program) > 1e-7

@@ -1,18 +1,28 @@
 """Fits by influence: margins and distances of neighbours, exact laws of mixed grids, the noise drawn."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.mechanisms import convex_fit, ptr, selection
-from reticent_server.numerics.convex_fit import converged, gradient, records_within, solve
+from reticent_server.mechanisms import convex_fit, ptr
+from reticent_server.numerics.convex_fit import (
+    Curvature,
+    Problem,
+    converged,
+    gradient,
+    records_within,
+    second_moments,
+    second_phase,
+    solve,
+)
 from support_influence import Q, extreme, table, with_responses
+from support_selection import probabilities
 
 LOSSES = ("huber", "logistic")
 FLOORS = {"huber": (0.4, 0.28, 0.2), "logistic": (0.08, 0.05, 0.03)}
@@ -121,6 +131,141 @@ def test_the_bound_is_nearly_attained_and_a_point_that_is_no_solution_has_no_mar
     assert convex_fit.margins(part, problem, records, theta + 0.01) == [0]
 
 
+LONGEST = np.sqrt(2.5) * (1 - 1e-12)
+
+
+def on_two_axes(n, count, length=LONGEST):
+    """n records without a response, `count` of them along the first coefficient, the others along the second."""
+    rows = np.zeros((Q + 3, n))
+    rows[0] = 1.0
+    rows[3, :count] = rows[4, count:] = length
+    return rows
+
+
+def test_the_bound_is_attained_by_points_that_the_solver_may_return():
+    """A point counts as a solution where its gradient is below 3τ/4: with such points on both sides of what one
+    record moves the minimiser by, the distance is all of Δ but a hundredth, and τ's share is two."""
+    n, count = 20_000, 4000
+    curvature = 2.5 * count / n
+    part = part_of("huber", floors=(curvature - 2.2 * 2.5 / n,))
+    problem, floor = convex_fit.problem_of(part, n), part.floors[0]
+    rows = on_two_axes(n, count)
+    rows[1, 0] = 1e6
+    other = rows.copy()
+    other[1, 0] = -1e6
+    points = []
+    for each, sign in ((rows, 1), (other, -1)):
+        records = records_within(problem, each)
+        further = np.array([sign * 0.74 * problem.tolerance / curvature, 0.0])
+        points.append(solve(problem, records) + further)
+        assert convex_fit.margins(part, problem, records, points[-1]) == [1]
+    ratio = np.linalg.norm(points[0] - points[1]) / convex_fit.sensitivity(problem, floor)
+    assert 0.99 < ratio <= 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_point_of_the_ball_curves_less_than_is_counted(loss):
+    """h against Hessians all over the ball; records along one axis that leave ψ's linear part just inside it."""
+    part, nearest = part_of(loss, tuning=2.0), 1.0
+    problem = convex_fit.problem_of(part, 60)
+    for length in (0.3, 1.0, 1.5):
+        for share in (0.45, 0.75, 1.05):
+            rows = on_two_axes(60, 30, length)
+            radius = 0.6
+            if loss == "huber":
+                rows[1, :30] = 2.0 - share * radius * length
+            else:
+                rows[2, :30] = 1.5
+            records = records_within(problem, rows)
+            h = Curvature(problem, records, np.zeros(Q))(radius)
+            angles = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+            ball = np.array(
+                [[0.0, 0.0], *(radius * np.column_stack([np.cos(angles), np.sin(angles)]))]
+            )
+            least = min(np.linalg.eigvalsh(second_moments(problem, records, p)[0])[0] for p in ball)
+            assert h <= least + 1e-12
+            if length >= 1:
+                nearest = min(nearest, least - h)
+    assert nearest < (1e-9 if loss == "huber" else 0.01)
+
+
+@pytest.mark.parametrize("size", [1e-13, 1e-6, 0.1])
+@pytest.mark.parametrize("shortest", [0.0, 1.0])
+def test_a_record_that_counts_counts_for_neighbours_too_whatever_rounding_does(size, shortest):
+    """Short vectors move η by less than its rounding; the room between radii is for one of length 1. Records are
+    on the edge of what counts, were it for their own lengths, and for that."""
+    rng, part, n = np.random.default_rng(12), part_of("huber"), 4000
+    problem = convex_fit.problem_of(part, n)
+    delta = convex_fit.sensitivity(problem, part.floors[0])
+    rows = np.zeros((Q + 3, n))
+    rows[0] = 1.0
+    rows[3:] = size * rng.normal(size=(Q, n))
+    theta = rng.normal(size=Q)
+    moved = theta + 0.999 * delta * np.array([0.6, -0.8])
+    lengths = np.maximum(np.linalg.norm(rows[3:], axis=0), shortest)
+    edge = 2.0 + theta @ rows[3:] - lengths * (problem.slack + delta)
+    kept = []
+    for ulps in range(-3, 4):
+        rows[1] = edge + ulps * 2.0**-52
+        records = records_within(problem, rows)
+        here = Curvature(problem, records, theta).slopes(slice(0, n), problem.slack + delta)
+        there = Curvature(problem, records, moved).slopes(slice(0, n), problem.slack)
+        assert np.all(there >= here)
+        kept.append(here.mean())
+    if shortest:
+        assert kept[0] > 0.9
+        assert kept[-1] < 0.1
+
+
+def test_responses_and_offsets_of_any_size_keep_the_margin_s_sensitivity():
+    """Where y − η is lost in the rounding of y, a solver sees no slope where curvature is counted: the first
+    coefficient then runs off as soon as one record pulls."""
+    part, n = part_of("huber", floors=(0.6,)), 400
+    for size in (0.0, 1e3, 1e17, 1e300):
+        rows = on_two_axes(n, 200)
+        rows[1] = rows[2] = size
+        other = rows.copy()
+        other[:, 0] = [1.0, 1e6, 0.0, 1.0, 0.0]
+        (theta, (q,), _), (theta_, (q_,), _) = fitted(part, rows), fitted(part, other)
+        assert abs(q - q_) <= 1
+        assert q >= 5
+        problem = convex_fit.problem_of(part, n)
+        assert np.linalg.norm(theta - theta_) <= convex_fit.sensitivity(problem, 0.6)
+
+
+def test_a_response_beyond_all_fits_counts_as_the_farthest_within():
+    """The scores are the same at every coefficient within 2D."""
+    problem = convex_fit.problem_of(part_of("huber"), 6)
+    rows = np.zeros((Q + 3, 6))
+    rows[0], rows[3] = 1.0, [0.1, 1.0, 5.0, 0.1, 1.0, 5.0]
+    rows[1], rows[2] = [1e3, -1e9, 1e300, 3.0, -2.5, 70.0], [0, 0, -1e300, 1.0, 2.0, 0]
+    records = records_within(problem, rows)
+    for t in (-6.0, -1.0, 0.0, 0.3, 6.0):
+        eta = records.offset + t * rows[3]
+        expected = np.clip(rows[1] - (rows[2] + t * rows[3]), -2, 2)
+        assert problem.loss.score(records.response, eta) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "floor"), [(400, 0.3), (2000, 0.2), (20_000, 0.1)])
+def test_the_second_phase_converges_from_the_farthest_point_of_the_first(n, floor):
+    """L − L* = mr²/4 along the axis that curves least, by just m: to τ/2 in t₂ steps, and not in .4 of them."""
+    part = part_of("huber", floors=(floor,), reach=0.4, slack=0.05)
+    problem = convex_fit.problem_of(part, n)
+    rows = on_two_axes(n, round(floor / 2.5 * n))
+    records = records_within(problem, rows)
+    start = np.array([problem.slack / np.sqrt(2), 0.0])
+    theta = second_phase(problem, records, start)
+    assert np.linalg.norm(gradient(problem, records, theta)) <= problem.tolerance / 2
+    first, second = problem.steps
+
+    class Hasty(Problem):
+        steps = property(lambda _: (first, 2 * second // 5))
+
+    hasty = Hasty(*(getattr(problem, f.name) for f in fields(Problem)))
+    theta = second_phase(hasty, records, start)
+    assert np.linalg.norm(gradient(problem, records, theta)) > problem.tolerance / 2
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_solver_converges_wherever_a_margin_is_positive(loss):
     """To half of τ, as proved; from the farthest start that the margin allows."""
@@ -188,11 +333,9 @@ def test_no_record_has_more_influence_than_the_bound(loss, skewed):
 
 def chosen_and_passed(part, margins):
     """P(floor j chosen and its test passed), from the scales that are used."""
-    scores = convex_fit.scores(part, margins)
-    rho = convex_fit.rho_of_bounded_range(part.epsilon_choice) - 1
-    logits = scores / selection.gumbel_scale(1, rho)
+    ladder = convex_fit.choice(part)
     passed = [pass_probability(part, q) for q in margins]
-    return np.exp(logits - logsumexp(logits)) * passed
+    return probabilities(ladder.levels(convex_fit.scores(part, margins)), ladder) * passed
 
 
 def pass_probability(part, q):

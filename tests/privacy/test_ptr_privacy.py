@@ -124,6 +124,7 @@ def test_no_pair_of_tables_is_told_apart_by_more_than_is_charged(name):
     epsilon, delta = cost.epsilon / EPSILON_UNITS, cost.delta / DELTA_UNITS
     assert (epsilon, delta) == (2 * E1, pytest.approx(2 * D1))
     assert cost.rho == pytest.approx(E1**2 * 10**12)
+    assert cost.rho_delta == cost.delta
     for a, b in (*pairs(4), *pairs(9, rng, 400), *pairs(24, rng, 100)):
         found = hockey_stick(law(name, a), law(name, b), epsilon)
         worst = max(worst, found)

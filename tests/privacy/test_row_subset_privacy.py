@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from reticent_server.domain.grid import Grid
 from reticent_server.domain.private import Private
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Column, ColumnKind, Schema
@@ -49,7 +50,7 @@ def step(m, subset=SUBSET):
         VectorSum(2, 1.0, 10**9, m),
         GramSum(2, 1.0, 10**9, m),
         CountSum(2, 10**9, m),
-        QuantileTree((0.0, 1.0), (0.5,), 10**9, m),
+        QuantileTree(Grid(0.0, 1.0, integers=True), (0.5,), 10**9, m),
     )
     return SumStep("attacked", parts, Map(), subset)
 

@@ -1,25 +1,17 @@
-"""The privacy suite of selection: exact output probabilities on small grids, and the real sampler."""
+"""The privacy suite of selection: the exact law of what is drawn, and the real sampler against it."""
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import logsumexp
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.domain.steps import QuantileTree
-from reticent_server.mechanisms import quantile_tree, selection
-from reticent_server.numerics.grids import cell_codes, spread
-
-ALPHAS = np.array([1.01, 1.5, 2, 3, 5, 10, 30, 100])
-
-
-def gumbel_probabilities(scores, scale):
-    weights = np.exp((np.asarray(scores, dtype=float) - max(scores)) / scale)
-    return weights / weights.sum()
+from reticent_server.mechanisms import _sampler, selection
+from support_selection import exact_probabilities, probabilities, worst_rho
 
 
 def noisy_max_probabilities(scores, scale, noise):
@@ -31,16 +23,6 @@ def noisy_max_probabilities(scores, scale, noise):
     return found / found.sum()
 
 
-def worst_rho(p, q):
-    """max over α of D_α(P‖Q)/α, both ways."""
-    x, y = np.log(p), np.log(q)
-    return max(
-        logsumexp(alpha * a + (1 - alpha) * b) / (alpha - 1) / alpha
-        for a, b in ((x, y), (y, x))
-        for alpha in ALPHAS
-    )
-
-
 def neighbouring_scores():
     """Pairs of scores that differ by at most 1 each: ties, spread, and every sign pattern."""
     for base in ((0, 0, 0, 0), (0, 1, 2, 5), (3, 3, -1, -1)):
@@ -48,118 +30,129 @@ def neighbouring_scores():
             yield base, tuple(b + s for b, s in zip(base, step, strict=True))
 
 
-def audit(probabilities, scale):
-    return max(
-        worst_rho(probabilities(a, scale), probabilities(b, scale))
-        for a, b in neighbouring_scores()
-    )
+def audit(law):
+    return max(worst_rho(law(a), law(b)) for a, b in neighbouring_scores())
 
 
-@pytest.mark.parametrize("rho", [RHO_UNITS // 100, RHO_UNITS // 2, 4 * RHO_UNITS])
-def test_gumbel_noise_costs_what_is_charged(rho):
-    b = selection.gumbel_scale(1, rho)
-    worst = audit(gumbel_probabilities, b) * RHO_UNITS
-    assert 0.8 * min(rho, RHO_UNITS // 100) <= worst <= rho
-    assert selection.billed_rho(b, 1) * RHO_UNITS <= rho * (1 + 1e-12)
+@pytest.mark.parametrize("rho", [1000, RHO_UNITS // 100, RHO_UNITS // 2, 4 * RHO_UNITS])
+def test_a_selection_costs_what_is_charged(rho):
+    ladder = selection.ladder(rho)
+    worst = audit(lambda s: probabilities(ladder.levels(np.array(s)), ladder)) * RHO_UNITS
+    assert 0.8 * min(rho, RHO_UNITS // 100) <= worst <= rho + 1  # float64 at 10⁻⁹: to a unit
+    assert (1 - 1e-3) * rho <= selection.billed_rho(ladder.steps, ladder) * RHO_UNITS <= rho
 
 
 @pytest.mark.parametrize("noise", [stats.laplace, stats.expon], ids=["laplace", "exponential"])
 def test_the_audit_rejects_other_noise(noise):
-    """The same b with Laplace or one-sided exponential noise breaks ε²/8."""
+    """The same scale with Laplace or one-sided exponential noise breaks ε²/8."""
     rho = RHO_UNITS // 100
-    b = selection.gumbel_scale(1, rho)
-    worst = audit(lambda s, scale: noisy_max_probabilities(s, scale, noise), b) * RHO_UNITS
-    assert worst > 1.1 * rho
+    b = selection.ladder(rho).scale
+    assert audit(lambda s: noisy_max_probabilities(s, b, noise)) * RHO_UNITS > 1.1 * rho
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 1.0, 100.0])
+def test_the_ratio_of_any_two_laws_is_within_epsilon_and_attains_it(epsilon):
+    """By exact fractions: pure ε, with one candidate that gains while all others lose."""
+    ladder = selection.ladder_of_loss(epsilon / 2)
+    d, worst = ladder.steps, 0.0
+    for base in (0, 1, 7 * d, 12_345_678):
+        table = [base] + [base + d + 10] * 3
+        other = [base + d] + [base + 10] * 3
+        for a, b in ((table, other), (other, table)):
+            p, q = exact_probabilities(a, ladder), exact_probabilities(b, ladder)
+            worst = max(
+                worst,
+                *(float((x / y).limit_denominator(10**30)) for x, y in zip(p, q, strict=True)),
+            )
+            ratios = [Decimal(x.numerator) / x.denominator / (Decimal(y.numerator) / y.denominator)
+                      for x, y in zip(p, q, strict=True)]  # fmt: skip
+            assert max(r.ln() for r in ratios) - min(r.ln() for r in ratios) <= Decimal(epsilon)
+    assert np.log(worst) > 0.45 * min(epsilon, 1.0)
+
+
+def test_levels_have_the_weight_of_their_number():
+    """|ln w(j) + j ln 2/Q − 42 ln 2| ≤ ξ, by 40 digits; w falls with the level."""
+    rng = np.random.default_rng(3)
+    levels = np.concatenate([rng.integers(-(2**33), 2**33, 500), [0, 1, 65_535, 65_536, 2**32 - 1]])
+    with localcontext() as context:
+        context.prec = 40
+        for bits in (16, 24, 32):
+            octaves, mantissas = selection.weights(levels, bits)
+            for j, o, m in zip(levels.tolist(), octaves.tolist(), mantissas.tolist(), strict=True):
+                exact = Decimal(2) ** (42 - Decimal(j) / 2**bits)
+                error = (Decimal(m) / Decimal(2) ** o / exact).ln()
+                assert abs(error) <= Decimal(2) ** -36
+    octaves, mantissas = selection.weights(np.arange(-(2**17), 2**17), 16)
+    assert np.all(np.diff(mantissas * 2.0**-octaves) < 0)
 
 
 def test_the_sampler_draws_the_exponential_mechanism():
-    scores, b = np.array([0, 3, 5, 5, -4], dtype=np.int64), 2.0
-    draws = np.bincount([selection.select(Private(scores), b) for _ in range(8000)], minlength=5)
+    scores, ladder = np.array([0, 3, 5, 5, -4]), selection.ladder_of_loss(0.5)
+    levels = Private(ladder.levels(scores))
+    draws = np.bincount([selection.select(levels, ladder) for _ in range(8000)], minlength=5)
 
-    def p_value(scale):
-        return stats.chisquare(draws, 8000 * gumbel_probabilities(scores, scale)).pvalue
+    def p_value(factor):
+        weights = np.exp(scores / (factor * ladder.scale))
+        return stats.chisquare(draws, 8000 * weights / weights.sum()).pvalue
 
-    assert p_value(b) > 1e-6
-    assert p_value(0.7 * b) < 1e-6
-    assert p_value(1.3 * b) < 1e-6
-
-
-def tree_distribution(part, counts):
-    """The exact joint law of the selected cells, walking the recursion as `release` does."""
-    cumulative = np.concatenate([[0], np.cumsum(counts)])
-    exact = quantile_tree.exact_probabilities(part.probabilities)
-    b = quantile_tree.scale(part)
-    root = quantile_tree.levels(part.probabilities)[0][0]
-
-    def law(tasks, chosen, probability):
-        if not tasks:
-            yield tuple(chosen[k] for k in sorted(chosen)), probability
-            return
-        (node, low, high), rest = tasks[0], tasks[1:]
-        r = node.rank(exact)
-        scores = quantile_tree.scores_of(cumulative[low : high + 2], r)
-        for offset, p in enumerate(gumbel_probabilities(scores, b * r.denominator)):
-            cell = low + offset
-            left, right = node.children(exact)
-            more = [(left, low, cell)] if left else []
-            more += [(right, min(cell + 1, high), high)] if right else []
-            yield from law(rest + more, chosen | {node.middle: cell}, probability * p)
-
-    found = {}
-    for outcome, probability in law([(root, 0, len(counts) - 1)], {}, 1.0):
-        found[outcome] = found.get(outcome, 0.0) + probability
-    return found
+    assert p_value(1.0) > 1e-6
+    assert p_value(0.7) < 1e-6
+    assert p_value(1.3) < 1e-6
 
 
-@pytest.mark.parametrize("probabilities", [(0.5,), (0.25, 0.5, 0.75), (0.05, 0.1, 0.9)])
-@pytest.mark.parametrize("unit_rows", [1, 2])
-def test_quantiles_cost_what_is_charged_on_every_small_table(probabilities, unit_rows):
-    """All tables of n = 4 on 4 cells and all their neighbours: the exact loss is within ρ."""
-    part = QuantileTree((1.0, 2.0, 3.0, 4.0), probabilities, 2 * RHO_UNITS, unit_rows)
-    tables = [c for c in product(range(5), repeat=4) if sum(c) in (3, 4)]
-    laws = {counts: tree_distribution(part, counts) for counts in tables}
-    worst = 0.0
-    for a, b in product(tables, repeat=2):
-        moved = sum(abs(x - y) for x, y in zip(a, b, strict=True))
-        if a != b and moved <= 2 * unit_rows and abs(sum(a) - sum(b)) <= unit_rows:
-            p, q = (np.array([laws[t].get(k, 0.0) for k in laws[a]]) for t in (a, b))
-            worst = max(worst, worst_rho(p, q))
-    assert worst * RHO_UNITS <= part.rho
-    assert worst * RHO_UNITS > 0.2 * part.rho
-    assert quantile_tree.billed_rho(part) * RHO_UNITS <= part.rho
+@pytest.mark.parametrize("shift", [1, 3, 42, 43])
+def test_a_proposal_is_kept_with_its_own_probability(shift):
+    """m 2^(−e)/⌈m 2^(−e)⌉ for mantissas near powers of two: a far index is not drawn too often."""
+    for mantissa in (2**41 + 1, 3 * 2**40, 2**42):
+        ceiling = -(-mantissa >> shift)
+        kept = sum(selection._kept(mantissa, shift, ceiling) for _ in range(20_000))
+        p = float(Fraction(mantissa, 2**shift) / ceiling)
+        assert abs(kept - 20_000 * p) <= 5.5 * np.sqrt(20_000 * p * (1 - p)) + 1e-9
 
 
-def test_release_follows_the_law_that_was_audited():
-    part = QuantileTree((1.0, 2.0, 3.0, 4.0), (0.25, 0.5, 0.75), RHO_UNITS)
-    counts = np.array([3, 1, 0, 4], dtype=np.int64)
-    law = tree_distribution(part, tuple(counts))
-    keys = [k for k in law if law[k] > 1e-4]
-    draws = [
-        tuple(int(v) - 1 for v in quantile_tree.release(part, Private(counts)).values)
-        for _ in range(3000)
-    ]
-    seen = np.array([draws.count(k) for k in keys])
-    expected = np.array([law[k] for k in keys])
-    assert stats.chisquare(seen, seen.sum() * expected / expected.sum()).pvalue > 1e-6
+def test_a_far_index_is_kept_word_by_word(monkeypatch):
+    """At e = 300: all of four words have to be 0, and then the rest decides."""
+    asked, values = [], iter([0, 0, 0, 1, 0, 0, 0, 0])
+
+    def words(count):
+        asked.append(count)
+        return [next(values)]
+
+    monkeypatch.setattr(_sampler, "words", words)
+    monkeypatch.setattr(_sampler, "below", lambda limit: 0 if limit == 1 << 44 else limit)
+    assert not selection._kept(2**42, 300, 1)
+    assert len(asked) == 4
+    assert selection._kept(2**42, 300, 1)
+    assert len(asked) == 8
 
 
-def test_level_factors_by_brute_force():
-    """F covers every way in which one record can move between or within a level's sub-problems."""
-    probabilities = tuple(k / 20 for k in range(1, 20))
-    exact = quantile_tree.exact_probabilities(probabilities)
-    factors = quantile_tree.squared_sensitivity(probabilities)
-    for level, factor in zip(quantile_tree.levels(probabilities), factors, strict=True):
-        shifts = [max(n.rank(exact), 1 - n.rank(exact)) ** 2 for n in level]
-        between = sum(sorted(shifts)[-2:], Fraction(0)) if len(shifts) > 1 else Fraction(0)
-        assert factor == max(Fraction(1), between)
+def test_every_index_can_be_drawn_however_far_levels_are_apart():
+    levels = np.array([0, 10**6, 2**61, -(2**61), 5])
+    ladder = selection.ladder(RHO_UNITS)
+    assert {selection.select(Private(levels), ladder) for _ in range(20)} == {3}
+    octaves, mantissas = selection.weights(levels, ladder.bits)
+    assert mantissas.min() > 2**41
+    assert octaves.tolist() == [0, 10**6 >> 16, 2**45, -(2**45), 0]
 
 
-def test_quantiles_are_close_on_data_with_ties():
-    rng = np.random.default_rng(5)
-    values = np.where(rng.random(20_000) < 0.75, 0.0, rng.integers(1, 50, 20_000))
-    grid = tuple(float(v) for v in range(51))
-    part = QuantileTree(spread(grid), (0.25, 0.5, 0.74, 0.8, 0.95), RHO_UNITS // 100)
-    codes = cell_codes(values, grid, start=0)
-    found = quantile_tree.release(part, Private(quantile_tree.encode(part, codes))).values
-    assert list(found[:3]) == [0.0, 0.0, 0.0]
-    assert np.all(np.abs(found[3:] - np.quantile(values, [0.8, 0.95])) <= 2)
+@pytest.mark.parametrize("candidates", [1, 2, 1 << 20])
+def test_the_largest_lists_fit(candidates):
+    ladder = selection.ladder(RHO_UNITS)
+    for levels in (np.zeros(candidates, np.int64), np.arange(candidates), -np.arange(candidates)):
+        assert 0 <= selection.select(Private(levels), ladder) < candidates
+
+
+def test_too_little_selects_at_random_and_costs_nothing():
+    ladder = selection.ladder_of_loss(1e-12)
+    assert ladder.steps == 0
+    assert ladder.loss(ladder.steps) == 0
+    draws = {
+        selection.select(Private(ladder.levels(np.array([10**9, 0]))), ladder) for _ in range(64)
+    }
+    assert draws == {0, 1}
+    assert selection.preferring_earlier([3, 3], ladder).tolist() == [3, 3]
+
+
+def test_of_candidates_that_are_as_good_the_first_is_preferred_by_one_scale():
+    ladder = selection.ladder_of_loss(0.25)
+    assert selection.preferring_earlier([7, 7, 9], ladder).tolist() == [7, 7 - 5, 9 - 10]

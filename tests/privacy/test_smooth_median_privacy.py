@@ -93,6 +93,14 @@ def test_shift_and_ratio_of_every_pair_are_what_the_proof_needs(epsilon):
     assert 0.9 < max(ratios) <= 1
 
 
+def test_what_gets_the_noise_is_the_median_whose_sensitivity_it_has(monkeypatch):
+    monkeypatch.setattr(_sampler.Laplace, "add", lambda self, values: values)
+    part = part_of(1.0)
+    for n in range(1, 12):
+        table = np.random.default_rng(n).integers(0, SIZE, n).astype(float)
+        assert smooth_median.release(part, Private(table[None, :])).values == law(part, table)[0]
+
+
 def scale_p_value(z):
     """Two-sided: the sum of n sizes of a Laplace law of scale 1 is Gamma(n)."""
     F = stats.gamma(len(z)).cdf(np.abs(z).sum())

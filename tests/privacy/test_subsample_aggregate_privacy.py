@@ -5,6 +5,7 @@ codes and contributions of neighbours; then the division's own law, which must n
 """
 
 from collections import Counter
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -14,11 +15,12 @@ from hypothesis import strategies as st
 
 from reticent_server.domain.columns import BlockMean, BlockModel, SubsampleAggregate
 from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.grid import Grid
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import column_registry, noisy_sum, quantile_tree, secret_blocks
 from reticent_server.mechanisms import subsample_aggregate as sa
 from reticent_server.mechanisms._sampler import Gaussian
-from reticent_server.numerics.grids import cell_codes, grid_between
+from reticent_server.numerics.grids import cell_codes
 from support_losses import loss_of_sums
 
 EQUATIONS = ("huber", "location_scale", "binomial", "poisson", "gamma")
@@ -28,7 +30,7 @@ RHO = RHO_UNITS // 50
 
 def part_of(equation, blocks, *, unit_rows=1, bounds=(-5.0, 5.0), rho=RHO):
     model = BlockModel(equation, 2, 1.345, 100.0, True)
-    mean = BlockMean(grid_between(*bounds), sum(bounds) / 2, rho // 3, rho - rho // 3)
+    mean = BlockMean(Grid(*bounds), sum(bounds) / 2, rho // 3, rho - rho // 3)
     return SubsampleAggregate(model, blocks, (mean, mean), unit_rows)
 
 
@@ -43,7 +45,7 @@ def sums_of(part, mean, T, window):
     """Exact integer statistics of an estimate's quartiles and mean, at a window that was released."""
     tree, unit = sa.quartile_tree(part, mean), sa.mean_sum(part, mean)
     centre, half = window
-    counts = quantile_tree.encode(tree, cell_codes(T, mean.candidates, 0))
+    counts = quantile_tree.encode(tree, cell_codes(T, mean.candidates))
     scaled = np.clip((T - centre) / half, -1, 1)[None, :]
     return counts, noisy_sum.encode(unit, scaled)
 
@@ -92,6 +94,33 @@ def test_the_bound_of_the_mean_is_attained():
     assert loss_of_sums(unit, *totals) == pytest.approx(unit.rho, rel=1e-3)
 
 
+@pytest.mark.parametrize("unit_rows", [1, 3])
+def test_the_bound_of_the_quartiles_is_attained(unit_rows):
+    """The blocks of one unit go from the lower bound to the upper one: both selections move by as many ranks."""
+    part = part_of("huber", 40, unit_rows=unit_rows)
+    mean, T = part.means[0], np.linspace(-5.0, 5.0, 40)
+    T[:3] = -5.0
+    other = T.copy()
+    other[:unit_rows] = 5.0
+    tree = sa.quartile_tree(part, mean)
+    ladder = quantile_tree.ladder(tree)
+    first, second = (rank_levels(tree, sums_of(part, mean, V, (0.0, 1.0))[0]) for V in (T, other))
+    moved = int(np.abs(first - second).max())
+    selections = len(quantile_tree.levels(tree.probabilities))
+    assert selections * ladder.loss(moved) ** 2 / 2 * RHO_UNITS == pytest.approx(
+        mean.rho_quartiles, rel=1e-3
+    )
+    assert selections * ladder.loss(moved) ** 2 / 2 * RHO_UNITS <= mean.rho_quartiles
+
+
+def rank_levels(tree, counts):
+    """The levels of all cells, of a selection over all records."""
+    counts = quantile_tree.spread(counts, tree.repeats)
+    cumulative = np.concatenate([[0], np.cumsum(counts)])
+    steps = quantile_tree.ladder(tree).steps
+    return quantile_tree.levels_of(cumulative, Fraction(1, 2), steps)
+
+
 def test_what_is_billed_is_what_is_charged():
     for unit_rows in (1, 3):
         part = part_of("huber", 50, unit_rows=unit_rows)
@@ -116,6 +145,7 @@ def test_the_order_is_uniform_and_blocks_are_of_public_sizes():
         sizes = (division >= 0).sum(axis=1)
         assert set(sizes) <= {n // k, -(-n // k)}
         assert sorted(division[division >= 0].tolist()) == list(range(n))
+    assert secret_blocks.division(np.array([3, 0, 2, 1, 4]), 2).tolist() == [[3, 2, 4], [0, 1, -1]]
 
 
 def test_equal_random_numbers_are_drawn_again(monkeypatch):
@@ -192,4 +222,4 @@ def test_the_window_of_a_mean_is_made_of_released_quartiles():
             centre, half = sa.window(mean, first, third)
             assert noise == half * noisy_sum.noise_sd(sa.mean_sum(part, mean)) / part.blocks
             assert abs(value - centre) < half + 10 * noise
-            assert {first, third} <= set(mean.candidates)
+            assert {first, third} <= set(mean.candidates.points.tolist())

@@ -23,11 +23,12 @@ QUERIES: dict[str, dict[str, Any]] = {
     "crosstab": {"kind": "crosstab", "columns": ["b", "g"]},
     "quantiles": {"kind": "quantiles", "column": "y", "probabilities": [0.5]},
     "median": {"kind": "median", "column": "y"},
+    "iqr": {"kind": "iqr", "column": "y"},
     "smooth": {"kind": "median", "column": "y", "mechanism": "smooth_sensitivity"},
     "m_estimate": {"kind": "m_estimate", "column": "y", "tuning": 1.5},
 }
 TESTED: dict[str, tuple[int, float, dict[str, Any]]] = {
-    "iqr": (200, 5.6, {"kind": "iqr", "column": "y"}),
+    "iqr": (200, 5.6, {"kind": "iqr", "column": "y", "mechanism": "ptr"}),
     "median": (400, 10.0, {"kind": "median", "column": "y", "mechanism": "ptr"}),
     "depth_median": (
         200,

@@ -84,8 +84,8 @@ def test_a_query_that_finishes_revives_nobody(
     def meanwhile(engine: LocalEngine, ready: Any, reservation: Any) -> Any:
         with opened(installation.settings) as curator:
             ana = curator.access.analyst("ana")
-            curator.access.revoke_grant(ana.id, "people")
-            curator.access.revoke("ana")
+            curator.access.revoke_grant(ana.id, "people", by="t")
+            curator.access.revoke("ana", by="t")
             curator.ledger.set_population_cap("people", epsilon=2.0, delta=0.01, by="t")
         return real(engine, ready, reservation)
 

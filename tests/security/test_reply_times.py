@@ -17,7 +17,7 @@ Found = dict[str, list[Outcome]]
 REQUESTS, ROUNDS = 2000, 3
 LARGEST_AUC = 0.53
 FIT = {"kind": "linear_regression", "formula": "y ~ x"}
-IQR = {"kind": "iqr", "column": "y"}
+IQR = {"kind": "iqr", "column": "y", "mechanism": "ptr"}
 
 
 def auc(left: np.ndarray, right: np.ndarray) -> float:

@@ -113,7 +113,7 @@ def test_a_connection_in_use_stays(hasty: Server) -> None:
     for a second makes a head late; not three times.)"""
 
     def stays() -> bool:
-        with httpx.Client(base_url=hasty.url) as http:
+        with httpx.Client(base_url=hasty.url, timeout=60) as http:
             try:
                 for _ in range(6):
                     assert http.get("/healthz").status_code == 200
@@ -123,3 +123,17 @@ def test_a_connection_in_use_stays(hasty: Server) -> None:
         return True
 
     assert any(stays() for _ in range(3))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_read(
+    patient: Server, order: int
+) -> None:
+    """What others on the way took for a part of the body would else be a request of its own."""
+    lengths = [b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n"][::order]
+    hidden = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    found, seconds = said(patient, POST + b"".join(lengths) + b"\r\n" + hidden)
+    assert found.count(b"HTTP/1.1 ") == 1
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert b'"code":"two_lengths"' in found
+    assert seconds < MARGIN

@@ -98,12 +98,17 @@ class _Share:
 
 
 class RateLimits:
-    """`per_minute` requests a key and window of one minute, which its first request begins."""
+    """`per_minute` requests a key and window of one minute, which its first request begins.
 
-    def __init__(self, engine: Engine, clock: Clock, per_minute: int) -> None:
+    namespace: keeps the windows of one limit apart from those of another.
+    """
+
+    def __init__(
+        self, engine: Engine, clock: Clock, per_minute: int, namespace: str = "LIMITER"
+    ) -> None:
         self._storage = DatabaseStorage(engine, clock)
         self._limiter = FixedWindowRateLimiter(self._storage)
-        self._limit = RateLimitItemPerMinute(per_minute)
+        self._limit = RateLimitItemPerMinute(per_minute, namespace=namespace)
         self._share = max(1, min(per_minute // SHARES, LARGEST_SHARE))
         self._clock = clock
         self._shares: dict[str, _Share] = {}

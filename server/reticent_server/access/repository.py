@@ -1,20 +1,46 @@
-"""The SQL of principals, keys and grants; every function runs in the caller's transaction."""
+"""The SQL of principals, keys, grants and sessions; every function runs in the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, bindparam, delete, insert, or_, select, update
 
-from reticent_server.access.tables import grants, keys, principals
+from reticent_server.access.tables import grants, keys, principals, sessions
+from reticent_server.chain.repository import last_about
 
-# Built once: every request asks this, and building a statement takes longer than running it.
+# Built once: every request asks these, and building a statement takes longer than running it.
 _LIVE_KEY = (
-    select(keys.c.digest, principals.c.id, principals.c.name, principals.c.role)
+    select(
+        *(column.label(f"key.{column.name}") for column in keys.columns),
+        *(column.label(f"holder.{column.name}") for column in principals.columns),
+        last_about(keys, keys.c.id).label("key_entry"),
+        last_about(principals, principals.c.id).label("holder_entry"),
+    )
     .join(principals, keys.c.principal_id == principals.c.id)
     .where(keys.c.id == bindparam("key_id"), keys.c.revoked_at.is_(None))
     .where(or_(keys.c.expires_ms.is_(None), keys.c.expires_ms > bindparam("now_ms")))
     .where(principals.c.revoked_at.is_(None))
 )
+_LIVE_SESSION = select(sessions, last_about(sessions, sessions.c.id).label("entry")).where(
+    sessions.c.id == bindparam("session_id"), sessions.c.ended_at.is_(None)
+)
+_LIVE_GRANT = (
+    select(grants, last_about(grants, grants.c.analyst_id, grants.c.dataset).label("entry"))
+    .join(principals, grants.c.analyst_id == principals.c.id)
+    .where(grants.c.analyst_id == bindparam("analyst_id"), grants.c.dataset == bindparam("about"))
+    .where(principals.c.revoked_at.is_(None))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveKey:
+    """A key and its holder, as they are stored, with the numbers of the last entries about them."""
+
+    key: Mapping[str, Any]
+    holder: Mapping[str, Any]
+    key_entry: int | None
+    holder_entry: int | None
 
 
 def insert_principal(connection: Connection, values: dict[str, Any]) -> None:
@@ -40,12 +66,14 @@ def principals_in_role(connection: Connection, role: str) -> Sequence[RowMapping
     return connection.execute(query).mappings().all()
 
 
-def mark_revoked(connection: Connection, principal_id: str, at: str) -> None:
-    connection.execute(
+def mark_revoked(connection: Connection, principal_id: str, at: str) -> bool:
+    """Whether it was not revoked before."""
+    query = (
         update(principals)
         .where(principals.c.id == principal_id, principals.c.revoked_at.is_(None))
         .values(revoked_at=at)
     )
+    return connection.execute(query).rowcount == 1
 
 
 def insert_key(connection: Connection, values: dict[str, Any]) -> None:
@@ -63,39 +91,49 @@ def live_keys(connection: Connection, now_ms: int) -> Sequence[RowMapping]:
     return connection.execute(query).mappings().all()
 
 
-def revoke_keys(connection: Connection, principal_id: str, keep: str | None, at: str) -> None:
-    """Revokes a principal's keys, all but `keep`."""
+def unrevoked_keys(connection: Connection, principal_id: str) -> Sequence[str]:
+    """The ids of a principal's keys that were not revoked, expired ones too."""
+    query = select(keys.c.id).where(
+        keys.c.principal_id == principal_id, keys.c.revoked_at.is_(None)
+    )
+    return connection.execute(query).scalars().all()
+
+
+def revoke_keys(
+    connection: Connection, principal_id: str, keep: str | None, at: str
+) -> Sequence[str]:
+    """Revokes a principal's keys, all but `keep`; the ids of those that it has revoked."""
     query = update(keys).where(keys.c.principal_id == principal_id, keys.c.revoked_at.is_(None))
     if keep is not None:
         query = query.where(keys.c.id != keep)
-    connection.execute(query.values(revoked_at=at))
+    return connection.execute(query.values(revoked_at=at).returning(keys.c.id)).scalars().all()
 
 
-def live_key(connection: Connection, key_id: str, now_ms: int) -> RowMapping | None:
-    """(digest, id, name, role) of a key that is live and whose holder is not revoked."""
+def live_key(connection: Connection, key_id: str, now_ms: int) -> LiveKey | None:
+    """A key that is live and whose holder is not revoked."""
     given = {"key_id": key_id, "now_ms": now_ms}
-    return connection.execute(_LIVE_KEY, given).mappings().one_or_none()
+    row = connection.execute(_LIVE_KEY, given).mappings().one_or_none()
+    if row is None:
+        return None
+    key = {column.name: row[f"key.{column.name}"] for column in keys.columns}
+    holder = {column.name: row[f"holder.{column.name}"] for column in principals.columns}
+    return LiveKey(key, holder, row["key_entry"], row["holder_entry"])
 
 
 def insert_grant(connection: Connection, values: dict[str, Any]) -> None:
     connection.execute(insert(grants).values(values))
 
 
-def delete_grant(connection: Connection, analyst_id: str, dataset: str) -> None:
-    connection.execute(
-        delete(grants).where(grants.c.analyst_id == analyst_id, grants.c.dataset == dataset)
-    )
+def delete_grant(connection: Connection, analyst_id: str, dataset: str) -> bool:
+    """Whether there was one."""
+    query = delete(grants).where(grants.c.analyst_id == analyst_id, grants.c.dataset == dataset)
+    return connection.execute(query).rowcount == 1
 
 
-def live_grant(connection: Connection, analyst_id: str, dataset: str) -> bool:
-    """Whether there is a grant, and its analyst is not revoked."""
-    query = (
-        select(grants.c.dataset)
-        .join(principals, grants.c.analyst_id == principals.c.id)
-        .where(grants.c.analyst_id == analyst_id, grants.c.dataset == dataset)
-        .where(principals.c.revoked_at.is_(None))
-    )
-    return connection.execute(query).first() is not None
+def live_grant(connection: Connection, analyst_id: str, dataset: str) -> RowMapping | None:
+    """The grant, with the number of the last `entry` about it, of an analyst who is not revoked."""
+    given = {"analyst_id": analyst_id, "about": dataset}
+    return connection.execute(_LIVE_GRANT, given).mappings().one_or_none()
 
 
 def grants_of(connection: Connection, analyst_id: str) -> list[str]:
@@ -103,3 +141,27 @@ def grants_of(connection: Connection, analyst_id: str) -> list[str]:
         select(grants.c.dataset).where(grants.c.analyst_id == analyst_id).order_by(grants.c.dataset)
     )
     return list(connection.execute(query).scalars())
+
+
+def insert_session(connection: Connection, values: dict[str, Any]) -> None:
+    connection.execute(insert(sessions).values(values))
+
+
+def live_session(connection: Connection, session_id: str) -> RowMapping | None:
+    """A session that was not ended, with the number of the last `entry` about it."""
+    given = {"session_id": session_id}
+    return connection.execute(_LIVE_SESSION, given).mappings().one_or_none()
+
+
+def end_session(connection: Connection, session_id: str, at: str) -> bool:
+    """Whether it was not ended before."""
+    query = update(sessions).where(sessions.c.id == session_id, sessions.c.ended_at.is_(None))
+    return connection.execute(query.values(ended_at=at)).rowcount == 1
+
+
+def sessions_of(connection: Connection, principal_id: str) -> Sequence[str]:
+    """The ids of a principal's sessions that were not ended."""
+    query = select(sessions.c.id).where(
+        sessions.c.principal_id == principal_id, sessions.c.ended_at.is_(None)
+    )
+    return connection.execute(query).scalars().all()

@@ -1,5 +1,7 @@
 """The FastAPI application: routes, errors, middleware, and recovery in the background."""
 
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -14,6 +16,8 @@ from fastapi.openapi.utils import get_openapi
 from reticent_server.api.middleware import BodyLimit, Edge
 from reticent_server.api.problems import Problem, install_handlers
 from reticent_server.api.routes import open_router, router
+from reticent_server.pipeline import deferred
+from reticent_server.pipeline.anchoring import keep_anchored
 from reticent_server.pipeline.recovery import recover
 from reticent_server.pipeline.services import Services
 
@@ -60,12 +64,23 @@ def make_application(services: Services, *, sweeps: bool = True) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     ended = Event()
+    anchoring = Thread(target=_anchor, args=(services, ended, app.state.sweeps), name="anchoring")
+    anchoring.start()
     if app.state.sweeps:
         Thread(target=_sweep, args=(services, ended), name="recovery", daemon=True).start()
     yield
     ended.set()
-    services.queue.close()
+    anchoring.join()
+    deferred.close(services)
+    services.settler.close()
+    services.readiness.close()
     services.engine.close()
+
+
+def _anchor(services: Services, ended: Event, writes: bool) -> None:
+    """Ends the process, as a signal would, where the database was put back to an older state."""
+    if not keep_anchored(services, ended, writes=writes) and not ended.is_set():
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _sweep(services: Services, ended: Event) -> None:

@@ -30,6 +30,7 @@ PUBLIC_FIELDS = frozenset(
         "library",
         "worker",
         "exit_code",
+        "row",
     }
 )
 _EVENT = re.compile(r"[a-z]+(_[a-z]+){0,7}", re.ASCII)
@@ -38,7 +39,11 @@ _VALUE = re.compile(r"[A-Za-z_/][A-Za-z0-9_/{}:.-]{0,99}", re.ASCII)
 
 def configure_logging(level: str) -> None:
     """Sends structlog's events to standard error as JSON; of the libraries' own, only that there
-    was one, from warnings on."""
+    was one, from warnings on.
+
+    Several processes share standard error. A line that is written at once, its end included, is never
+    mixed with another's, as long as it is shorter than what a pipe takes at once (4 KB).
+    """
     structlog.configure(
         processors=[
             structlog.stdlib.add_log_level,
@@ -46,7 +51,7 @@ def configure_logging(level: str) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line in one write: see below
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(level=logging.WARNING, handlers=[_Wordless()], force=True)

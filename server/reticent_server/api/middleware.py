@@ -82,6 +82,9 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if _has_two_lengths(scope):
+            await _last(400, "two_lengths", "Two lengths", _TWO_LENGTHS)(scope, receive, send)
+            return
         try:
             async with asyncio.timeout(self._seconds):
                 body = await self._body(receive)
@@ -115,6 +118,16 @@ class BodyLimit:
                 return bytes(body) if length <= self._limit else None
 
 
+_TWO_LENGTHS = "A body has a Content-Length or a Transfer-Encoding, not both."
+
+
+def _has_two_lengths(scope: Scope) -> bool:
+    """Whether others on the way may have read another length of the body, and so another next request
+    (RFC 9112, 6.1: such a connection is closed after the reply)."""
+    names = {name for name, _ in scope["headers"]}
+    return {b"content-length", b"transfer-encoding"} <= names
+
+
 def _last(status: int, code: str, title: str, detail: str) -> Response:
     """A problem after which the connection is closed, whatever else the caller sends."""
     return problem(status, code, title, detail, headers={"Connection": "close"})
@@ -133,7 +146,7 @@ def _template(scope: Scope) -> str:
 
 
 def _release_id(start: Message) -> str | None:
-    """The id of a release just made, from the reply's Location."""
+    """The id of a release just made, from the reply's Location (which redirections have, too)."""
     headers: dict[bytes, bytes] = dict(start.get("headers", ()))
-    location = headers.get(b"location")
-    return None if location is None else location.decode("latin-1").rpartition("/")[2]
+    path, _, made = headers.get(b"location", b"").decode("latin-1").rpartition("/")
+    return made if path == "/v1/releases" else None

@@ -156,3 +156,7 @@ class ReleasesReply(_Reply):
 
 class HealthReply(_Reply):
     status: Literal["ok"]
+
+
+class ReadyReply(_Reply):
+    status: Literal["ready"]

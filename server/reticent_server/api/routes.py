@@ -20,6 +20,7 @@ from reticent_server.api.schemas import RequestBody
 from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.api.strict_json import StrictRoute
 from reticent_server.api.threads import release_threads
+from reticent_server.errors import Unavailable
 from reticent_server.pipeline import answer, browse, deferred
 from reticent_server.pipeline.documents import plan_json
 
@@ -74,8 +75,19 @@ def _accepted(body: bytes) -> Response:
 
 @open_router.get("/healthz", response_model=replies.HealthReply)
 async def healthz() -> Reply:
-    """The process answers."""
+    """The process lives. Whether it could answer is for /readyz."""
     return {"status": "ok"}
+
+
+@open_router.get("/readyz", response_model=replies.ReadyReply, responses=documented(503))
+def readyz(services: WithServices) -> Reply:
+    """The database and the vault answer."""
+    away = services.readiness.away()
+    if away:
+        raise Unavailable(
+            f"The {' and the '.join(away)} of this server did not answer; ask again later."
+        )
+    return {"status": "ready"}
 
 
 @router.get("/datasets", response_model=replies.DatasetsReply)

@@ -131,7 +131,11 @@ class LocationScaleBody(Strict):
     kind: Literal["location_scale"]
     column: Name
     where: Text | None = None
-    tuning: Tuning | None = Field(None, description="Huber's c; null means planned.")
+    tuning: Tuning | Literal["planned"] | None = Field(
+        None,
+        description="Huber's c; null: 1.5. planned: the smallest error at this epsilon, which moves "
+        "the estimand with it; newton only.",
+    )
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Literal["asymptotic"] | None = Field(
         None, description="Of the influence mechanism, which needs it: a conditional guarantee."

@@ -70,13 +70,15 @@ class QuantilesBody(Strict):
 
 
 class IqrBody(Strict):
-    """Interquartile range by propose-test-release; No Reply is possible."""
+    """Interquartile range of a column; with `ptr` No Reply is possible."""
 
     kind: Literal["iqr"]
     column: Name
+    mechanism: Literal["quantiles", "ptr"] = "quantiles"
+    where: Text | None = Field(None, description="For quantiles only.")
 
     def query(self) -> Iqr:
-        return Iqr(column=self.column)
+        return Iqr(column=self.column, mechanism=self.mechanism, where=self.where)
 
 
 class MedianBody(Strict):
@@ -120,7 +122,7 @@ class DepthMedianBody(Strict):
 
     kind: Literal["depth_median"]
     columns: list[Name] = Field(min_length=1, max_length=8)
-    scale: Literal["iqr", "mad", "trimmed"] = "iqr"
+    scale: Literal["iqr", "mad", "trimmed"] = "trimmed"
     eta: Positive | Literal["private"] | None = Field(
         None, description="Sharpness of the draw; null: planned; private: chosen from a grid."
     )

@@ -2,13 +2,28 @@
 
 A data set's name may be loaded again, which makes a new version; its population, which owns the
 budgets, is fixed for ever at the first load. Old versions stay, because releases refer to them.
+
+Every change is recorded in the chain, and every row is held against the chain before it is used: a bound
+that was edited in the database makes no plan, and opens no reader.
 """
 
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import Connection, Engine, RowMapping, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    CursorResult,
+    Engine,
+    RowMapping,
+    Select,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from reticent_server.catalog.json_values import (
@@ -22,26 +37,42 @@ from reticent_server.catalog.json_values import (
     source_to_json,
 )
 from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets
+from reticent_server.chain.acts import DIFFERS, Change, record, require_recorded
+from reticent_server.chain.recorded import RecordedRows
+from reticent_server.chain.repository import last_about
 from reticent_server.database import reading, writing
+from reticent_server.domain.clock import Clock
 from reticent_server.domain.facts import DatasetFacts, Policy, Profile
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.source import Source, VaultTable
-from reticent_server.errors import Conflict, CuratorError, NotFound
+from reticent_server.errors import Conflict, CuratorError, NotFound, Unavailable
+
+CATALOG = "reticent"
+"""Who acts where nobody does: the catalogue names itself at the first load."""
 
 NOT_FOUND = "No such data set, or no grant for it."
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
-_FACTS = select(datasets.c.policy, datasets.c.population, dataset_versions).join(
-    dataset_versions, dataset_versions.c.dataset == datasets.c.name
-)
+_FACTS = select(
+    datasets,
+    dataset_versions,
+    last_about(datasets, datasets.c.name).label("dataset_entry"),
+    last_about(dataset_versions, dataset_versions.c.id).label("version_entry"),
+).join(dataset_versions, dataset_versions.c.dataset == datasets.c.name)
 
 
 class Catalog:
-    """Public facts of the data sets; one instance may serve many threads."""
+    """Public facts of the data sets; one instance may serve many threads.
 
-    def __init__(self, engine: Engine) -> None:
+    by: who acts, for the chain, as "cli:NAME". Every read raises Unavailable where a row is not as the
+    chain says.
+    """
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
         self._engine = engine
+        self._clock = clock
+        self._recorded = RecordedRows()
 
     def identity(self) -> str:
         """A random name of this catalogue, made once: the vault's tables carry it."""
@@ -51,6 +82,7 @@ class Catalog:
             if known is None:
                 known = secrets.token_hex(6)
                 connection.execute(insert(catalog_identity).values(singleton=1, identity=known))
+                self._record(connection, [Change("catalogue.add", catalog_identity, (1,))], CATALOG)
             return known
 
     def population_for(self, name: str, population: str | None = None) -> str:
@@ -60,7 +92,7 @@ class Catalog:
             return _population(connection, name, population)
 
     def add_version(
-        self, *, name: str, population: str | None, schema: Schema, n: int, source: Source
+        self, *, name: str, population: str | None, schema: Schema, n: int, source: Source, by: str
     ) -> DatasetFacts:
         """Records a loaded table as the current version of `name`, which a retired name revives.
 
@@ -71,16 +103,16 @@ class Catalog:
             with writing(self._engine) as connection:
                 population = _population(connection, name, population)
                 version = _open_version(connection, name, population)
-                connection.execute(
-                    insert(dataset_versions).values(
-                        id=secrets.token_hex(16),
-                        dataset=name,
-                        version=version,
-                        n=n,
-                        schema=schema_to_json(schema),
-                        source=source_to_json(source),
-                    )
-                )
+                values = {
+                    "id": secrets.token_hex(16),
+                    "dataset": name,
+                    "version": version,
+                    "n": n,
+                    "schema": schema_to_json(schema),
+                    "source": source_to_json(source),
+                }
+                connection.execute(insert(dataset_versions).values(values))
+                self._record(connection, _loaded(values, population), by)
         except IntegrityError:
             raise Conflict("Another load of this data set finished first; load it again.") from None
         return self.facts(name)
@@ -90,19 +122,12 @@ class Catalog:
         newest = _FACTS.where(datasets.c.name == name, ~datasets.c.retired)
         with reading(self._engine) as connection:
             newest = newest.order_by(dataset_versions.c.version.desc()).limit(1)
-            row = connection.execute(newest).mappings().one_or_none()
-        if row is None:
-            raise NotFound(NOT_FOUND)
-        return _facts(row)
+            return _facts(self._one(connection, newest))
 
     def facts_of(self, version_id: str) -> DatasetFacts:
         """The facts of one version, current or not, retired or not. Raises NotFound."""
-        query = _FACTS.where(dataset_versions.c.id == version_id)
         with reading(self._engine) as connection:
-            row = connection.execute(query).mappings().one_or_none()
-        if row is None:
-            raise NotFound(NOT_FOUND)
-        return _facts(row)
+            return _facts(self._version(connection, version_id))
 
     def list(self) -> list[DatasetFacts]:
         """The current versions of all data sets that are not retired, by name."""
@@ -117,52 +142,95 @@ class Catalog:
         )
         with reading(self._engine) as connection:
             rows = connection.execute(query.where(~datasets.c.retired).order_by(datasets.c.name))
-            return [_facts(row) for row in rows.mappings()]
+            return [_facts(self._checked(connection, row)) for row in _read(rows)]
 
     def source(self, version_id: str) -> Source:
         """Where a version's rows are. Raises NotFound."""
-        query = select(dataset_versions.c.source).where(dataset_versions.c.id == version_id)
         with reading(self._engine) as connection:
-            stored = connection.scalar(query)
-        if stored is None:
-            raise NotFound(NOT_FOUND)
-        return source_from_json(stored)
+            return source_from_json(self._version(connection, version_id)["source"])
 
     def vault_tables(self) -> frozenset[str]:
         """The vault's tables that some version refers to, retired ones and old ones included."""
         with reading(self._engine) as connection:
-            stored = connection.scalars(select(dataset_versions.c.source)).all()
-        sources = map(source_from_json, stored)
+            rows = _read(connection.execute(_FACTS))
+            sources = [source_from_json(self._checked(connection, row)["source"]) for row in rows]
         return frozenset(s.table for s in sources if isinstance(s, VaultTable))
 
-    def set_profile(self, version_id: str, profile: Profile) -> None:
+    def set_profile(self, version_id: str, profile: Profile, *, by: str) -> None:
         """Stores a version's profile, once for ever. Raises Conflict the second time, NotFound."""
         this = dataset_versions.c.id == version_id
         with writing(self._engine) as connection:
+            if connection.scalar(select(dataset_versions.c.id).where(this)) is None:
+                raise NotFound(NOT_FOUND)
+            require_recorded(connection, dataset_versions, (version_id,))
             changed = connection.execute(
                 update(dataset_versions)
                 .where(this, dataset_versions.c.profile.is_(None))
                 .values(profile=profile_to_json(profile))
             )
             if changed.rowcount:
+                detail = {"release_id": profile.release_id}
+                act = Change("version.profile", dataset_versions, (version_id,), detail)
+                self._record(connection, [act], by)
                 return
-            if connection.scalar(select(dataset_versions.c.id).where(this)) is None:
-                raise NotFound(NOT_FOUND)
         raise Conflict("This version of the data set has a profile already.")
 
-    def set_policy(self, name: str, policy: Policy) -> None:
+    def set_policy(self, name: str, policy: Policy, *, by: str) -> None:
         """Replaces what the curator allows. Raises NotFound for absent and retired names."""
-        self._change(name, policy=policy_to_json(replace(policy, tiers=tuple(policy.tiers))))
+        stored = policy_to_json(replace(policy, tiers=tuple(policy.tiers)))
+        act = Change("dataset.policy", datasets, (name,), {"policy": stored})
+        self._change(act, by, policy=stored)
 
-    def retire(self, name: str) -> None:
+    def retire(self, name: str, *, by: str) -> None:
         """Makes a data set absent for analysts; its population and its rows stay. NotFound."""
-        self._change(name, retired=True)
+        self._change(Change("dataset.retire", datasets, (name,)), by, retired=True)
 
-    def _change(self, name: str, **values: object) -> None:
-        living = (datasets.c.name == name, ~datasets.c.retired)
+    def _change(self, act: Change, by: str, **values: object) -> None:
+        living = (datasets.c.name == act.key[0], ~datasets.c.retired)
         with writing(self._engine) as connection:
+            if connection.scalar(select(datasets.c.name).where(*living)) is None:
+                raise NotFound(NOT_FOUND)
+            require_recorded(connection, datasets, act.key)
             if not connection.execute(update(datasets).where(*living).values(**values)).rowcount:
                 raise NotFound(NOT_FOUND)
+            self._record(connection, [act], by)
+
+    def _record(self, connection: Connection, changes: Sequence[Change], by: str) -> None:
+        record(connection, changes, by=by, at=self._clock.now().isoformat(timespec="microseconds"))
+
+    def _version(self, connection: Connection, version_id: str) -> RowMapping:
+        return self._one(connection, _FACTS.where(dataset_versions.c.id == version_id))
+
+    def _one(self, connection: Connection, query: Select[Any]) -> RowMapping:
+        """The row of a version that a query has found, checked. Raises NotFound."""
+        rows = _read(connection.execute(query))
+        if not rows:
+            raise NotFound(NOT_FOUND)
+        return self._checked(connection, rows[0])
+
+    def _checked(self, connection: Connection, row: RowMapping) -> RowMapping:
+        """The row, as the chain says of the data set and of the version. Raises Unavailable."""
+        check = self._recorded.check
+        check(connection, datasets, (row["name"],), row, row["dataset_entry"])
+        check(connection, dataset_versions, (row["id"],), row, row["version_entry"])
+        return row
+
+
+def _read(result: CursorResult[Any]) -> Sequence[RowMapping]:
+    """All rows. Raises Unavailable for a value that its column's type cannot hold."""
+    try:
+        return result.mappings().all()
+    except (ValueError, TypeError, RecursionError):
+        raise Unavailable(DIFFERS) from None
+
+
+def _loaded(version: Mapping[str, Any], population: str) -> list[Change]:
+    """The acts of a load: the data set's row, which it makes or revives, and the new version's."""
+    told = {key: version[key] for key in ("dataset", "version", "n")}
+    return [
+        Change("dataset.load", datasets, (version["dataset"],), {"population": population}),
+        Change("version.add", dataset_versions, (version["id"],), told),
+    ]
 
 
 def _population(connection: Connection, name: str, asked: str | None) -> str:
@@ -173,6 +241,8 @@ def _population(connection: Connection, name: str, asked: str | None) -> str:
             )
     query = select(datasets.c.population).where(datasets.c.name == name)
     known: str | None = connection.scalar(query)
+    if known is not None:
+        require_recorded(connection, datasets, (name,))
     if known is not None and asked is not None and asked != known:
         raise CuratorError(
             f"Data set {name} belongs to population {known} for ever, so that loading again frees "

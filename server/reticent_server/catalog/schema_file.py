@@ -21,6 +21,7 @@ MAX_TEXT = 256
 MAX_DESCRIPTION = 4000
 MAX_UNIT_ROWS = 1_000_000
 MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
+LEAST_WIDTH = 1e-50  # so do those of inverse scales
 MAX_INTEGER = 2**53  # larger integers are not exact in float64
 
 _NAMED = 12  # columns, in one message
@@ -115,6 +116,8 @@ def _bounds(
     lower, upper = (_bound(name, kind, key, declared.get(key)) for key in ("lower", "upper"))
     if lower >= upper:
         raise _error(name, "lower must be less than upper")
+    if upper - lower < LEAST_WIDTH:
+        raise _error(name, f"upper must be {LEAST_WIDTH:g} above lower at least")
     return lower, upper
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from reticent_server.chain.tables import chained
 from reticent_server.database import metadata
 
 _json = JSON(none_as_null=True)
@@ -21,6 +22,7 @@ catalog_identity = Table(
     metadata,
     Column("singleton", Integer, primary_key=True, autoincrement=False),
     Column("identity", String(32), nullable=False),
+    info=chained("catalogue"),
 )
 
 datasets = Table(
@@ -30,6 +32,7 @@ datasets = Table(
     Column("population", String(64), nullable=False),
     Column("policy", _json, nullable=False),
     Column("retired", Boolean, nullable=False),
+    info=chained("dataset"),
 )
 
 dataset_versions = Table(
@@ -43,4 +46,5 @@ dataset_versions = Table(
     Column("source", _json, nullable=False),
     Column("profile", _json, nullable=True),
     UniqueConstraint("dataset", "version"),
+    info=chained("version"),
 )

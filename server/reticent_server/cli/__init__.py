@@ -16,6 +16,7 @@ import typer
 
 from reticent_server.api.logs import configure_logging
 from reticent_server.cli.examples import epilog
+from reticent_server.process import keep_to_itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits; what goes wrong is one line on standard error."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    keep_to_itself()
     try:
         configure_logging("error")
         root(given)(args=given, prog_name="reticent")

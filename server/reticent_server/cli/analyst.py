@@ -53,7 +53,7 @@ def add(
     if dataset is not None and offer is not None:
         check_offer(services, dataset, offer)  # before there is a key that nobody would see
     expires_at = expiry(services.clock, expires_days)
-    analyst_id, key = services.access.add_analyst(name, expires_at=expires_at)
+    analyst_id, key = services.access.add_analyst(name, by=user(), expires_at=expires_at)
     print_key({"id": analyst_id, "name": name, "key": key}, as_json=as_json)
     if dataset is not None and offer is not None:
         balance = set_budget(services, dataset, name, offer)
@@ -140,20 +140,21 @@ def revoke(
         return
     if dataset not in access.grants(analyst.id):
         raise NotFound(f"{name} has no grant for that data set.")
-    access.revoke_grant(analyst.id, dataset)
+    access.revoke_grant(analyst.id, dataset, by=user())
     told = {"name": name, "dataset": dataset, "revoked": True}
-    _tell(f"{name} may no longer ask about {dataset}.", told, as_json=as_json)
+    tell(f"{name} may no longer ask about {dataset}.", told, as_json=as_json)
 
 
 def revoke_holder(access: Access, name: str, *, yes: bool, as_json: bool) -> None:
     """Asks, then ends every key of an analyst or curator."""
     if not yes:
         typer.confirm(f"Revoke {name}, for good?", abort=True, err=True)
-    access.revoke(name)
-    _tell(f"{name} is revoked.", {"name": name, "revoked": True}, as_json=as_json)
+    access.revoke(name, by=user())
+    tell(f"{name} is revoked.", {"name": name, "revoked": True}, as_json=as_json)
 
 
-def _tell(sentence: str, row: dict[str, object], *, as_json: bool) -> None:
+def tell(sentence: str, row: dict[str, object], *, as_json: bool) -> None:
+    """What was done: a sentence on standard error, or JSON."""
     if as_json:
         print_json(row)
     else:
@@ -173,7 +174,7 @@ def rotate_holder(
     if drop_old and not yes:
         typer.confirm(f"End all old keys of {name} now?", abort=True, err=True)
     expires_at = expiry(services.clock, expires_days)
-    key = services.access.rotate(name, drop_old=drop_old, expires_at=expires_at)
+    key = services.access.rotate(name, by=user(), drop_old=drop_old, expires_at=expires_at)
     print_key({"name": name, "key": key}, as_json=as_json)
 
 

@@ -13,8 +13,9 @@ from reticent_server.cli.analyst import (
     print_key,
     revoke_holder,
     rotate_holder,
+    tell,
 )
-from reticent_server.cli.common import JsonFlag, minute, one_line_errors, show
+from reticent_server.cli.common import JsonFlag, minute, one_line_errors, show, user
 from reticent_server.errors import NotFound
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
@@ -29,7 +30,8 @@ Name = Annotated[str, typer.Argument(help="The curator's name.")]
 def add(name: Name, expires_days: ExpiresDays = None, as_json: JsonFlag = False) -> None:
     """Add a curator and print the key, once."""
     services = build_services(Settings())
-    key = services.access.add_curator(name, expires_at=expiry(services.clock, expires_days))
+    expires_at = expiry(services.clock, expires_days)
+    key = services.access.add_curator(name, by=user(), expires_at=expires_at)
     print_key({"name": name, "key": key}, as_json=as_json)
 
 
@@ -70,6 +72,14 @@ def rotate_key(
 def revoke(name: Name, yes: Yes = False, as_json: JsonFlag = False) -> None:
     """End a curator's access to the server at once and for good."""
     revoke_holder(_with_curator(name).access, name, yes=yes, as_json=as_json)
+
+
+@app.command()
+@one_line_errors
+def sign_out(name: Name, as_json: JsonFlag = False) -> None:
+    """End every session of a curator in the console at once; keys stay as they are."""
+    ended = _with_curator(name).sign_ins.end_all(name, by=user())
+    tell(f"{ended} sessions of {name} are ended.", {"name": name, "ended": ended}, as_json=as_json)
 
 
 def _with_curator(name: str) -> Services:

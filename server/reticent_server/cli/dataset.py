@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from reticent_server.app import build_services
+from reticent_server.app import build_services, open_catalog
 from reticent_server.catalog.json_values import policy_to_json, profile_to_json, schema_to_json
 from reticent_server.cli.common import (
     JsonFlag,
@@ -18,9 +18,10 @@ from reticent_server.cli.common import (
     out,
     print_json,
     show,
+    user,
     waiting,
 )
-from reticent_server.cli.dataset_load import LoadedVersion, load_dataset, open_catalog
+from reticent_server.cli.dataset_load import LoadedVersion, load_dataset
 from reticent_server.cli.dataset_register import Place, register_dataset
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts, Policy, Profile
 from reticent_server.domain.schema import Column
@@ -207,7 +208,7 @@ def profile(
     """Release the profile of the current version, once: private quantiles and noisy counts."""
     services = build_services(Settings())
     with waiting("Computing the profile"):
-        release = release_profile(services, name, epsilon=epsilon, delta=delta)
+        release = release_profile(services, name, epsilon=epsilon, delta=delta, by=user())
     if as_json:
         print_json(release)
         return
@@ -241,7 +242,7 @@ def policy(
     """Change what is allowed on a data set; what is not given stays as it is."""
     with open_catalog(Settings()) as catalog:
         changed = _changed(catalog.facts(name).policy, max_epsilon, default_delta, tier)
-        catalog.set_policy(name, changed)
+        catalog.set_policy(name, changed, by=user())
     _show_policy(changed, as_json=as_json)
 
 
@@ -286,7 +287,7 @@ def retire(
         if not yes:
             question = f"Retire {name} (version {facts.version}, n = {facts.n})?"
             typer.confirm(question, abort=True, err=True)
-        catalog.retire(name)
+        catalog.retire(name, by=user())
     show([{"dataset": name, "state": "retired"}], as_json=as_json)
 
 

@@ -1,18 +1,13 @@
 """Loads a private file as a new version of a data set: the steps behind `dataset load`."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import inspect
-
-from reticent_server.catalog.repository import Catalog
+from reticent_server.app import open_catalog
 from reticent_server.catalog.schema_file import read_schema
-from reticent_server.catalog.tables import dataset_versions
-from reticent_server.database import connect, reading
+from reticent_server.cli.common import user
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file
 from reticent_server.vault.ingest import ingest
@@ -55,19 +50,6 @@ def load_dataset(
                 schema=schema,
                 n=loaded.source.n,
                 source=loaded.source,
+                by=user(),
             )
     return LoadedVersion(facts, loaded.clipped)
-
-
-@contextmanager
-def open_catalog(settings: Settings) -> Iterator[Catalog]:
-    """The catalogue at RETICENT_DATABASE_URL. Raises CuratorError before `reticent init`."""
-    engine = connect(settings.database_url)
-    try:
-        with reading(engine) as connection:
-            ready = inspect(connection).has_table(dataset_versions.name)
-        if not ready:
-            raise CuratorError("The database is not ready; run `reticent init` first.")
-        yield Catalog(engine)
-    finally:
-        engine.dispose()

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reticent_server.access.secrets import add_source, load_secrets
+from reticent_server.app import open_catalog
 from reticent_server.catalog.schema_file import read_schema
-from reticent_server.cli.dataset_load import LoadedVersion, open_catalog
+from reticent_server.cli.common import user
+from reticent_server.cli.dataset_load import LoadedVersion
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
@@ -57,7 +59,12 @@ def register_dataset(
         register = _register_table if is_table else _register_files
         found = register(settings, place, schema, strict, progress)
         facts = catalog.add_version(
-            name=name, population=population, schema=schema, n=found.source.n, source=found.source
+            name=name,
+            population=population,
+            schema=schema,
+            n=found.source.n,
+            source=found.source,
+            by=user(),
         )
     return LoadedVersion(facts, found.clipped)
 

@@ -16,7 +16,6 @@ from contextlib import (
 from io import StringIO
 from pathlib import Path
 from shlex import join, split
-from tempfile import TemporaryDirectory
 from textwrap import fill
 from types import FrameType
 from typing import Annotated
@@ -29,6 +28,7 @@ from reticent_server.cli import root
 from reticent_server.cli.common import one_line_errors, out, print_json
 from reticent_server.cli.demo_data import write_table
 from reticent_server.cli.demo_target import curator_fit
+from reticent_server.cli.temporary import temporary_folder
 from reticent_server.domain.query import LinearRegression, Privacy
 from reticent_server.errors import CuratorError
 from reticent_server.fitting.target import Target
@@ -187,7 +187,7 @@ def _ledger() -> None:
 @contextmanager
 def _workplace(keep: Path | None) -> Iterator[Path]:
     if keep is None:
-        with TemporaryDirectory(prefix="reticent-demo-") as name:
+        with temporary_folder("reticent-demo-") as name:
             yield Path(name)
         return
     try:

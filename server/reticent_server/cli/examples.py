@@ -42,6 +42,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "curator add": ("reticent curator add carol",),
     "curator list": ("reticent curator list",),
     "curator rotate-key": ("reticent curator rotate-key carol",),
+    "curator sign-out": ("reticent curator sign-out carol",),
     "curator revoke": ("reticent curator revoke carol --yes",),
     "ledger show": ("reticent ledger show --limit 10",),
     "ledger verify": ("reticent ledger verify",),

@@ -1,6 +1,10 @@
 """`reticent init`: makes or upgrades the databases, and writes the secrets once."""
 
+from contextlib import closing
+
 from reticent_server.access.secrets import create_secrets, load_secrets
+from reticent_server.app import open_ledger
+from reticent_server.chain.anchors import Anchors
 from reticent_server.cli.common import JsonFlag, one_line_errors, show
 from reticent_server.database import upgrade
 from reticent_server.settings import Settings
@@ -22,8 +26,24 @@ def prepare(settings: Settings) -> list[dict[str, str]]:
     if secrets_are_new:
         create_secrets(settings.secrets_file)
     load_secrets(settings.secrets_file)
+    return [*_parts(secrets_are_new), *_anchored(settings)]
+
+
+def _parts(secrets_are_new: bool) -> list[dict[str, str]]:
     return [
         {"part": "database", "state": "ready"},
         {"part": "vault", "state": "ready"},
         {"part": "secrets file", "state": "written" if secrets_are_new else "kept"},
     ]
+
+
+def _anchored(settings: Settings) -> list[dict[str, str]]:
+    """Writes the first anchor where there is a place for anchors, and none in it yet."""
+    if settings.anchor_file is None:
+        return []
+    anchors = Anchors(settings.anchor_file)
+    is_new = not settings.anchor_file.exists() or anchors.last() is None
+    if is_new:
+        with closing(open_ledger(settings)) as ledger:
+            anchors.write(ledger.anchor())
+    return [{"part": "anchors", "state": "written" if is_new else "kept"}]

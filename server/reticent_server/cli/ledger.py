@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent_server.app import build_services, open_ledger
+from reticent_server.app import anchors_of, build_services, open_ledger
+from reticent_server.chain.entries import Entry, entry_row
 from reticent_server.cli.common import JsonFlag, err, one_line_errors, print_json, show, waiting
-from reticent_server.ledger.chain import entry_row
-from reticent_server.ledger.model import Balance, Entry
-from reticent_server.ledger.rules import UNITS
+from reticent_server.domain.amounts import UNITS
+from reticent_server.ledger.model import Balance
 from reticent_server.settings import Settings
 
 app = typer.Typer(help="Show, verify, anchor and export the ledger.", no_args_is_help=True)
@@ -31,16 +31,23 @@ def show_entries(
         return
     names = {a.id: a.name for a in services.access.analysts()}
     accounts = {b.account: b for b in services.ledger.all_balances()}
-    show([_row(entry, accounts[entry.draft.account], names) for entry in entries], as_json=False)
+    rows = [_row(entry, accounts.get(entry.draft.account or ""), names) for entry in entries]
+    show(rows, as_json=False)
 
 
-def _row(entry: Entry, account: Balance, names: dict[str, str]) -> dict[str, Any]:
-    draft, ((unit, _), _) = entry.draft, UNITS[account.rule]
-    change = draft.change.floats(account.rule)[unit]
-    return {
+def _row(entry: Entry, account: Balance | None, names: dict[str, str]) -> dict[str, Any]:
+    draft = entry.draft
+    told = {
         "seq": entry.seq,
         "time": (draft.at or "")[:16].replace("T", " "),
         "action": draft.action,
+        "by": names.get(draft.actor, draft.actor),
+    }
+    if account is None:
+        return told | {"analyst": "", "data set": "", "change": None, "about": draft.subject}
+    ((unit, _), _) = UNITS[account.rule]
+    change = draft.change.floats(account.rule)[unit]
+    return told | {
         "analyst": names.get(account.analyst_id or "", "(all)"),
         "data set": account.dataset or f"population {account.population}",
         "change": f"{unit} {change:+g}" if change else None,
@@ -56,10 +63,13 @@ def verify(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Recompute every hash, balance and release; exit status 1 and words if something is wrong."""
-    ledger = open_ledger(Settings())
+    """Recompute every hash, balance and release, and compare every row of access and catalogue; exit
+    status 1 and words if something is wrong. Every head in RETICENT_ANCHOR_FILE must be in the chain."""
+    settings = Settings()
+    ledger = open_ledger(settings)
+    heads = [anchor.hash for anchor in anchors_of(settings)] + ([head] if head else [])
     with waiting("Verifying the ledger"):
-        problems = ledger.verify(head)
+        problems = ledger.verify(*heads)
     if as_json:
         print_json({"ok": not problems, "problems": problems, "head": ledger.head()})
     else:

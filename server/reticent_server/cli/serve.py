@@ -5,9 +5,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -17,6 +16,8 @@ from reticent_server.app import build_services, create_app, create_curator_app
 from reticent_server.cli.common import err, one_line_errors
 from reticent_server.cli.listening import listen, refuse_exposure, tls_of, url_of
 from reticent_server.cli.running import run, running_beside
+from reticent_server.cli.shares import refuse_too_many, shares
+from reticent_server.cli.temporary import temporary_folder
 from reticent_server.cli.workers import Job, Supervisor
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
@@ -61,7 +62,9 @@ def serve(
         refuse_exposure(address, tls, behind_proxy=behind_proxy)
     with ExitStack() as stack:
         files = None if workers == 1 else stack.enter_context(_workers_files())
-        services = build_services(settings)
+        parts = shares(settings, workers)
+        services = build_services(parts.parent)
+        refuse_too_many(settings, parts)
         listener = listen(host, port)
         _warn(settings)
         silence()
@@ -74,7 +77,7 @@ def serve(
         metrics = f"{curated}/metrics" if curator_port is not None else None
         places = Places(served, f"{curated}/console", metrics, os.getpid())
         text = json.dumps(asdict(places)) if as_json else places.sentences()
-        _answer(services, Job(settings, listener, tls, curator_port is None), workers, text)
+        _answer(services, Job(parts.worker, listener, tls, curator_port is None), workers, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +105,13 @@ def _answer(services: Services, job: Job, workers: int, text: str) -> None:
     if workers == 1:
         run(create_app(services, console=job.console), job.listener, job.tls, announce)
         return
-    share = {"cache_bytes": job.settings.cache_bytes // workers}
-    part = replace(job, settings=job.settings.model_copy(update=share))
-    raise typer.Exit(Supervisor(part, workers).run(announce))
+    raise typer.Exit(Supervisor(job, workers).run(announce))
 
 
 @contextmanager
 def _workers_files() -> Iterator[str]:
     """The folder in which worker processes count, named to them through the environment."""
-    with TemporaryDirectory(prefix="reticent-metrics-") as folder:
+    with temporary_folder("reticent-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         yield folder
 

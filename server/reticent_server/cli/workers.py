@@ -1,8 +1,10 @@
 """Several worker processes on one listening socket, and the parent that keeps them running.
 
 A worker shares nothing with another but the databases: it opens its own, and its cache holds its part
-of the memory. One that dies is replaced; what it was computing is recovered when its lease ends.
-Workers that do not even start end the server. A worker whose parent has died ends by itself.
+of the memory. One that dies is replaced; what it was computing is recovered when its lease ends. Where
+the replacement does not start (the database is away, say), the others go on, and it is tried again with
+pauses that double. Workers that do not even start when the server does end it. A worker whose parent
+has died ends by itself.
 """
 
 import os
@@ -16,7 +18,7 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from multiprocessing.synchronize import Event
 from threading import Thread
-from time import sleep
+from time import monotonic, sleep
 from types import FrameType
 
 import structlog
@@ -26,9 +28,12 @@ from reticent_server.app import build_services, create_app
 from reticent_server.cli.listening import Tls
 from reticent_server.cli.running import GRACE_SECONDS, run
 from reticent_server.errors import ReticentError
+from reticent_server.process import keep_to_itself
 from reticent_server.settings import Settings
 
-PAUSE_SECONDS = 1.0
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
+"""Before a worker is replaced; doubled after each that did not start."""
+
 _TICK_SECONDS = 0.25
 
 log = structlog.get_logger(__name__)
@@ -46,9 +51,14 @@ class Job:
 
 @dataclass(slots=True)
 class _Worker:
+    """ready: set when it answers. pause: before it is replaced, in seconds; due: when that is over, on
+    the clock that never goes back, once it has ended."""
+
     number: int
     process: SpawnProcess
     ready: Event
+    pause: float = PAUSE_SECONDS
+    due: float | None = None
 
 
 class Supervisor:
@@ -83,22 +93,34 @@ class Supervisor:
         while not self._ending:
             wait([worker.process.sentinel for worker in self._workers], _TICK_SECONDS)
             for at, worker in enumerate(self._workers):
-                if self._ending or worker.process.is_alive():
-                    continue
-                log.error("worker_ended", worker=at, exit_code=worker.process.exitcode)
-                if not worker.ready.is_set():
-                    return 1  # it could not even start
-                sleep(PAUSE_SECONDS)
-                self._workers[at] = self._started(at)
+                if not self._ending and not worker.process.is_alive():
+                    self._workers[at] = self._replaced(worker)
+            sleep(_TICK_SECONDS if any(w.due for w in self._workers) else 0)
         return 0
 
-    def _started(self, number: int) -> _Worker:
+    def _replaced(self, worker: _Worker) -> _Worker:
+        """The worker that has ended, until its pause is over; then a new one in its place."""
+        if worker.due is None:
+            log.error("worker_ended", worker=worker.number, exit_code=worker.process.exitcode)
+            if worker.ready.is_set():
+                worker.pause = PAUSE_SECONDS
+            worker.due = monotonic() + worker.pause
+        if monotonic() < worker.due:
+            return worker
+        try:
+            return self._started(worker.number, min(2 * worker.pause, LONGEST_PAUSE_SECONDS))
+        except OSError as error:  # no memory, or no room for a process
+            log.error("worker_not_started", worker=worker.number, error=type(error).__name__)
+            worker.due = monotonic() + LONGEST_PAUSE_SECONDS
+            return worker
+
+    def _started(self, number: int, pause: float = PAUSE_SECONDS) -> _Worker:
         ready = self._context.Event()
         process = self._context.Process(
             target=work, args=(self._job, number, ready), name=f"reticent-worker-{number}"
         )
         process.start()
-        return _Worker(number, process, ready)
+        return _Worker(number, process, ready, pause)
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
         self._ending = True
@@ -115,6 +137,7 @@ class Supervisor:
 
 def work(job: Job, number: int, ready: Event) -> None:
     """One worker: the first of them also finishes what dead processes left behind."""
+    keep_to_itself()
     configure_logging(job.settings.log_level)
     silence()
     Thread(target=_end_with_parent, daemon=True).start()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from math import ceil
 from typing import Any
 
 import structlog
@@ -17,6 +18,7 @@ from reticent_server.console.visits import (
     Posted,
     SignInNeeded,
     Visit,
+    actor,
     check_origin,
     console_of,
     current_session,
@@ -30,7 +32,11 @@ router = pages_router()
 
 log = structlog.get_logger(__name__)
 
+NO_KEY = "unknown"
+"""Where attempts are counted whose key has no id that there is."""
+
 _WRONG = "That is not the key of a curator. Keys come from `reticent curator add` and `rotate-key`."
+_TOO_OFTEN = "There were too many attempts with this key. Wait {} seconds, then sign in again."
 _STALE = "This page was open for too long. Please sign in now."
 
 
@@ -45,7 +51,8 @@ def sign_in_page(request: Request) -> Response:
 
 @router.post("/sign-in")
 def sign_in(request: Request, fields: Fields) -> Response:
-    """A session of a curator, always with a new id."""
+    """A session of a curator, always with a new id. So many attempts a minute go through for each key, and
+    as many for all that are no keys: who knows no key keeps nobody else out."""
     console, before = console_of(request), current_session(request)
     try:
         if before is None:
@@ -53,18 +60,27 @@ def sign_in(request: Request, fields: Fields) -> Response:
         check_origin(request, fields, before)
     except Outdated as error:
         return _page(request, 403, fields, problem=error.detail)
-    holder = console.services.access.authenticate(fields.get("key", ""))
+    services, key = console.services, fields.get("key", "")
+    wait = services.sign_in_limits.wait(services.access.known_key_id(key) or NO_KEY)
+    if wait > 0:
+        log.warning("console_sign_in_limited")
+        return _page(request, 429, fields, problem=_TOO_OFTEN.format(ceil(wait)))
+    holder = services.access.authenticate(key)
     if holder is None or holder.role != "curator":
         log.warning("console_sign_in_refused")
         return _page(request, 401, fields, problem=_WRONG)
+    if before.is_signed_in:
+        services.sign_ins.end(before.id, by=actor(holder))
+    session_id = services.sign_ins.begin(holder, by=actor(holder))
     response = RedirectResponse(_inside(fields.get("next", "")), 303)
-    set_cookie(request, response, console.sessions.seal(console.sessions.new(holder.key_id)))
+    set_cookie(request, response, console.sessions.seal(console.sessions.new(session_id)))
     return response
 
 
 @router.post("/sign-out")
 def sign_out(visit: Posted) -> Response:
-    """Forgets the session."""
+    """Ends the session, for every copy of its cookie."""
+    visit.services.sign_ins.end(visit.session.id, by=visit.actor)
     response = RedirectResponse(SIGN_IN, 303)
     drop_cookie(visit.request, response)
     return response
@@ -74,7 +90,7 @@ def _page(
     request: Request, status: int, given: Mapping[str, str], *, problem: str = "", notice: str = ""
 ) -> Response:
     console, session = console_of(request), current_session(request)
-    is_new = session is None or bool(session.key_id)
+    is_new = session is None or session.is_signed_in
     if session is None or is_new:
         session = console.sessions.new()
     context: dict[str, Any] = {"problem": problem, "notice": notice}

@@ -35,7 +35,7 @@ def add(visit: Posted) -> Response:
     """A new analyst; the key is shown on this page, once."""
     name = visit.fields.get("name", "")
     try:
-        _, key = visit.services.access.add_analyst(name)
+        _, key = visit.services.access.add_analyst(name, by=visit.actor)
     except ReticentError as error:
         return _analysts(visit, error.status, error.detail)
     return visit.page("key.html", 201, name=name, key=key, is_new=True)
@@ -64,7 +64,7 @@ def rotate(visit: Posted, name: str) -> Response:
     if visit.fields.get("newest_key", "") != (found.newest_key or ""):
         raise Conflict(_CHANGED)
     drop_old = visit.fields.get("drop_old") == "yes"
-    key = visit.services.access.rotate(name, drop_old=drop_old)
+    key = visit.services.access.rotate(name, by=visit.actor, drop_old=drop_old)
     return visit.page("key.html", 201, name=name, key=key, is_new=False)
 
 
@@ -85,5 +85,5 @@ def revoke(visit: Posted, name: str) -> Response:
     if visit.fields.get("typed") != name:
         wrong = InvalidRequest("Type the analyst's name to revoke the access.")
         return _confirm(visit, found, wrong.status, wrong.detail)
-    visit.services.access.revoke(name)
+    visit.services.access.revoke(name, by=visit.actor)
     return visit.redirect(f"/console/analysts/{name}")

@@ -29,7 +29,7 @@ def verify(visit: Signed) -> Response:
     """Recomputes every hash, account and release; for htmx, the verdict alone."""
     anchored = visit.request.query_params.get("head", "").strip()[:_LONGEST]
     ledger = visit.services.ledger
-    problems = ledger.verify(anchored or None)
+    problems = ledger.verify(*([anchored] if anchored else []))
     is_part = "hx-request" in visit.request.headers
     template = "_verdict.html" if is_part else "verify.html"
     return visit.page(template, problems=problems, head=ledger.head(), anchored=anchored)

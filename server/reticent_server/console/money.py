@@ -8,8 +8,8 @@ from reticent_server.console.forms import amount
 from reticent_server.console.pages import Account, account, chart
 from reticent_server.console.routing import pages_router
 from reticent_server.console.visits import Posted, Signed, Visit
-from reticent_server.errors import Conflict, InvalidRequest, ReticentError
-from reticent_server.ledger.rules import Rule
+from reticent_server.domain.amounts import Rule
+from reticent_server.errors import InvalidRequest, ReticentError
 from reticent_server.pipeline import budgets
 from reticent_server.pipeline.budgets import Offer
 
@@ -75,7 +75,6 @@ def credit(visit: Posted) -> Response:
     """Takes an amount off what is spent, with a reason that is kept."""
     fields = visit.fields
     try:
-        _refuse_twice(visit)
         balance = budgets.credit(
             visit.services,
             fields.get("account", ""),
@@ -87,18 +86,6 @@ def credit(visit: Posted) -> Response:
     except ReticentError as error:
         return _page(visit, error, "credit")
     return visit.redirect(f"/console/budgets?done=credit&account={balance.account}#chosen")
-
-
-def _refuse_twice(visit: Visit) -> None:
-    """Raises Conflict where the account's last entry is this credit: a form that was sent twice."""
-    for entry in visit.services.ledger.entries(visit.fields.get("account", ""), 1):
-        draft = entry.draft
-        written = (draft.action, draft.actor, draft.detail.get("reason"))
-        if written == ("credit", visit.actor, visit.fields.get("reason")):
-            raise Conflict(
-                f"Entry {entry.seq} is a credit with the same reason: the form was sent twice. "
-                "Where a second credit is meant, say so in its reason."
-            )
 
 
 def _rule(text: str) -> Rule | None:

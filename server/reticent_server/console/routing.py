@@ -66,6 +66,6 @@ def _page(request: Request, status: int, title: str, detail: str) -> Response:
     html = (
         console_of(request)
         .templates.get_template("error.html")
-        .render(title=title, detail=detail, signed_in=bool(session and session.key_id))
+        .render(title=title, detail=detail, signed_in=bool(session and session.is_signed_in))
     )
     return HTMLResponse(html, status)

@@ -1,10 +1,10 @@
-"""Sessions of curators: a signed cookie, and a form token that belongs to it.
+"""Sessions of curators: a signed cookie, and form tokens that belong to it.
 
-The cookie holds a random id, the public id of the key that was used to sign in, and two times; it is
-authenticated by HMAC-SHA-256 under a key that is derived from the pepper of the secrets file, so
-that every worker process reads it and no database row is written for looking. A session ends after
-IDLE_SECONDS without a request, LONGEST_SECONDS after signing in, and when its key is revoked or
-replaced, whichever is first.
+The cookie holds a session's id, whether somebody has signed in, and two times; it is authenticated by
+HMAC-SHA-256 under a key that is derived from the pepper of the secrets file, so that every worker
+process reads it. Whose session it is, and whether it was ended, is in the database
+(access.sign_ins). It ends by itself after IDLE_SECONDS without a request and LONGEST_SECONDS after
+signing in, and at once when its curator signs out or its key is revoked or replaced.
 """
 
 import hmac
@@ -20,17 +20,19 @@ LONGEST_SECONDS = 12 * 3600
 REFRESH_SECONDS = 60
 
 _SEALED = re.compile(
-    r"(?P<id>[0-9a-f]{32})\.(?P<key>[0-9a-f]{16}|)\.(?P<begun>[0-9]{1,12})\.(?P<seen>[0-9]{1,12})",
+    r"(?P<id>[0-9a-f]{32})\.(?P<who>curator|nobody)\.(?P<begun>[0-9]{1,12})\.(?P<seen>[0-9]{1,12})",
     re.ASCII,
 )
+_NONCE = 32
+"""Hexadecimal digits at the beginning of a form token that make it one of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """key_id: "" before signing in. begun, seen: seconds since the epoch."""
+    """is_signed_in: whether the database knows it. begun, seen: seconds since the epoch."""
 
     id: str
-    key_id: str
+    is_signed_in: bool
     begun: int
     seen: int
 
@@ -39,28 +41,31 @@ class Sessions:
     """Makes, seals and opens sessions."""
 
     def __init__(self, pepper: bytes, clock: Clock) -> None:
-        self._key = hmac.digest(pepper, b"reticent: sessions of the console, version 1", sha256)
+        self._key = hmac.digest(pepper, b"reticent: sessions of the console, version 2", sha256)
         self._clock = clock
 
-    def new(self, key_id: str = "") -> Session:
-        """A session of its own: signing in never keeps the id of the session before."""
+    def new(self, session_id: str | None = None) -> Session:
+        """A session: of somebody who has signed in, under the id that the database has given; None: of
+        nobody. Signing in never keeps the id of the session before."""
         now = self._now()
-        return Session(token_hex(16), key_id, now, now)
+        return Session(session_id or token_hex(16), session_id is not None, now, now)
 
     def seal(self, session: Session) -> str:
         """The cookie's value."""
-        text = f"{session.id}.{session.key_id}.{session.begun}.{session.seen}"
+        who = "curator" if session.is_signed_in else "nobody"
+        text = f"{session.id}.{who}.{session.begun}.{session.seen}"
         return f"{text}.{self._mac('session', text)}"
 
     def open(self, cookie: str) -> Session | None:
-        """The session of a cookie; None if it was not sealed here, or has ended."""
+        """The session of a cookie; None if it was not sealed here, or has ended by itself."""
         text, _, mac = cookie.rpartition(".")
         if not (mac.isascii() and hmac.compare_digest(self._mac("session", text), mac)):
             return None
         match = _SEALED.fullmatch(text)
         if match is None:
             return None
-        session = Session(match["id"], match["key"], int(match["begun"]), int(match["seen"]))
+        is_signed_in = match["who"] == "curator"
+        session = Session(match["id"], is_signed_in, int(match["begun"]), int(match["seen"]))
         now = self._now()
         ended = now - session.seen > IDLE_SECONDS or now - session.begun > LONGEST_SECONDS
         return None if ended else session
@@ -71,11 +76,18 @@ class Sessions:
         return replace(session, seen=now) if now - session.seen > REFRESH_SECONDS else None
 
     def form_token(self, session: Session) -> str:
-        """What every form of the session carries, and no other site can know."""
-        return self._mac("form", f"{session.id}.{session.key_id}")
+        """What a form of the session carries, and no other site can know; another for every form."""
+        nonce = token_hex(_NONCE // 2)
+        return nonce + self._form_mac(session, nonce)
 
     def is_form_token(self, session: Session, token: str) -> bool:
-        return token.isascii() and hmac.compare_digest(self.form_token(session), token)
+        """Whether the token was made for a form of this session. (access.form_tokens knows of those
+        that were used.)"""
+        expected = self._form_mac(session, token[:_NONCE])
+        return token.isascii() and hmac.compare_digest(expected, token[_NONCE:])
+
+    def _form_mac(self, session: Session, nonce: str) -> str:
+        return self._mac("form", f"{session.id}.{session.is_signed_in}.{nonce}")
 
     def _mac(self, purpose: str, text: str) -> str:
         message = f"{purpose}:{text}".encode("utf-8", "replace")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import ip_address
 from typing import Annotated, Any, cast
 from urllib.parse import quote, urlsplit
@@ -10,10 +11,11 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment
 
+from reticent_server.chain.entries import digest
 from reticent_server.console.forms import read_form
-from reticent_server.console.sessions import LONGEST_SECONDS, Session, Sessions
+from reticent_server.console.sessions import IDLE_SECONDS, LONGEST_SECONDS, Session, Sessions
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import ReticentError
+from reticent_server.errors import Conflict, ReticentError
 from reticent_server.pipeline.services import Services
 
 HOME = "/console/"
@@ -28,6 +30,7 @@ PAGE_HEADERS = {
 _OUTDATED = (
     "This page was open for too long, or comes from elsewhere. Open it again and send it again."
 )
+_SENT_TWICE = "This form was sent before, and what it asked for was done then, or refused. Open the page again to see."
 
 
 class SignInNeeded(Exception):
@@ -70,13 +73,13 @@ class Visit:
     @property
     def actor(self) -> str:
         """Who acts, for the ledger."""
-        return f"console:{self.curator.name}" if self.curator else "console"
+        return actor(self.curator) if self.curator else "console"
 
     def page(self, template: str, status: int = 200, **context: Any) -> Response:
         """A page of a template, with the session's cookie where it is to be sent again."""
         html = self.console.templates.get_template(template).render(
             curator=self.curator,
-            form_token=self.console.sessions.form_token(self.session),
+            form_token=partial(self.console.sessions.form_token, self.session),
             path=self.request.url.path,
             query=self.request.query_params,
             **context,
@@ -95,6 +98,11 @@ class Visit:
         return response
 
 
+def actor(curator: Principal) -> str:
+    """A curator who acts in the console, for the ledger."""
+    return f"console:{curator.name}"
+
+
 def console_of(request: Request) -> Console:
     return cast(Console, request.app.state.console)
 
@@ -106,11 +114,11 @@ def current_session(request: Request) -> Session | None:
 
 
 def signed_in(request: Request) -> Visit:
-    """A curator's visit. Raises SignInNeeded, too where the key was revoked since."""
+    """A curator's visit. Raises SignInNeeded, too where the session was ended or the key revoked since."""
     console, session = console_of(request), current_session(request)
     curator = None
-    if session is not None and session.key_id:
-        curator = console.services.access.holder_of_key(session.key_id)
+    if session is not None and session.is_signed_in:
+        curator = console.services.sign_ins.holder(session.id)
     if session is None or curator is None or curator.role != "curator":
         raise SignInNeeded(ended=cookie_name(request) in request.cookies)
     return Visit(console, request, session, curator)
@@ -121,8 +129,12 @@ Signed = Annotated[Visit, Depends(signed_in)]
 
 
 def posted(visit: Signed, fields: Fields) -> Visit:
-    """A curator's form, sent by a page of this session. Raises Outdated."""
+    """A curator's form, sent by a page of this session, once. Raises Outdated, or Conflict for a form
+    that was sent before: of many at once, one goes through."""
     check_origin(visit.request, fields, visit.session)
+    token = digest(fields["form_token"])
+    if not visit.services.form_tokens.use(token, LONGEST_SECONDS + IDLE_SECONDS):
+        raise Conflict(_SENT_TWICE)
     return Visit(visit.console, visit.request, visit.session, visit.curator, fields)
 
 

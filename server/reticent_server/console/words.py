@@ -38,7 +38,7 @@ def plain_words(guarantee: Mapping[str, Any]) -> PlainWords:
     unit = str(guarantee["unit"])
     conditional = guarantee["tier"] != "unconditional"
     return PlainWords(
-        who="one row" if unit == "row" else f"all rows that share one value of {unit}",
+        who="one row" if unit == "row" else _rows_of_one(unit),
         beliefs=tuple(Belief(p, bound(epsilon, p)) for p in PRIORS),
         failure=_failure(float(guarantee["delta"])),
         reach=(
@@ -48,6 +48,10 @@ def plain_words(guarantee: Mapping[str, Any]) -> PlainWords:
         ),
         assumptions=tuple(map(str, guarantee.get("assumptions") or ())),
     )
+
+
+def _rows_of_one(unit: str) -> str:
+    return f"what is in the rows that share one value of {unit} (how many they are is known)"
 
 
 def bound(epsilon: float, prior: float) -> float:

@@ -1,11 +1,13 @@
 """The parts of a ColumnStep: each a mechanism that needs whole columns, with its public parameters.
 
 All but SubsampleAggregate are for data sets whose unit is a row. Amounts are integers in the units of domain.cost; what a
-part costs is said by mechanisms.registry.column_cost, beside the proof.
+part costs is said by mechanisms.column_registry.cost, beside the proof.
 """
 
 from dataclasses import dataclass
 from typing import Literal
+
+from reticent_server.domain.grid import Grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +72,22 @@ class StableBin:
 
 @dataclass(frozen=True, slots=True)
 class MEstimate:
-    """A draw with density ∝ μ(θ) exp(−ε|Σ ψ_c(x_i − θ)|/(4c)); the map gives (1, rows) values.
+    """One of `cells` candidates with probability ∝ exp(−ε|Σ ψ_c(x_i − θ)|/(4c)); the map gives (1, rows) values.
 
-    All in lattice steps: c, a whole number; [lower, upper], where a uniform base lies, or the
-    quartiles of a Cauchy base. Released.values: (1,) within the lattice's bounds.
+    Candidates are the middles of cells of equal mass under the base, brought within `limits`. [lower,
+    upper]: where a uniform base lies, or the quartiles of a Cauchy base. c: in steps of the lattice, which
+    reaches from c below the first candidate to c above the last. Released.values: (1,) a candidate.
     """
 
     lattice: Lattice
-    c: float
+    c: int
     base: Literal["uniform", "cauchy"]
     lower: float
     upper: float
+    limits: tuple[float, float]
+    cells: int
     epsilon: int
     unit_rows: int = 1
-
-    @property
-    def centre(self) -> float:
-        """The Cauchy base's median."""
-        return (self.lower + self.upper) / 2
-
-    @property
-    def scale(self) -> float:
-        """The Cauchy base's half interquartile range."""
-        return (self.upper - self.lower) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +198,11 @@ class BlockModel:
 class BlockMean:
     """One estimate of a model, over blocks: its quartiles, and its noisy mean near them.
 
-    candidates: a grid over the public bounds of the estimate, the first and last being the bounds.
+    candidates: a grid over the public bounds of the estimate.
     default: what a block without an estimate counts as. rho_quartiles, rho_mean: in RHO_UNITS.
     """
 
-    candidates: tuple[float, ...]
+    candidates: Grid
     default: float
     rho_quartiles: int
     rho_mean: int

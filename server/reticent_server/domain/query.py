@@ -73,7 +73,8 @@ class Glm:
 
 @dataclass(frozen=True, slots=True)
 class LocationScale:
-    """Location and scale of a column by Huber's Proposal 2. tuning None: planned.
+    """Location and scale of a column by Huber's Proposal 2. tuning None: 1.5; "planned": chosen for the smallest
+    error at this ε, which moves the estimand with it; newton only.
 
     calibration: of influence, which has no other.
     """
@@ -81,7 +82,7 @@ class LocationScale:
     kind: ClassVar[str] = "location_scale"
     column: str
     where: str | None = None
-    tuning: float | None = None
+    tuning: float | Literal["planned"] | None = None
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Literal["asymptotic"] | None = None
     confidence_level: float = 0.95
@@ -159,10 +160,15 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class Iqr:
-    """Interquartile range of a column, by propose–test–release."""
+    """Interquartile range of a column: of its private quartiles, or by propose–test–release.
+
+    where: for quantiles only.
+    """
 
     kind: ClassVar[str] = "iqr"
     column: str
+    mechanism: Literal["quantiles", "ptr"] = "quantiles"
+    where: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +208,7 @@ class DepthMedian:
 
     kind: ClassVar[str] = "depth_median"
     columns: tuple[str, ...]
-    scale: Literal["iqr", "mad", "trimmed"] = "iqr"
+    scale: Literal["iqr", "mad", "trimmed"] = "trimmed"
     eta: float | Literal["private"] | None = None
     directions: int | None = None
 

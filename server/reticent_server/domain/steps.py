@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent_server.domain.grid import Grid
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.scratch import FRESH, Scratch
 
@@ -100,13 +101,20 @@ class QuantileTree:
     """Quantiles by recursive exponential mechanisms on a public grid of increasing candidates.
 
     The map gives (rows,) codes: the index of the first candidate that is ≥ the record's value
-    (candidates are the cells' upper ends), −1 for no contribution.
+    (candidates are the cells' upper ends), −1 for no contribution. repeats: of how many sub-cells a cell
+    is made, over which records that tie are spread; a power of two.
     """
 
-    candidates: tuple[float, ...]
+    candidates: Grid
     probabilities: tuple[float, ...]
     rho: int
     unit_rows: int = 1
+    repeats: int = 1
+
+    @property
+    def sub_cells(self) -> int:
+        """What a selection chooses from, all of them."""
+        return len(self.candidates) * self.repeats
 
 
 Part = VectorSum | GramSum | CountSum | QuantileTree
@@ -126,7 +134,7 @@ class SumStep:
     positions K, |K| ≤ m: at most the m terms that mechanisms.noisy_sum and mechanisms.quantile_tree are
     proved for. So a sum over I has the sensitivity of the sum over all rows, and parts cost what they
     cost on all rows. mechanisms.secret_rows proves the same where the replaced records also change
-    the order of the rows. Quantiles add all rows: their ties are spread by stored position.
+    the order of the rows.
     """
 
     label: str

@@ -20,6 +20,7 @@ from reticent_server.domain.steps import SumStep
 from reticent_server.engine.block_sums import added, block_sums
 from reticent_server.engine.pieces import Arrays, Piece
 from reticent_server.engine.shared_memory import mapped
+from reticent_server.process import keep_to_itself
 
 READY, FAILED, UNABLE = b"ready", b"failed", b"unable"
 MOST_FILES = 128
@@ -112,6 +113,7 @@ def _received(ours: socket.socket, number: int) -> list[int]:
 
 
 def main() -> None:
+    keep_to_itself()
     threadpool_limits(1)
     ours = socket.socket(fileno=int(sys.argv[1]))
     with suppress(EOFError, OSError):

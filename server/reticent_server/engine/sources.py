@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.source import ParquetFiles, Source, SqlTable, VaultTable
+from reticent_server.vault.adbc import Permits
 from reticent_server.vault.parquet_source import ParquetReader
 from reticent_server.vault.ports import Reader
 from reticent_server.vault.readers import open_reader
@@ -16,21 +17,24 @@ def reader_opener(
     source_of: Callable[[str], Source],
     schema_of: Callable[[str], Schema],
     url_of: Callable[[str], str],
+    connections: int,
 ) -> Callable[[str], Reader]:
     """A function from version id to reader.
 
     source_of, schema_of: the catalogue's, by version id. url_of: the secret URL of a connection.
+    connections: how many passes over rows of databases may hold one at once.
     """
+    permits = Permits(connections)
 
     def open_version(version_id: str) -> Reader:
         source = source_of(version_id)
         match source:
             case VaultTable():
-                return open_reader(vault_url, source)
+                return open_reader(vault_url, source, permits)
             case ParquetFiles():
                 return ParquetReader(schema_of(version_id), source)
             case SqlTable():
-                pieces = sql_pieces(url_of(source.connection), source)
+                pieces = sql_pieces(url_of(source.connection), source, permits)
                 return RegisteredReader(schema_of(version_id), pieces)
 
     return open_version

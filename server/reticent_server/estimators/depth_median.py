@@ -11,7 +11,7 @@ planned one at a fifth of ε. Proofs: mechanisms.depth_draw, numerics.depth_cert
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, isfinite, sqrt
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from reticent_server.numerics.public_random import public_generator
 
 MAX_COLUMNS = 8
 DIRECTIONS, MOST_DIRECTIONS = 500, 1000
+LEAST_ETA, LARGEST_ETA = 1e-6, 1e9  # noise of 10⁶ scales, and of a step of the lattice
 _WHOLE = 1024
 _STEPS_IN_SCALE, _LATTICE_BITS = 20, 40
 _GRID = (4.0, 2.0, 1.0, 0.5, 0.25)
@@ -132,8 +133,8 @@ def _etas(query: DepthMedian, split: Split, n: int, d: int) -> tuple[float, ...]
         case "private":
             return tuple(factor * planned for factor in _GRID)
         case eta:
-            if not (isfinite(eta) and 0 < eta <= 1e9):
-                raise InvalidQuery("eta must be above 0 and at most 1e9.")
+            if not LEAST_ETA <= eta <= LARGEST_ETA:
+                raise InvalidQuery(f"eta lies between {LEAST_ETA:g} and {LARGEST_ETA:g}.")
             return (eta,)
 
 

@@ -80,14 +80,6 @@ def term_atoms(term: Term, profile: Profile) -> Atoms | None:
     return product
 
 
-def dummy_frequency(term: Term, profile: Profile | None) -> float | None:
-    """The released relative frequency of ones of a dummy term, in (0, 1); None if not released."""
-    atoms = None if profile is None else term_atoms(term, profile)
-    if atoms is None:
-        return None
-    return float(np.clip(atoms.weights[atoms.values > 0.5].sum(), 1e-6, 1 - 1e-6))
-
-
 def _expression_atoms(expression: Expression, profile: Profile) -> Atoms | None:
     match expression:
         case ColumnValue(column):

@@ -36,6 +36,7 @@ ROUNDS = (  # (share of ρ, squared radius per coordinate) of each round, from t
 )
 SINGLE_ROUNDS = (((0.08, NARROW),), ((0.12, NARROW),), ((0.20, NARROW),))
 _EARLY_JACOBIAN = 0.04  # of ρ: the second step's, where there is little noise
+_BENT_JACOBIAN = 0.08  # of ρ: the last step's but one, where the curvature changes on the way
 _FIRST_PRECISION, _LAST_PRECISION = 0.35, 0.25  # largest ν of the first and of the last round
 _LAST_SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the gradients' ρ, in the last step
 _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in the others
@@ -96,7 +97,8 @@ class Budget:
 class Signal:
     """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a Score) at the start.
 
-    scaled: whether a scale is measured; joint: whether in the last step as well.
+    curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
+    whether the score is far from linear (fitting.score.BentScore).
     """
 
     bound: float
@@ -104,6 +106,8 @@ class Signal:
     scaled: bool
     unit: float = 1.0
     joint: bool = False
+    curvature_bound: float = 1.0
+    bent: bool = False
 
 
 def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
@@ -120,7 +124,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
     meat = 0.10 if eta < _QUIET else 0.03
     scales = 0.03 if signal.scaled else 0.0
     count = 0.01 if masked else 0.0
-    early = _EARLY_JACOBIAN if eta < _QUIET else 0.0
+    early = _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET else 0.0
     fixed = meat + scales + count + early
     rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
     gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)
@@ -142,11 +146,16 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
         gradients=tuple(next(parts) for _ in fractions),
         scales=tuple(next(parts) for _ in range(measured)),
         count=next(parts) if count else 0,
-        jacobians=(0, next(parts) if early else 0, *((0,) * (T - 3)), last),
+        jacobians=_placed(T, next(parts) if early else 0, last, at=T - 2 if signal.bent else 1),
         meat=meat_rho,
         eta=eta,
         precision=precision(sizes, rho, rounds[-1]),
     )
+
+
+def _placed(steps: int, early: int, last: int, at: int) -> tuple[int, ...]:
+    """ρ of each step's Jacobian."""
+    return tuple(early if t == at else last if t == steps - 1 else 0 for t in range(steps))
 
 
 def precision(sizes: Sizes, rho: int, round_: Round) -> float:
@@ -184,7 +193,8 @@ def _affordable(sizes: Sizes, rho: int) -> tuple[tuple[Round, ...], ...]:
 
 def _jacobian_noise(sizes: Sizes, rho: float, signal: Signal) -> float:
     """ν_J: noise of the last Jacobian, as a vector of a step sees it, relative to what it measures."""
-    sd = sqrt(2) * sizes.radius_squared * sizes.unit_rows / sqrt(2 * rho / RHO_UNITS)
+    bound = sizes.radius_squared * signal.curvature_bound * sizes.unit_rows
+    sd = sqrt(2) * bound / sqrt(2 * rho / RHO_UNITS)
     return sd * sqrt(sizes.size) / (sizes.expected_n * sizes.mean_norm * signal.curvature)
 
 

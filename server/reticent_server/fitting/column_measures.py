@@ -7,7 +7,6 @@ bin of its counts, at no cost; another column that may be missing has a count of
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import log
 
 import numpy as np
@@ -17,7 +16,7 @@ from reticent_server.domain.facts import ColumnProfile
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Part, QuantileTree, Released
 from reticent_server.mechanisms.quantile_tree import scale
-from reticent_server.numerics.grids import CELLS, candidate_grid, cell_codes, spread
+from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
 
 MOST_COUNTED = 100  # values of an integer column that is counted; above, the noise of a sum of counts is larger than a quantile's
 _SURE = 2.0  # scales of a Gumbel selection: exceeded with probability e⁻²
@@ -53,7 +52,8 @@ class Measure:
     def part(self, rho: int, unit_rows: int, n: int, probabilities: Sequence[float]) -> Part:
         """Its release from n records; quantiles at those of the probabilities that are reliable."""
         if self.what == "quantiles":
-            tree = QuantileTree(_candidates(self.column), tuple(probabilities), rho, unit_rows)
+            grid = candidate_grid(self.column)
+            tree = QuantileTree(grid, tuple(probabilities), rho, unit_rows, repeats(grid))
             return replace(tree, probabilities=reliable(tree, n, probabilities))
         return CountSum(self.bins if self.what == "counts" else 1, rho, unit_rows)
 
@@ -66,7 +66,7 @@ class Measure:
         values = block.columns[self.column.name]
         if self.what == "quantiles":
             present = used if missing is None else (~missing if used is None else used & ~missing)
-            return cell_codes(values, _grid(self.column), block.start, present)
+            return cell_codes(values, candidate_grid(self.column), present)
         codes = np.asarray(values - self.column.lower)
         codes = codes if missing is None else np.where(missing, float(self.bins - 1), codes)
         return codes if used is None else np.where(used, codes, -1.0)
@@ -83,7 +83,7 @@ def measures(column: Column) -> list[Measure]:
 def reliable(part: QuantileTree, n: int, probabilities: Sequence[float]) -> tuple[float, ...]:
     """The probabilities whose ranks a tree of this ρ can find: further from both ends than the noise of a selection
     among all candidates is likely to reach; the median at least."""
-    reach = scale(part) * (log(CELLS) + _SURE)
+    reach = scale(part) * (log(part.sub_cells) + _SURE)
     kept = tuple(p for p in probabilities if min(p, 1 - p) * n > reach)
     return kept or (0.5,)
 
@@ -127,13 +127,3 @@ def counted_quantiles(
         edges = np.cumsum(np.ones(len(edges)))
     at = np.searchsorted(edges, np.asarray(probabilities) * edges[-1], side="left")
     return tuple(float(first + k) for k in np.minimum(at, len(edges) - 1))
-
-
-@lru_cache(maxsize=512)
-def _grid(column: Column) -> tuple[float, ...]:
-    return candidate_grid(column)
-
-
-@lru_cache(maxsize=512)
-def _candidates(column: Column) -> tuple[float, ...]:
-    return spread(_grid(column))

@@ -30,9 +30,7 @@ _LEVEL, _TAIL = (
     2.5,
 )  # times 1/(4q + 1): what other rows add to a rare level, and to a heavy tail at least
 _SINGULAR = 1e-7  # relative eigenvalue below which the terms as written are collinear
-_CONSTANT = (
-    1e-9  # size of a standardised term that is constant on the public rows, but for rounding
-)
+_CONSTANT = 1e-9  # of a standardised column: it does not vary on the public rows
 _SETTLING = 25  # steps of the fixed point; each leaves about half of the error on heavy tails
 _SHRINK, _STRETCH = 1 / 3, 30.0  # bounds of what the fixed point does to a free direction
 

@@ -31,6 +31,7 @@ _SURPRISE = 1e-4  # chance of a larger score than C explains, at which C is take
 _SMALLEST = 1e-9
 _DRIFT = 0.03  # relative change of E between the step at which it was measured and the end
 _USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the expected one
+_SLOWEST = 0.8  # share of the way left by a step that is taken into account
 _LEAST_NOISE = 1e-14  # of a covariance that is inverted
 _BENT_STEPS, _LONGEST = 20, 1.0  # Gauss-Newton steps of a bent score, and the longest of them, in u
 
@@ -201,21 +202,38 @@ def moved_far(
     noise: FloatArray,
     g: FloatArray,
     expected: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    farther: float = 1.0,
 ) -> Moved:
     """A step of a score that is far from linear in the way d: the most likely d under N(0, C) and g ~ N(expected(d), N).
 
-    By Gauss-Newton steps, each within a bound. What the expected curvature is wrong by goes with the way that was gone.
+    By Gauss-Newton steps, each within a bound. farther: the gain is made for so many times C, so that it holds the way
+    back less than C alone would (a mean that levels off tells little of long ways). What the expected curvature is wrong by goes with the way that was gone.
     """
     way, left = np.zeros(len(g)), np.zeros_like(C)
     for _ in range(_BENT_STEPS):
         mean, H = expected(way)
-        error = _curvature_error(np.outer(way, way) + left, curvature)
+        error = _score_error(np.outer(mean, mean) + H @ left @ H.T, curvature)
         N = noise + error + _LEAST_NOISE * np.eye(len(C))
-        G = np.asarray(np.linalg.solve(H @ C @ H.T + N, H @ C).T)
+        wide = farther * C
+        G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
         change = G @ (g - mean + H @ way) - way
         way = way + change * min(1.0, _LONGEST / max(float(np.linalg.norm(change)), _SMALLEST))
         left = _after(C, G, H, N)
     return Moved(way, left)
+
+
+def unfinished(step: Moved, before: FloatArray | None) -> Moved:
+    """A step that goes on the way (q,) of the one before it says that this was too short.
+
+    Steps that leave the share r of what is left each, r = dᵀd₀/(‖d₀‖² + tr C), leave d r/(1 − r) after this one (Aitken):
+    it is added to C.
+    """
+    if before is None:
+        return step
+    length = float(before @ before) + float(np.trace(step.covariance))
+    r = min(max(float(step.way @ before) / length, 0.0), _SLOWEST)
+    rest = r / (1 - r) * step.way
+    return Moved(step.way, np.asarray(step.covariance + np.outer(rest, rest)))
 
 
 def _after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatArray:
@@ -225,8 +243,17 @@ def _after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatA
 
 def _curvature_error(C: FloatArray, curvature: Curvature) -> FloatArray:
     """(q, q) covariance of what H is wrong by, times the way that is left."""
-    back = curvature.back
-    way = np.diag(back @ C @ back)
-    tau = np.sqrt(curvature.error)
+    return _errors(np.diag(curvature.back @ C @ curvature.back), curvature) / curvature.unit**2
+
+
+def _score_error(M: FloatArray, curvature: Curvature) -> FloatArray:
+    """(q, q) the same, where the second moment of the mean score along the way is M (q, q)."""
+    B = np.linalg.inv(curvature.back)
+    return _errors(np.diag(B @ M @ B), curvature)
+
+
+def _errors(way: FloatArray, curvature: Curvature) -> FloatArray:
+    """(q, q) from the squared way (q,) in the frame B."""
+    back, tau = curvature.back, np.sqrt(curvature.error)
     spread = tau * (np.sum(tau * way) + tau * way) / 2 + curvature.shape**2 * way
-    return np.asarray((back * spread) @ back / curvature.unit**2)
+    return np.asarray((back * spread) @ back)

@@ -49,8 +49,8 @@ from reticent_server.fitting.recipe import NoisyNewton, StandardFit
 from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.score import Family
+from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
 
-_NS_A_DRAW = 5000  # of a Gumbel selection, per candidate
 _PRODUCTS_A_MS = 200  # squared coefficients whose moments of 4,096 public rows take 1 ms
 _SINGULAR = 1e-6
 
@@ -178,7 +178,7 @@ class FitPlan(Generic[ResponseT]):
         draws = self.own_profile.draws if self.own_profile else 0
         scores = self.facts.n * self.passes * self.model.nanoseconds
         steps = self.passes * self.sizes.size**2 // _PRODUCTS_A_MS
-        return (draws * _NS_A_DRAW + scores) // 10**6 + steps
+        return (draws * SELECTION_NANOSECONDS + scores) // 10**6 + steps
 
     @property
     def newton(self) -> NoisyNewton:

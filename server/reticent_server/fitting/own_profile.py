@@ -65,9 +65,9 @@ class OwnProfile:
 
     @property
     def draws(self) -> int:
-        """Draws of its quantile trees, for the planned time."""
+        """Sub-cells that its quantile trees select from, for the planned time."""
         trees = [p for p in self.step.parts if isinstance(p, QuantileTree)]
-        return sum(len(t.candidates) * _LEVELS for t in trees)
+        return sum(t.sub_cells * _LEVELS for t in trees)
 
     def profiled(self, released: Sequence[Released]) -> DatasetFacts:
         """The facts with the released profile, which is of the records in use."""

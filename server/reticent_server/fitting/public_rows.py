@@ -107,7 +107,7 @@ def marginal(
 
     Between released quantiles by interpolation, beyond them as a generalised Pareto tail. Where half of the
     probability has one value and little more is known of what lies on a side of it, that side is spread up to
-    the declared bound: a coordinate that is too short is lengthened on data, one that is too long loses its rows.
+    the declared bound, and so are both sides of a lone quantile: a coordinate that is too short is lengthened on data, one that is too long loses its rows.
     """
     if released.counts is not None:
         edges = np.cumsum(level_shares(released))
@@ -115,6 +115,9 @@ def marginal(
         return np.asarray(released.first + np.minimum(at, len(edges) - 1), dtype=np.float64)
     quantiles = np.maximum.accumulate(np.asarray(released.quantiles or (0.0,), dtype=np.float64))
     probabilities = np.asarray(released.probabilities[: len(quantiles)])
+    if len(quantiles) == 1:
+        ends, middle = (0.0, probabilities[0], 1.0), (bounds[0], quantiles[0], bounds[1])
+        return np.asarray(np.interp(levels, ends, middle), dtype=np.float64)
     values = np.interp(levels, probabilities, quantiles)
     above, below = levels > probabilities[-1], levels < probabilities[0]
     values[above] = upper_tail(probabilities, quantiles, levels[above])

@@ -41,6 +41,7 @@ from reticent_server.fitting.filter import (
     no_correction,
     prior,
     surprised,
+    unfinished,
 )
 from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.maps import Point, ResidualMap, ScoreMap, on_lattice
@@ -50,6 +51,7 @@ from reticent_server.fitting.score import Ball, BentScore, Family, Score
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import power
 
+_FARTHER = 4.0  # by which the gain of a bent score's steps trusts C less than the scores, in all but the last
 _LARGEST_RESCALE = 0.7  # |change of ln s| of a joint last step
 _LARGEST_THETA = (
     2.0**20
@@ -89,7 +91,7 @@ Fitting = Generator[Step, tuple[Released, ...], StandardFit]
 class State:
     """Where the fit stands, all released: θ (of x̃), C (of u), s, what is known of the curvature, records in use.
 
-    present: whether their number says that there are any.
+    present: whether their number says that there are any. way: (q,) of the last step, in u.
     """
 
     theta: FloatArray
@@ -98,6 +100,7 @@ class State:
     known: Correction
     count: float
     present: bool = True
+    way: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,9 +162,11 @@ class NoisyNewton:
         )
 
     def _public(self, model: PublicModel, state: State, score: Score) -> FloatArray:
-        """J (q, q) that the public rows lead to expect."""
-        theta = model.whitening.inside(state.theta)
-        return model.curvature(score, theta, state.covariance)
+        """J (q, q) that the public rows lead to expect: at θ for a bent score, on the way otherwise."""
+        theta, C = model.whitening.inside(state.theta), state.covariance
+        return model.curvature(
+            score, theta, np.zeros_like(C) if isinstance(score, BentScore) else C
+        )
 
     def _expected(self, model: PublicModel, state: State, score: Score) -> Curvature:
         return corrected_curvature(self._public(model, state, score), score.unit, state.known)
@@ -221,18 +226,22 @@ class NoisyNewton:
         seen: tuple[FloatArray, FloatArray],
         curvature: Curvature,
         reach: FloatArray | None = None,
+        *,
+        last: bool = False,
     ) -> State:
         """After a step that has seen the mean score g (q,), with its noise's covariance (q, q)."""
         C, (g, noise), W = state.covariance, seen, model.whitening.transform
-        if self.restriction is None:
+        if self.restriction is None and not isinstance(score, BentScore):
             C = surprised(C, curvature, noise, g)
         if isinstance(score, BentScore) and reach is None:
             theta = model.whitening.inside(state.theta)
-            step = moved_far(C, curvature, noise, g, model.way(score, theta, curvature))
+            reached = 1.0 if last else _FARTHER
+            step = moved_far(C, curvature, noise, g, model.way(score, theta, curvature), reached)
+            step = unfinished(step, state.way)
         else:
             step = moved(C, curvature, noise, g, reach)
         theta = self._kept(state.theta + W.T @ step.way)
-        return replace(state, theta=theta, covariance=step.covariance)
+        return replace(state, theta=theta, covariance=step.covariance, way=step.way)
 
     def _kept(self, theta: FloatArray) -> FloatArray:
         return on_lattice(np.clip(theta, -_LARGEST_THETA, _LARGEST_THETA), self.sizes.size)
@@ -267,7 +276,9 @@ class NoisyNewton:
             if self.restriction is None
             else prior(whitening, self.family.offset) + state.covariance
         )
-        after = self._stepped(model, state, score, (last.gradient, last.noise), curvature, reach)
+        after = self._stepped(
+            model, state, score, (last.gradient, last.noise), curvature, reach, last=True
+        )
         W, A = whitening.transform, np.asarray(np.linalg.inv(curvature.H))
         sampling = sandwich(A, last.meat, state.count)
         return StandardFit(

@@ -1,14 +1,16 @@
-"""Verification: from the entries alone, what every account and release must be. Pure functions."""
+"""Verification: from the entries alone, what every account, release and row must be. Pure functions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reticent_server.ledger.chain import GENESIS, digest, entry_hash, entry_row
-from reticent_server.ledger.model import Balance, Entry, ReleaseRecord
+from reticent_server.chain.acts import DIGEST
+from reticent_server.chain.entries import GENESIS, Entry, digest, follows
+from reticent_server.domain.amounts import ZERO, Amounts
+from reticent_server.ledger.model import Balance, ReleaseRecord
 from reticent_server.ledger.queueing import CANCELLED
 from reticent_server.ledger.reservations import release_digest
-from reticent_server.ledger.rules import ZERO, Amounts, charge
+from reticent_server.ledger.rules import charge
 
 
 @dataclass(slots=True)
@@ -26,6 +28,7 @@ class _Books:
 
     accounts: dict[str, Balance] = field(default_factory=dict)
     releases: dict[str, _Paid] = field(default_factory=dict)
+    rows: dict[str, str | None] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
@@ -35,53 +38,52 @@ def verify(
     chain_head: tuple[int, str],
     accounts: Iterable[Balance],
     releases: Iterable[ReleaseRecord],
-    anchored: str | None,
+    rows: Iterable[tuple[str, str | None]],
+    anchored: Collection[str],
 ) -> list[str]:
     """What is wrong, in sentences.
 
     1. Recompute the chain. 2. Replay the entries. 3. Compare accounts. 4. Compare releases.
-    Balances that a broken chain leads to mean nothing, so 2 to 4 are left out then.
+    5. Compare the rows of access and catalogue: (subject, digest) as in chain.rows.
+    What a broken chain leads to means nothing, so 3 to 5 are left out then.
     """
     books = _Books()
     broken = _chain(entries, chain_head, anchored, books)
     if broken:
-        return [*broken, "Accounts and releases were not checked against a broken chain."]
+        return [*broken, "Accounts, releases and rows were not checked against a broken chain."]
     stored = {account.account: account for account in accounts}
-    return [*books.problems, *_accounts(books, stored), *_releases(books, releases)]
+    compared = [*_accounts(books, stored), *_releases(books, releases), *_rows(books, rows)]
+    return [*books.problems, *compared]
 
 
 def _chain(
-    entries: Iterable[Entry], chain_head: tuple[int, str], anchored: str | None, books: _Books
+    entries: Iterable[Entry],
+    chain_head: tuple[int, str],
+    anchored: Collection[str],
+    books: _Books,
 ) -> list[str]:
     """Problems of the chain; replays its entries into the books while there are none."""
     problems, previous, last = [], GENESIS, 0
-    found = anchored in (None, GENESIS)
+    missing = set(anchored) - {GENESIS}
     for entry in entries:
         if type(entry.seq) is not int:  # SQLite stores anything in any column
             problems.append("An entry has no number.")
             continue
         if entry.seq != last + 1:
             problems.append(f"Entries {last + 1} to {entry.seq - 1} are missing.")
-        if entry.hash != _hash(previous, entry):
+        if not follows(previous, entry):
             problems.append(f"Entry {entry.seq} does not match its hash.")
         if not problems and not _replayed(books, entry):
             problems.append(f"Entry {entry.seq} makes no sense.")
         previous, last = entry.hash, entry.seq
-        found = found or entry.hash == anchored
+        missing.discard(entry.hash)
     if chain_head != (last, previous):
         problems.append("The last entry is not the one that the head of the chain names.")
-    if not found:
+    if missing:
         problems.append(
-            "The anchored head is not in this chain: an older copy was restored, or entries rewritten."
+            "An anchored head is not in this chain: an older copy was restored, or entries rewritten."
         )
     return problems
-
-
-def _hash(previous: str, entry: Entry) -> str | None:
-    try:
-        return entry_hash(previous, entry_row(entry.seq, entry.draft))
-    except (ValueError, TypeError):
-        return None  # a hash that is not hexadecimal, or a value that is no JSON
 
 
 def _replayed(books: _Books, entry: Entry) -> bool:
@@ -94,11 +96,20 @@ def _replayed(books: _Books, entry: Entry) -> bool:
 
 def _replay(books: _Books, entry: Entry) -> None:
     draft = entry.draft
+    if draft.account is None:
+        books.rows[str(draft.subject)] = draft.detail[DIGEST]
+    else:
+        _change(books, entry, draft.account)
+
+
+def _change(books: _Books, entry: Entry, account: str) -> None:
+    """Replays an entry about an account."""
+    draft = entry.draft
     if draft.action == "open":
-        if draft.account in books.accounts:
+        if account in books.accounts:
             books.problems.append(f"Entry {entry.seq} opens an account twice.")
-        books.accounts[draft.account] = _opened(draft.account, draft.detail)
-    present = books.accounts.get(draft.account)
+        books.accounts[account] = _opened(account, draft.detail)
+    present = books.accounts.get(account)
     if present is None:
         books.problems.append(f"Entry {entry.seq} changes an account that is not open.")
         return
@@ -106,10 +117,10 @@ def _replay(books: _Books, entry: Entry) -> None:
         present = _with_cap(present, draft.detail)
     present = replace(present, spent=present.spent + draft.change)
     if not (ZERO.within(present.spent) and present.spent.within(present.cap)):
-        books.problems.append(f"Entry {entry.seq} leaves {draft.account} outside its cap.")
-    books.accounts[draft.account] = present
+        books.problems.append(f"Entry {entry.seq} leaves {account} outside its cap.")
+    books.accounts[account] = present
     if draft.release_id is not None:
-        _pay(books, entry, draft.release_id)
+        _pay(books, entry, account, draft.release_id)
 
 
 def _opened(account: str, detail: Mapping[str, Any]) -> Balance:
@@ -131,14 +142,14 @@ def _with_cap(account: Balance, detail: Mapping[str, Any]) -> Balance:
     return replace(account, epsilon=detail["epsilon"], delta=detail["delta"], cap=cap)
 
 
-def _pay(books: _Books, entry: Entry, release_id: str) -> None:
+def _pay(books: _Books, entry: Entry, account: str, release_id: str) -> None:
     draft, paid = entry.draft, books.releases.setdefault(release_id, _Paid())
     if draft.action == "settle":
         if paid.settled is not None:
             books.problems.append(f"Entry {entry.seq} settles a release twice.")
         paid.settled = (draft.detail["status"], draft.detail["body_sha256"])
         return
-    paid.debits[draft.account] = paid.debits.get(draft.account, ZERO) + draft.change
+    paid.debits[account] = paid.debits.get(account, ZERO) + draft.change
     if draft.action == "debit":
         paid.digests.add(draft.detail["release_sha256"])
 
@@ -194,3 +205,15 @@ def _due(books: _Books, record: ReleaseRecord) -> dict[str, Amounts]:
     present = [books.accounts[a] for a in record.accounts if a in books.accounts]
     cancelled = record.status == CANCELLED
     return {a.account: ZERO if cancelled else charge(record.cost, a.rule) for a in present}
+
+
+def _rows(books: _Books, stored: Iterable[tuple[str, str | None]]) -> list[str]:
+    problems, seen = [], set()
+    for subject, present in stored:
+        seen.add(subject)
+        if subject not in books.rows:
+            problems.append(f"The row {subject} was never recorded.")
+        elif present is None or present != books.rows[subject]:
+            problems.append(f"The row {subject} is not what its last entry says.")
+    kept = {subject for subject, expected in books.rows.items() if expected is not None}
+    return problems + [f"The row {subject} is missing." for subject in sorted(kept - seen)]

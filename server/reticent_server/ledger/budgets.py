@@ -5,10 +5,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from reticent_server.chain import repository as chain
+from reticent_server.chain.entries import Draft
+from reticent_server.domain.amounts import ZERO, Amounts, Rule
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
 from reticent_server.ledger import repository
-from reticent_server.ledger.model import Balance, Draft
-from reticent_server.ledger.rules import ZERO, Amounts, Budget, Rule, ZcdpCaps, budget
+from reticent_server.ledger.model import Balance
+from reticent_server.ledger.rules import Budget, ZcdpCaps, budget
 
 DEFAULT_RULE: Rule = "zcdp"
 
@@ -50,7 +53,7 @@ def set_budget(
     if not repository.change_cap(connection, holder.account, wanted):
         raise Conflict("More than that is spent already; a cap cannot be below what is spent.")
     draft = Draft("cap", holder.account, by, at, detail=_caps(wanted))
-    repository.append(connection, [draft])
+    chain.append(connection, [draft])
     return replace(present, epsilon=wanted.epsilon, delta=wanted.delta, cap=wanted.cap)
 
 
@@ -76,7 +79,7 @@ def _open(
         "rule": rule,
     }
     draft = Draft("open", holder.account, by, at, detail=named | _caps(wanted))
-    repository.append(connection, [draft])
+    chain.append(connection, [draft])
     return opened
 
 
@@ -92,7 +95,8 @@ def _caps(wanted: Budget) -> dict[str, Any]:
 def credit(
     connection: Connection, account_id: str, amount: Amounts, reason: str, by: str, at: str
 ) -> Balance:
-    """Takes `amount` off what is spent. Raises NotFound, InvalidRequest, or Conflict if less is spent."""
+    """Takes `amount` off what is spent. Raises NotFound, InvalidRequest, or Conflict if less is spent, or
+    where the account's last entry is this credit: it was sent twice."""
     if not reason.strip():
         raise InvalidRequest("A credit needs a reason.")
     if not ZERO.within(amount) or amount == ZERO:
@@ -102,6 +106,17 @@ def credit(
         raise NotFound("There is no such account.")
     if not repository.give_back(connection, account_id, amount):
         raise Conflict("Less than that is spent.")
+    _refuse_twice(connection, account_id, reason.strip(), by)  # the account's row is locked by now
     draft = Draft("credit", account_id, by, at, None, ZERO - amount, {"reason": reason.strip()})
-    repository.append(connection, [draft])
+    chain.append(connection, [draft])
     return replace(present, spent=present.spent - amount)
+
+
+def _refuse_twice(connection: Connection, account_id: str, reason: str, by: str) -> None:
+    for entry in chain.last_entries(connection, account_id, 1):
+        draft = entry.draft
+        if (draft.action, draft.actor, draft.detail.get("reason")) == ("credit", by, reason):
+            raise Conflict(
+                f"Entry {entry.seq} is a credit with the same reason, so this one was sent twice. "
+                "Where a second credit is meant, say so in its reason."
+            )

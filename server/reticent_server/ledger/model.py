@@ -1,14 +1,11 @@
 """The frozen values of the ledger."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
+from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost, from_units
 from reticent_server.domain.plan import Reservation
-from reticent_server.ledger.rules import ZERO, Amounts, Rule
-
-Action = Literal["open", "cap", "debit", "credit", "reversal", "settle"]
 
 CURATOR = "curator"
 
@@ -61,32 +58,11 @@ class Balance:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """An entry before it has its place in the chain. at: None for settle, whose time is kept nowhere."""
-
-    action: Action
-    account: str
-    actor: str
-    at: str | None
-    release_id: str | None = None
-    change: Amounts = ZERO
-    detail: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An immutable change: the change to `spent`, and what else the action says in `detail`."""
-
-    seq: int
-    draft: Draft
-    hash: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReleaseRecord:
     """A stored release, field by column.
 
-    owner: the analyst's id, "" for the curator's own. body None: pending.
+    owner: the analyst's id, "" for the curator's own. body None: pending. start_ms, duration_ms: None in
+    releases of an earlier version.
     """
 
     id: str
@@ -106,6 +82,8 @@ class ReleaseRecord:
     body: bytes | None
     lease: str
     lease_until_ms: int
+    start_ms: int | None
+    duration_ms: int | None
 
     @property
     def cost(self) -> PrivacyCost:
@@ -147,13 +125,15 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Charged before, and abandoned: the caller holds the lease now and computes `request`."""
+    """Charged before, and abandoned: the caller holds the lease now and computes `request`, at once or,
+    where the lease is a queued one, in a turn of `duration_ms`."""
 
     reservation: Reservation
     request: dict[str, Any]
     analyst_id: str | None
     dataset: str
     population: str
+    duration_ms: int = 0
 
 
 Outcome = Fresh | Replay | InFlight | Stale
@@ -163,8 +143,9 @@ Outcome = Fresh | Replay | InFlight | Stale
 class Pending:
     """A release that is charged and not settled; all of it is public.
 
-    queued: whether its computation has not begun, so that it can be cancelled. lease_until_ms: a
-    lease's length after the planned or the actual beginning.
+    queued: whether its computation has not begun, so that it can be cancelled. start_ms: when it begins
+    by plan, since the epoch; of a queued one, when it was expected to. duration_ms: from there to when
+    it is shown.
     """
 
     id: str
@@ -174,4 +155,5 @@ class Pending:
     cost: PrivacyCost
     request: dict[str, Any]
     queued: bool = False
-    lease_until_ms: int = 0
+    start_ms: int = 0
+    duration_ms: int = 0

@@ -7,30 +7,35 @@ begun is never refunded.
 
 from collections.abc import Callable
 from dataclasses import replace
-from secrets import token_urlsafe
 
 from sqlalchemy import Connection
 
+from reticent_server.chain import repository as chain
+from reticent_server.chain.entries import Draft, digest
+from reticent_server.domain.amounts import ZERO
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import Conflict, NotFound
 from reticent_server.ledger import repository
-from reticent_server.ledger.chain import digest
-from reticent_server.ledger.model import CURATOR, Draft, Pending, ReleaseRecord
+from reticent_server.ledger.model import CURATOR, Pending, ReleaseRecord
 from reticent_server.ledger.reservations import Moment, shown
-from reticent_server.ledger.rules import ZERO, charge
+from reticent_server.ledger.rules import charge
 
 CANCELLED = "cancelled"
 NO_RELEASE = "You have no such release."
 BEGUN = "The computation has begun, so the release cannot be cancelled any more."
 
 
-def begin(connection: Connection, reservation: Reservation, moment: Moment) -> Reservation | None:
+def begin(
+    connection: Connection, reservation: Reservation, lease: str, start_ms: int, moment: Moment
+) -> Reservation | None:
     """The reservation under a computing lease; None where its queued one is gone."""
     found = repository.release(connection, reservation.id)
     if found is None or found.lease != reservation.lease:
         return None
-    lease = token_urlsafe(16)
-    if not repository.take_lease(connection, found, lease=lease, until_ms=moment.until_ms):
+    until_ms = moment.until_ms
+    if not repository.take_lease(
+        connection, found, lease=lease, until_ms=until_ms, start_ms=start_ms
+    ):
         return None
     return replace(reservation, lease=lease)
 
@@ -55,7 +60,7 @@ def cancel(
     if not repository.cancel(connection, found, body):
         raise Conflict(BEGUN)
     drafts = [_reversal(connection, found, account, moment) for account in found.accounts]
-    repository.append(connection, [*drafts, _settled(found, body, moment)])
+    chain.append(connection, [*drafts, _settled(found, body, moment)])
     return body
 
 
@@ -77,9 +82,3 @@ def _settled(record: ReleaseRecord, body: bytes, moment: Moment) -> Draft:
     detail = {"status": CANCELLED, "body_sha256": digest(body)}
     actor = record.owner or CURATOR
     return Draft("settle", record.accounts[-1], actor, moment.at, record.id, detail=detail)
-
-
-def pending(connection: Connection, owner: str, limit: int) -> tuple[Pending, ...]:
-    """What of the owner's is not settled, oldest first."""
-    found = repository.pending_of(connection, owner, limit)
-    return tuple(p for p in map(shown, found) if isinstance(p, Pending))

@@ -1,36 +1,30 @@
-"""All SQL of the ledger; every function runs in the caller's transaction.
+"""All SQL of accounts and releases; every function runs in the caller's transaction.
 
 Lock order, the same everywhere: a release's row, the population's account, the analyst's account,
 the head of the chain. A release's row is locked first only by its own insertion or by conditional
 updates of that row, so no two transactions wait for each other.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
     Connection,
     Executable,
     RowMapping,
-    Select,
     bindparam,
     func,
     insert,
-    or_,
     select,
     update,
 )
 
-from reticent_server.ledger.chain import canonical_json, entry_row, link
-from reticent_server.ledger.model import Balance, Draft, Entry, ReleaseRecord
-from reticent_server.ledger.rules import Amounts, Budget
-from reticent_server.ledger.tables import accounts, entries, head, releases
-
-_PAGE = 1000
+from reticent_server.chain.repository import pages
+from reticent_server.domain.amounts import Amounts
+from reticent_server.ledger.model import Balance, ReleaseRecord
+from reticent_server.ledger.rules import Budget
+from reticent_server.ledger.tables import accounts, releases
 
 # Built once, as every charge and every GET /v1/budget runs them, and building a statement takes
 # longer than running it.
@@ -62,13 +56,6 @@ _SETTLE = (
     .values(status=bindparam("outcome"), body=bindparam("stored"))
     .returning(releases)
 )
-_ADVANCE = (
-    update(head)
-    .values(seq=head.c.seq + bindparam("steps", type_=BigInteger))
-    .returning(head.c.seq, head.c.hash)
-)
-_INSERT_ENTRIES = insert(entries)
-_SET_HASH = update(head).values(hash=bindparam("last"))
 
 
 def account(connection: Connection, account_id: str) -> Balance | None:
@@ -179,15 +166,38 @@ def abandoned(connection: Connection, now_ms: int, limit: int) -> list[ReleaseRe
     return [_release(row) for row in connection.execute(query).mappings()]
 
 
-def take_lease(connection: Connection, record: ReleaseRecord, *, lease: str, until_ms: int) -> bool:
-    """Replaces the lease that `record` shows, unless another has done so or has settled."""
+def take_lease(
+    connection: Connection,
+    record: ReleaseRecord,
+    *,
+    lease: str,
+    until_ms: int,
+    start_ms: int | None = None,
+) -> bool:
+    """Replaces the lease that `record` shows, unless another has done so or has settled.
+
+    start_ms: when its computation begins; None leaves what is stored.
+    """
     query = (
         update(releases)
         .where(releases.c.id == record.id, releases.c.status == "pending")
         .where(releases.c.lease == record.lease)
         .values(lease=lease, lease_until_ms=until_ms)
     )
+    if start_ms is not None:
+        query = query.values(start_ms=start_ms)
     return connection.execute(query).rowcount == 1
+
+
+def keep_leases(connection: Connection, held: Sequence[tuple[str, str]], until_ms: int) -> None:
+    """Prolongs leases, as (release's id, lease), of those that hold them still."""
+    query = (
+        update(releases)
+        .where(releases.c.id == bindparam("held_id"), releases.c.status == "pending")
+        .where(releases.c.lease == bindparam("held_lease"))
+        .values(lease_until_ms=until_ms)
+    )
+    connection.execute(query, [{"held_id": i, "held_lease": lease} for i, lease in held])
 
 
 def cancel(connection: Connection, record: ReleaseRecord, body: bytes) -> bool:
@@ -201,15 +211,14 @@ def cancel(connection: Connection, record: ReleaseRecord, body: bytes) -> bool:
     return connection.execute(query).rowcount == 1
 
 
-def pending_of(connection: Connection, owner: str, limit: int) -> list[ReleaseRecord]:
-    """An owner's releases that are not settled, oldest first."""
+def planned_ms(connection: Connection, owner: str) -> int:
+    """The planned time of an owner's releases that are not settled, in all."""
     query = (
-        select(releases)
+        select(func.coalesce(func.sum(releases.c.duration_ms), 0))
+        .select_from(releases)
         .where(releases.c.owner == owner, releases.c.status == "pending")
-        .order_by(releases.c.created_at, releases.c.id)
-        .limit(limit)
     )
-    return [_release(row) for row in connection.execute(query).mappings()]
+    return int(connection.execute(query).scalar_one())
 
 
 def waiting(connection: Connection) -> int:
@@ -218,12 +227,11 @@ def waiting(connection: Connection) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def end_lease(connection: Connection, release_id: str, lease: str) -> None:
-    """Lets a lease expire now, unless another has been given since."""
+def end_leases(connection: Connection, leases: Sequence[str]) -> None:
+    """Lets leases expire now, where they are held still."""
     connection.execute(
         update(releases)
-        .where(releases.c.id == release_id, releases.c.status == "pending")
-        .where(releases.c.lease == lease)
+        .where(releases.c.status == "pending", releases.c.lease.in_(leases))
         .values(lease_until_ms=0)
     )
 
@@ -237,71 +245,7 @@ def settle(
 
 
 def all_releases(connection: Connection) -> Iterator[ReleaseRecord]:
-    yield from map(_release, _pages(connection, select(releases).order_by(releases.c.id)))
-
-
-def append(connection: Connection, drafts: Sequence[Draft]) -> None:
-    """Appends entries to the chain; until commit, no other transaction can."""
-    last, previous = connection.execute(_ADVANCE, {"steps": len(drafts)}).one()
-    rows = []
-    for seq, draft in enumerate(drafts, start=last - len(drafts) + 1):
-        entry = link(previous, seq, draft)
-        previous = entry.hash
-        rows.append(
-            entry_row(seq, draft) | {"detail": canonical_json(draft.detail), "hash": previous}
-        )
-    connection.execute(_INSERT_ENTRIES, rows)
-    connection.execute(_SET_HASH, {"last": previous})
-
-
-def chain_head(connection: Connection) -> tuple[int, str]:
-    """(seq, hash) of the last entry, as the head's row says."""
-    seq, last = connection.execute(select(head.c.seq, head.c.hash)).one()
-    return seq, last
-
-
-def all_entries(connection: Connection) -> Iterator[Entry]:
-    """The chain, in order."""
-    yield from map(_entry, _pages(connection, select(entries).order_by(entries.c.seq)))
-
-
-def last_entries(connection: Connection, account_id: str | None, limit: int) -> list[Entry]:
-    """The last entries, newest first, of one account or of all."""
-    query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
-    if account_id is not None:
-        query = query.where(entries.c.account == account_id)
-    return [_entry(row) for row in connection.execute(query).mappings()]
-
-
-def entries_about(
-    connection: Connection, words: Sequence[str], *, before: int | None, limit: int
-) -> list[Entry]:
-    """The last entries before number `before` that name one of `words` anywhere, newest first.
-
-    Every word is taken literally, in any case of its ASCII letters. words empty: all entries.
-    """
-    query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
-    if before is not None:
-        query = query.where(entries.c.seq < before)
-    if words:
-        query = query.where(or_(*(_named(word) for word in words)))
-    return [_entry(row) for row in connection.execute(query).mappings()]
-
-
-def _named(word: str) -> ColumnElement[bool]:
-    c = entries.c
-    plain = (c.action, c.account, c.actor, c.release_id, c.at)
-    escaped = canonical_json(word)[1:-1]  # as a detail spells it
-    return or_(
-        c.detail.icontains(escaped, autoescape=True),
-        *(column.icontains(word, autoescape=True) for column in plain),
-    )
-
-
-def _pages(connection: Connection, query: Select[Any]) -> Iterator[RowMapping]:
-    """The rows of a query, a page at a time."""
-    with connection.execute(query, execution_options={"yield_per": _PAGE}) as result:
-        yield from result.mappings()
+    yield from map(_release, pages(connection, select(releases).order_by(releases.c.id)))
 
 
 def _one_release(
@@ -327,25 +271,3 @@ def _balance(row: RowMapping) -> Balance:
 
 def _release(row: RowMapping) -> ReleaseRecord:
     return ReleaseRecord(**row)
-
-
-def _entry(row: RowMapping) -> Entry:
-    draft = Draft(
-        action=row["action"],
-        account=row["account"],
-        actor=row["actor"],
-        at=row["at"],
-        release_id=row["release_id"],
-        change=Amounts(row["primary_change"], row["secondary_change"]),
-        detail=_detail(row["detail"]),
-    )
-    return Entry(row["seq"], draft, row["hash"])
-
-
-def _detail(text: str) -> Mapping[str, Any]:
-    """A detail that is no JSON object is kept as it is: it breaks the hash, and verify says so."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {"unreadable": text}
-    return value if isinstance(value, dict) else {"unreadable": text}

@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from reticent_server.chain import repository as chain
+from reticent_server.chain.entries import Draft, canonical_json, digest
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, InvalidRequest, NotFound
 from reticent_server.ledger import repository
-from reticent_server.ledger.chain import canonical_json, digest
 from reticent_server.ledger.model import (
     CURATOR,
     Balance,
-    Draft,
     Fresh,
     InFlight,
     Outcome,
@@ -35,7 +35,9 @@ KEY_LENGTH = 255
 class Ask:
     """What is to be reserved. analyst_id None: the curator's own.
 
-    start_ms: when its computation will begin, where that is later; until then it can be cancelled.
+    lease: a new one (new_lease), for whoever computes it. duration_ms: from the beginning of its
+    computation to when it is shown, by plan. start_ms: when it is expected to begin, where that is
+    later; until then it can be cancelled.
     """
 
     analyst_id: str | None
@@ -45,6 +47,8 @@ class Ask:
     cost: PrivacyCost
     request: dict[str, Any]
     idempotency_key: str | None
+    lease: str
+    duration_ms: int = 0
     start_ms: int | None = None
 
     def __post_init__(self) -> None:
@@ -83,15 +87,14 @@ def reserve(connection: Connection, ask: Ask, moment: Moment) -> Outcome:
     if ask.idempotency_key is not None:
         found = repository.release_by_key(connection, record.owner, ask.idempotency_key)
         if found is not None:
-            return _resume(connection, found, record, moment)
+            return _resume(connection, found, record, ask.lease, moment)
     repository.insert_release(connection, record)  # first: a second one with this key waits here
-    repository.append(connection, [_debit(connection, record, a) for a in record.accounts])
+    chain.append(connection, [_debit(connection, record, a) for a in record.accounts])
     return Fresh(record.reservation)
 
 
 def _record(ask: Ask, moment: Moment) -> ReleaseRecord:
     request = canonical_json(ask.request)
-    wait = 0 if ask.start_ms is None else max(0, ask.start_ms - moment.now_ms)
     return ReleaseRecord(
         id="rel_" + token_urlsafe(20)[:26],
         owner=ask.analyst_id or "",
@@ -108,8 +111,10 @@ def _record(ask: Ask, moment: Moment) -> ReleaseRecord:
         created_at=moment.at,
         status="pending",
         body=None,
-        lease=token_urlsafe(16) if ask.start_ms is None else QUEUED + token_urlsafe(16),
-        lease_until_ms=moment.until_ms + wait,
+        lease=ask.lease if ask.start_ms is None else QUEUED + ask.lease,
+        lease_until_ms=moment.until_ms,
+        start_ms=moment.now_ms if ask.start_ms is None else ask.start_ms,
+        duration_ms=ask.duration_ms,
     )
 
 
@@ -167,29 +172,52 @@ def release_digest(record: ReleaseRecord) -> str:
 
 
 def _resume(
-    connection: Connection, found: ReleaseRecord, asked: ReleaseRecord, moment: Moment
+    connection: Connection, found: ReleaseRecord, asked: ReleaseRecord, lease: str, moment: Moment
 ) -> Outcome:
     if (found.dataset, found.request_sha256) != (asked.dataset, asked.request_sha256):
         raise IdempotencyConflict("Use a new idempotency key for a new request.")
     if found.body is not None:
         return Replay(found.body)
-    return take_over(connection, found, moment) or InFlight(found.id)
+    return take_over(connection, found, lease, moment) or InFlight(found.id)
 
 
-def take_over(connection: Connection, found: ReleaseRecord, moment: Moment) -> Stale | None:
-    """The lease of a pending release whose lease has expired, else None; one of many gets it."""
-    lease = token_urlsafe(16)
+def take_over(
+    connection: Connection, found: ReleaseRecord, lease: str, moment: Moment
+) -> Stale | None:
+    """A pending release whose lease has expired, under a new one, else None; one of many gets it."""
     if found.lease_until_ms > moment.now_ms or not repository.take_lease(
         connection, found, lease=lease, until_ms=moment.until_ms
     ):
         return None
+    return _stale(found, lease)
+
+
+def _stale(found: ReleaseRecord, lease: str) -> Stale:
     return Stale(
         reservation=replace(found, lease=lease).reservation,
         request=json.loads(found.request),
         analyst_id=found.owner or None,
         dataset=found.dataset,
         population=found.population,
+        duration_ms=found.duration_ms or 0,
     )
+
+
+def queue_again(
+    connection: Connection, found: ReleaseRecord, lease: str, moment: Moment
+) -> Stale | None:
+    """A queued release whose lease has expired, under a new queued lease; else None."""
+    lease = QUEUED + lease
+    if not found.lease.startswith(QUEUED) or found.lease_until_ms > moment.now_ms:
+        return None
+    if not repository.take_lease(connection, found, lease=lease, until_ms=moment.until_ms):
+        return None
+    return _stale(found, lease)
+
+
+def new_lease() -> str:
+    """A lease that nobody else can have. (Of a queued release, QUEUED stands before it.)"""
+    return token_urlsafe(16)
 
 
 def confirm(connection: Connection, reservation: Reservation, moment: Moment) -> bool:
@@ -215,7 +243,7 @@ def settle(connection: Connection, release_id: str, status: str, body: bytes) ->
     detail = {"status": status, "body_sha256": digest(body)}
     actor = won.owner or CURATOR
     draft = Draft("settle", won.accounts[-1], actor, None, release_id, detail=detail)
-    repository.append(connection, [draft])
+    chain.append(connection, [draft])
     return body
 
 
@@ -231,5 +259,6 @@ def shown(record: ReleaseRecord) -> bytes | Pending:
         cost=record.cost,
         request=json.loads(record.request),
         queued=record.lease.startswith(QUEUED),
-        lease_until_ms=record.lease_until_ms,
+        start_ms=record.start_ms or 0,
+        duration_ms=record.duration_ms or 0,
     )

@@ -6,60 +6,30 @@
 Under either, queries may be chosen adaptively and the whole interaction is (ε, δ)-DP; under zcdp
 because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ (Bun &
 Steinke 2016; Canonne, Kamath & Steinke 2020; for adaptive amounts Whitehouse et al. 2023).
+
+*Caps that change.* A curator may raise caps, or lower them to what is spent at least, after answers were
+seen, and by amounts that depend on these. For every (ε, δ) that is fixed beforehand, the interaction up to
+the first answer that its caps would not have allowed is (ε, δ)-DP. *Proof*: refuse that answer and end
+there. What is left is an interaction in which every query is answered with its sums within fixed caps, on
+every path: the proof for fixed caps asks for no more, in particular not why a query was not asked. So the
+answers that were given while an account's caps were at most those of (ε, δ) are (ε, δ)-DP together,
+whatever was raised later and why; those after a raise are covered by the larger caps. There is no promise
+about a last cap as such where what was seen has decided how large it became: who means to promise (ε, δ)
+decides beforehand not to go beyond it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, isfinite
-from typing import Literal
 
-from reticent_server.domain.cost import (
-    DELTA_UNITS,
-    EPSILON_UNITS,
-    RHO_UNITS,
-    PrivacyCost,
-    from_units,
-)
+from reticent_server.domain.amounts import ZERO, Amounts, Rule
+from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.errors import InvalidPrivacy
 
-Rule = Literal["basic", "zcdp"]
 ZcdpCaps = Callable[[int, int], tuple[int, int]]
 
 MAX_AMOUNT = 2**63 - 1
-UNITS: dict[Rule, tuple[tuple[str, int], tuple[str, int]]] = {
-    "basic": (("epsilon", EPSILON_UNITS), ("delta", DELTA_UNITS)),
-    "zcdp": (("rho", RHO_UNITS), ("rho_delta", DELTA_UNITS)),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """(ε, δ) under basic, (ρ, δ) under zcdp, in the units of domain.cost."""
-
-    primary: int
-    secondary: int
-
-    def __add__(self, other: "Amounts") -> "Amounts":
-        return Amounts(self.primary + other.primary, self.secondary + other.secondary)
-
-    def __sub__(self, other: "Amounts") -> "Amounts":
-        return Amounts(self.primary - other.primary, self.secondary - other.secondary)
-
-    def within(self, other: "Amounts") -> bool:
-        """Whether neither amount exceeds the other's."""
-        return self.primary <= other.primary and self.secondary <= other.secondary
-
-    def floats(self, rule: Rule) -> dict[str, float]:
-        """By the rule's names, for display only."""
-        (first, first_units), (second, second_units) = UNITS[rule]
-        return {
-            first: from_units(self.primary, first_units),
-            second: from_units(self.secondary, second_units),
-        }
-
-
-ZERO = Amounts(0, 0)
 
 
 def charge(cost: PrivacyCost, rule: Rule) -> Amounts:

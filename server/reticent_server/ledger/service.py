@@ -1,7 +1,8 @@
 """The ledger: every budget, every charge and every stored answer, one transaction a call."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -9,16 +10,19 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import IntegrityError
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.chain import repository as chain
+from reticent_server.chain.anchors import Anchor
+from reticent_server.chain.entries import Entry, canonical_json, entry_row
+from reticent_server.chain.rows import stored_rows
 from reticent_server.database import reading, writing
+from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import Unavailable
 from reticent_server.ledger import audit, budgets, queueing, repository, reservations
-from reticent_server.ledger.chain import canonical_json, entry_row
 from reticent_server.ledger.model import (
     Balance,
-    Entry,
     Fresh,
     InFlight,
     Outcome,
@@ -29,7 +33,7 @@ from reticent_server.ledger.model import (
     population_account,
 )
 from reticent_server.ledger.reservations import Ask, Moment
-from reticent_server.ledger.rules import Amounts, Rule, ZcdpCaps
+from reticent_server.ledger.rules import ZcdpCaps
 
 __all__ = [
     "Balance",
@@ -41,9 +45,22 @@ __all__ = [
     "Pending",
     "Replay",
     "Stale",
+    "Undecided",
 ]
 
 T = TypeVar("T")
+
+
+class Undecided(Unavailable):
+    """The database was lost while committing: nobody knows yet whether one of `leases` was given.
+
+    Whoever gets this gives them up when the database is back, as nobody else could.
+    """
+
+    def __init__(self, detail: str, leases: Sequence[str]) -> None:
+        super().__init__(detail)
+        self.leases = leases
+
 
 _ATTEMPTS = 5
 
@@ -62,6 +79,10 @@ class Ledger:
         self._clock = clock
         self._lease = timedelta(seconds=lease_seconds)
         self._zcdp_caps = zcdp_caps
+
+    def close(self) -> None:
+        """Closes the connections to the database, also those of others who share them."""
+        self._engine.dispose()
 
     def set_population_cap(
         self, population: str, *, epsilon: float, delta: float, rule: Rule | None = None, by: str
@@ -108,25 +129,56 @@ class Ledger:
         cost: PrivacyCost,
         request: dict[str, Any],
         idempotency_key: str | None,
+        duration_ms: int = 0,
         start_ms: int | None = None,
     ) -> Outcome:
         """Charges the population's and the analyst's account, or neither, and commits.
 
         analyst_id None: the curator's own, charged to the population only. With an idempotency key
         that was used before for the same request, nothing is charged: Replay, InFlight or Stale.
-        start_ms (since the epoch): the computation waits until then, for `begin`, and can be cancelled.
-        Raises BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Unavailable.
+        duration_ms: of its turn, by plan. start_ms (since the epoch): the computation waits, until about
+        then, for `begin`, and can be cancelled.
+        Raises BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Undecided.
         """
         ask = Ask(
-            analyst_id, dataset, version_id, population, cost, request, idempotency_key, start_ms
+            analyst_id=analyst_id,
+            dataset=dataset,
+            version_id=version_id,
+            population=population,
+            cost=cost,
+            request=request,
+            idempotency_key=idempotency_key,
+            lease=reservations.new_lease(),
+            duration_ms=duration_ms,
+            start_ms=start_ms,
         )
-        return self._retried(lambda c: reservations.reserve(c, ask, self._moment()))
+        with _undecided(ask.lease):
+            return self._retried(lambda c: reservations.reserve(c, ask, self._moment()))
 
-    def begin(self, reservation: Reservation) -> Reservation | None:
+    def begin(self, reservation: Reservation, start_ms: int) -> Reservation | None:
         """Takes a queued release for computing; None where it was cancelled or taken. After this
-        there is no refund."""
-        with writing(self._engine) as connection:
-            return queueing.begin(connection, reservation, self._moment())
+        there is no refund. start_ms: the planned beginning of its turn, since the epoch. Raises
+        Undecided."""
+        lease = reservations.new_lease()
+        with _undecided(lease), writing(self._engine) as connection:
+            return queueing.begin(connection, reservation, lease, start_ms, self._moment())
+
+    def keep_queued(self, reservations: Sequence[Reservation]) -> None:
+        """Prolongs the leases of queued releases that wait in a process that is alive."""
+        held = [(reservation.id, reservation.lease) for reservation in reservations]
+        if held:
+            with writing(self._engine) as connection:
+                repository.keep_leases(connection, held, self._moment().until_ms)
+
+    def queue_again(self, release_id: str) -> Stale | None:
+        """An abandoned release whose computation had not begun, queued anew; else None. Raises
+        Undecided."""
+        lease = reservations.new_lease()
+        with _undecided(lease), writing(self._engine) as connection:
+            found = repository.release(connection, release_id)
+            if found is None or found.body is not None:
+                return None
+            return reservations.queue_again(connection, found, lease, self._moment())
 
     def cancel(
         self, analyst_id: str | None, release_id: str, body_of: Callable[[Pending], bytes]
@@ -160,10 +212,10 @@ class Ledger:
             return None
         return reservations.shown(found)
 
-    def pending(self, analyst_id: str, limit: int = 100) -> tuple[Pending, ...]:
-        """The analyst's releases that are not settled, oldest first."""
+    def planned_ms(self, analyst_id: str) -> int:
+        """How long the analyst's releases that are not settled take in all, by plan."""
         with reading(self._engine) as connection:
-            return queueing.pending(connection, analyst_id, limit)
+            return repository.planned_ms(connection, analyst_id)
 
     def waiting(self) -> int:
         """How many releases are charged and not visible yet, of all analysts."""
@@ -185,17 +237,18 @@ class Ledger:
             return reservations.settle(connection, reservation.id, status, body)
 
     def take_over(self, release_id: str) -> Stale | None:
-        """The lease of an abandoned release; None if it is settled, leased or absent."""
-        with writing(self._engine) as connection:
+        """An abandoned release; None if it is settled, leased or absent. Raises Undecided."""
+        lease = reservations.new_lease()
+        with _undecided(lease), writing(self._engine) as connection:
             found = repository.release(connection, release_id)
             if found is None or found.body is not None:
                 return None
-            return reservations.take_over(connection, found, self._moment())
+            return reservations.take_over(connection, found, lease, self._moment())
 
-    def give_up(self, reservation: Reservation) -> None:
-        """Ends the holder's lease, so that another may take the release over at once."""
+    def give_up(self, *leases: str) -> None:
+        """Ends leases, where they are held, so that others may take the releases over at once."""
         with writing(self._engine) as connection:
-            repository.end_lease(connection, reservation.id, reservation.lease)
+            repository.end_leases(connection, leases)
 
     def stale(self, limit: int = 100) -> tuple[str, ...]:
         """Ids of pending releases whose lease has expired, oldest first; for take_over at start."""
@@ -238,14 +291,14 @@ class Ledger:
     def entries(self, account: str | None = None, limit: int = 50) -> tuple[Entry, ...]:
         """The last entries, newest first, of one account or of all."""
         with reading(self._engine) as connection:
-            return tuple(repository.last_entries(connection, account, limit))
+            return tuple(chain.last_entries(connection, account, limit))
 
     def search(
         self, words: Sequence[str] = (), *, before: int | None = None, limit: int = 50
     ) -> tuple[Entry, ...]:
         """The last entries before number `before` that name one of `words`, newest first."""
         with reading(self._engine) as connection:
-            found = repository.entries_about(connection, words, before=before, limit=limit)
+            found = chain.entries_about(connection, words, before=before, limit=limit)
         return tuple(found)
 
     def any_release(self, release_id: str) -> tuple[str | None, bytes | Pending] | None:
@@ -259,27 +312,33 @@ class Ledger:
     def head(self) -> str:
         """The hash of the last entry: kept elsewhere, it anchors the whole chain."""
         with reading(self._engine) as connection:
-            return repository.chain_head(connection)[1]
+            return chain.chain_head(connection)[1]
 
-    def verify(self, head: str | None = None) -> list[str]:
+    def has(self, anchor: Anchor) -> bool:
+        """Whether the entry that was anchored is in the chain."""
+        with reading(self._engine) as connection:
+            return chain.is_in(connection, anchor)
+
+    def anchor(self) -> Anchor:
+        """The last entry, to be written down elsewhere."""
+        at = self._moment().at
+        with reading(self._engine) as connection:
+            return Anchor(*chain.chain_head(connection), at)
+
+    def verify(self, *heads: str) -> list[str]:
         """What is wrong, in sentences; empty if all is well.
 
-        Recomputes every hash, and from the entries every account and every release. head: an
-        anchored head, which must be in the chain (else an old copy was restored).
+        Recomputes every hash, and from the entries every account, every release and every row of
+        access and catalogue. heads: anchored ones, which must be in the chain (else an old copy
+        was restored).
         """
         with reading(self._engine) as connection:
-            return audit.verify(
-                entries=repository.all_entries(connection),
-                chain_head=repository.chain_head(connection),
-                accounts=repository.all_accounts(connection),
-                releases=repository.all_releases(connection),
-                anchored=head,
-            )
+            return problems_in(connection, heads)
 
     def export(self) -> Iterator[str]:
         """The chain as JSON lines: what is hashed of each entry, and the hash. No results."""
         with reading(self._engine) as connection:
-            for entry in repository.all_entries(connection):
+            for entry in chain.all_entries(connection):
                 row = entry_row(entry.seq, entry.draft) | {"hash": entry.hash}
                 yield json.dumps(row, sort_keys=True)
 
@@ -304,3 +363,24 @@ class Ledger:
             now_ms=int(now.timestamp() * 1000),
             until_ms=int((now + self._lease).timestamp() * 1000),
         )
+
+
+@contextmanager
+def _undecided(lease: str) -> Iterator[None]:
+    """Raises Undecided for Unavailable, where the block may have committed all the same."""
+    try:
+        yield
+    except Unavailable as error:
+        raise Undecided(error.detail, (lease, reservations.QUEUED + lease)) from error
+
+
+def problems_in(connection: Connection, heads: Collection[str] = ()) -> list[str]:
+    """What `verify` finds in the caller's transaction."""
+    return audit.verify(
+        entries=chain.all_entries(connection),
+        chain_head=chain.chain_head(connection),
+        accounts=repository.all_accounts(connection),
+        releases=repository.all_releases(connection),
+        rows=stored_rows(connection),
+        anchored=heads,
+    )

@@ -1,16 +1,14 @@
-"""Accounts, releases, and the hash-chained entries that both follow from.
+"""Accounts and releases, which both follow from the entries of the chain.
 
 Amounts are integers (domain.cost): primary and secondary are (ε, δ) under the rule basic and
-(ρ, δ) under zcdp. Entries are only ever inserted; the migration adds triggers that say so.
+(ρ, δ) under zcdp.
 """
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
-    ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     String,
     Table,
@@ -42,7 +40,8 @@ accounts = Table(
 )
 
 # owner: the analyst's id, or '' for the curator's own. body: the reply's bytes once it is settled.
-# There is no time of completion: it could depend on private cells.
+# There is no time of completion: it could depend on private cells. start_ms: when its computation begins
+# by plan, since the epoch; duration_ms: from there to when it is shown, by plan.
 releases = Table(
     "ledger_releases",
     metadata,
@@ -63,39 +62,10 @@ releases = Table(
     Column("body", LargeBinary),
     Column("lease", String(40), nullable=False),
     Column("lease_until_ms", BigInteger, nullable=False),
+    Column("start_ms", BigInteger),
+    Column("duration_ms", BigInteger),
     UniqueConstraint("owner", "idempotency_key"),
     CheckConstraint("(status = 'pending') = (body IS NULL)", name="settled"),
     Index(None, "owner", "created_at"),
     Index(None, "status", "lease_until_ms"),
-)
-
-# detail: canonical JSON of what belongs to the action. at: null for settle.
-entries = Table(
-    "ledger_entries",
-    metadata,
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("action", String(16), nullable=False),
-    Column("account", String(200), ForeignKey(accounts.c.id), nullable=False),
-    Column("actor", String(80), nullable=False),
-    Column("at", String(32)),
-    Column("release_id", String(40), ForeignKey(releases.c.id)),
-    Column("primary_change", BigInteger, nullable=False),
-    Column("secondary_change", BigInteger, nullable=False),
-    Column("detail", Text, nullable=False),
-    Column("hash", String(64), nullable=False),
-    CheckConstraint(
-        "action IN ('open', 'cap', 'debit', 'credit', 'reversal', 'settle')", name="action"
-    ),
-    Index(None, "account"),
-    Index(None, "release_id"),
-)
-
-# One row: the last entry. Updating it first is what puts writers of entries in a line.
-head = Table(
-    "ledger_head",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("seq", BigInteger, nullable=False),
-    Column("hash", String(64), nullable=False),
-    CheckConstraint("id = 1", name="single"),
 )

@@ -1,22 +1,26 @@
-"""The only source of noise: OpenDP's exact samplers, and uniforms, on the system's CSPRNG; no seed.
+"""The only source of noise: OpenDP's exact samplers, and uniform bits, on the system's CSPRNG; no seed.
 
 OpenDP does not check that an argument is in its domain, accepts a scale of 0, and quotes private sums
 in its overflow errors: arguments are checked here before every call, and its errors are replaced by a
 constant one. What a draw costs is what `measurement.map` says.
+
+Uniform numbers are whole numbers: what is made of them is exact, or is refined until it is decided
+(mechanisms.selection, mechanisms.depth_proposals). A uniform float has a support that depends on how it
+is scaled, and with it the support of a release depends on the data (Mironov 2012).
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite, sqrt
 from os import urandom
+from secrets import randbelow
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from opendp.domains import atom_domain, vector_domain
-from opendp.measurements import make_gaussian, make_laplace, make_noisy_max
-from opendp.measures import zero_concentrated_divergence
-from opendp.metrics import l1_distance, l2_distance, linf_distance
+from opendp.measurements import make_gaussian, make_laplace
+from opendp.metrics import l1_distance, l2_distance
 from opendp.mod import enable_features
 
 enable_features("contrib")  # not opendp.prelude: it imports pandas and scikit-learn where they are
@@ -54,27 +58,6 @@ class Gaussian:
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMax:
-    """Report-noisy-max with Gumbel noise of a scale > 0: an exact exponential mechanism."""
-
-    scale: float
-
-    def __post_init__(self) -> None:
-        _check_scale(self.scale)
-
-    def rho(self, sensitivity: float) -> float:
-        """zCDP of one selection for scores of this L∞ sensitivity: Δ²/(2·scale²), rounded up."""
-        return float(_noisy_max(self.scale).map(int(sensitivity)))
-
-    def select(self, scores: IntArray) -> int:
-        """The selected index. scores: (size,) int64, not empty."""
-        _check_values(scores)
-        if scores.size == 0:
-            raise SamplerError
-        return int(_draw(_noisy_max(self.scale), scores.tolist()))
-
-
-@dataclass(frozen=True, slots=True)
 class Laplace:
     """Discrete Laplace noise of a scale b > 0: P(z) = tanh(1/(2b)) exp(−|z|/b) for whole numbers z."""
 
@@ -93,20 +76,14 @@ class Laplace:
         return np.asarray(_draw(_laplace(self.scale), values.tolist()), dtype=np.int64)
 
 
-def uniforms(size: int) -> FloatArray:
-    """(size,) independent uniform numbers in (0, 1), each from 104 random bits.
-
-    A number is (i + u)/2⁵² with i of 52 bits and u in (0, 1): near 0 it keeps its full relative
-    precision, down to 2⁻¹⁰⁵.
-    """
-    bits = np.frombuffer(urandom(16 * size), dtype=np.uint64).reshape(2, size) >> np.uint64(12)
-    high, low = bits.astype(np.float64)
-    return np.asarray(np.minimum((high + (low + 0.5) * 2.0**-52) * 2.0**-52, 1 - 2.0**-53))
+def words(count: int) -> NDArray[np.uint64]:
+    """(count,) independent uniform whole numbers of 64 bits."""
+    return np.frombuffer(urandom(8 * count), dtype=np.uint64)
 
 
-def exponentials(size: int) -> FloatArray:
-    """(size,) independent standard exponential numbers, up to 72."""
-    return np.asarray(-np.log(uniforms(size)))
+def below(limit: int) -> int:
+    """A uniform whole number in [0, limit), limit ≥ 1."""
+    return randbelow(limit)
 
 
 def smallest_laplace_scale(sensitivity: int, epsilon: float) -> float:
@@ -125,7 +102,10 @@ def _check_scale(scale: float) -> None:
 
 
 def _check_values(values: IntArray) -> None:
-    if values.dtype != np.int64 or values.ndim != 1 or np.any(np.abs(values) > _LIMIT):
+    """Both signs are compared: the size of the least int64 is negative."""
+    if values.dtype != np.int64 or values.ndim != 1:
+        raise SamplerError
+    if np.any(values > _LIMIT) or np.any(values < -_LIMIT):
         raise SamplerError
 
 
@@ -149,20 +129,14 @@ def _laplace(scale: float) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _noisy_max(scale: float) -> Any:
-    domain, metric = vector_domain(atom_domain(T="i64")), linf_distance(T="i64")
-    return make_noisy_max(domain, metric, zero_concentrated_divergence(), scale)
+def smallest_scale(sensitivity: float, rho: float) -> float:
+    """The smallest scale (up to 10⁻⁹ relative) of a Gaussian whose billed zCDP is at most `rho`.
 
-
-@lru_cache(maxsize=1024)
-def smallest_scale(noise: type[Gaussian] | type[NoisyMax], sensitivity: float, rho: float) -> float:
-    """The smallest scale (up to 10⁻⁹ relative) whose billed zCDP is at most `rho` (not in units).
-
-    sensitivity: L2 for Gaussian, L∞ (an integer) for NoisyMax.
+    sensitivity: L2. rho: not in units.
     """
     scale = float(sensitivity / sqrt(2 * rho))
     for _ in range(60):
-        if noise(scale).rho(sensitivity) <= rho:
+        if Gaussian(scale).rho(sensitivity) <= rho:
             return scale
         scale *= 1 + 1e-9
     raise SamplerError

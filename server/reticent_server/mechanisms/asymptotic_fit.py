@@ -13,6 +13,9 @@ Conditions 1–3 and for n ≥ n₀: M_n is then bounded away from 0 for the tab
 within a constant of smooth. Nothing here tests that. Composition: sums of ε and of δ; for zcdp accounts each is
 δ-approximately ½ε²-zCDP (Bun & Steinke 2016).
 
+Contrasts are brought to a largest entry of 1, with their offsets: α is a function of their ratio. One that is 0 or
+not finite (a contrast is made of what a pilot released) tests nothing: its α is 1, with the largest noise.
+
 The scales depend on the data: they leave this module only as noise. λ_min counts as `floor` at least, V_jj as a
 millionth of its bound at least. Noise is discrete, of at least 2¹⁴ steps. Errors: none that depend on the data.
 Source: Avella-Medina (2021), Theorems 1, 4.
@@ -22,6 +25,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from reticent_server.accounting.conversions import rho_of_pure
@@ -44,6 +48,7 @@ _P_STEP = 2.0**-48
 _LARGEST_P_NOISE = 8.0
 _LEAST_P = 1e-12
 _LEAST_VARIANCE = 1e-6
+_FARTHEST = 1e6  # of t, which is then as good as infinite: 2Φ(−t) is 0 in float64 from 39 on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,15 +103,33 @@ def measure(part: AsymptoticFit, rows: FloatArray) -> Measured:
 def _p_values(
     part: AsymptoticFit, problem: Problem, theta: FloatArray, inverse: FloatArray, Q: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    a = np.array(part.contrasts).reshape(-1, part.size)
+    a, b, sound = _hypotheses(part)
     directions = a @ inverse
     bound = problem.score_bound * np.linalg.norm(directions, axis=1)
     variance = np.einsum("ij,jk,ik->i", directions, Q, directions)
     root = np.sqrt(np.maximum(variance, (_LEAST_VARIANCE * bound) ** 2))
-    t = sqrt(problem.n) * np.abs(a @ theta + np.array(part.offsets)) / root
+    t = np.minimum(sqrt(problem.n) * np.abs(a @ theta + b) / root, _FARTHEST)
     epsilon, delta = _amounts(part.epsilon_test, part.delta_test)
     noise = p_value_noise(t, bound / root, problem.n, epsilon, delta)
-    return 2 * ndtr(-t), np.minimum(noise, _LARGEST_P_NOISE)
+    noise = np.where(sound, np.minimum(noise, _LARGEST_P_NOISE), _LARGEST_P_NOISE)
+    return np.where(sound, 2 * ndtr(-t), 1.0), noise
+
+
+def _hypotheses(part: AsymptoticFit) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """a_j (k, size) and b_j (k,) with a largest entry of a_j of 1, and whether there is such a hypothesis."""
+    a = np.array(part.contrasts, dtype=np.float64).reshape(-1, part.size)
+    b = np.array(part.offsets, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        size = np.abs(a).max(axis=1)
+        a, b = a / size[:, None], b / size
+        sound = np.isfinite(a).all(axis=1) & ~np.isnan(b)
+    plain = np.eye(1, part.size)
+    limit = _FARTHEST**2
+    return (
+        np.where(sound[:, None], a, plain),
+        np.clip(np.where(sound, b, 0.0), -limit, limit),
+        sound,
+    )
 
 
 def release(part: AsymptoticFit, values: Private[FloatArray]) -> Released:

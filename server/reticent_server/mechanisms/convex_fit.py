@@ -53,6 +53,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.mechanisms import ptr, selection
 from reticent_server.mechanisms._sampler import Gaussian, smallest_scale
+from reticent_server.mechanisms.selection import Ladder
 from reticent_server.numerics.convex_fit import (
     Curvature,
     Problem,
@@ -140,7 +141,8 @@ def release(part: ConvexFit, values: Private[FloatArray]) -> Released:
     records = records_within(problem, rows)
     theta = solve(problem, records)
     found = margins(part, problem, records, theta)
-    chosen = selection.select(Private(scores(part, found)), _selection_scale(part))
+    ladder = choice(part)
+    chosen = selection.select(Private(ladder.levels(scores(part, found))), ladder)
     if not ptr.passes(Private(found[chosen]), part.epsilon_test, part.delta):
         return Released(np.empty(0), 0.0, passed=False)
     floor = part.floors[chosen]
@@ -150,12 +152,12 @@ def release(part: ConvexFit, values: Private[FloatArray]) -> Released:
 
 def scores(part: ConvexFit, found: list[int]) -> NDArray[np.int64]:
     """min(q_j, cap) − c·j: the larger m is preferred where its margin is about as good."""
-    step = ceil(_selection_scale(part))
-    return np.array([q - step * j for j, q in enumerate(found)], dtype=np.int64)
+    return selection.preferring_earlier(found, choice(part))
 
 
-def _selection_scale(part: ConvexFit) -> float:
-    return selection.gumbel_scale(1, rho_of_bounded_range(part.epsilon_choice) - 1)
+def choice(part: ConvexFit) -> Ladder:
+    """The ladder of the choice, for scores of sensitivity 1."""
+    return selection.ladder(rho_of_bounded_range(part.epsilon_choice) - 1)
 
 
 def _noisy(
@@ -180,4 +182,4 @@ def _granule(delta: float) -> float:
 def _steps_scale(part: ConvexFit) -> float:
     """σ in steps of g."""
     whole = STEPS_IN_SENSITIVITY + ceil(sqrt(part.size))
-    return smallest_scale(Gaussian, whole, part.rho_release / RHO_UNITS)
+    return smallest_scale(whole, part.rho_release / RHO_UNITS)

@@ -16,16 +16,18 @@ at k = 0). E_{k−1} of a neighbour is ≤ E_k, so q has sensitivity 1. By mecha
 (mechanisms.selection); test and draw follow at the chosen η, which is public from then on: ε_a more, and
 ε_a²/8 in ρ.
 
-The draw is exact in real arithmetic (numerics.simplex_envelope): proposals under exp(−ηh), h ≤ O, kept with
-probability exp(−η(O − h)), without a limit on their number; no Markov chain. In floating point the
-proposals carry relative errors near 10⁻¹³ and the uniforms have 104 bits; the draw is rounded to the
-lattice. The number of proposals depends on the data, hence so does the time within the deadline.
+The draw is exact (mechanisms.depth_proposals): every whole point has the probability that exp(−ηO), rounded,
+gives it, on every table and at every η, without a limit on the number of proposals and without a Markov
+chain. Once the test has passed nothing can fail: directions are planned to span the space, and then there
+is a simplex for all scales above 0 (numerics.simplex_envelope). Where a scale is 0 there is no reply: q is 0 then, on
+the table and on its neighbours, as no neighbour of a table with q ≥ 1 has such a scale. The number of proposals
+depends on the data, hence so does the time within the deadline; its mean is bounded where q ≥ 1.
 
 Errors: none that depend on the data. Source: Zuo (2003); Brown et al. (2021).
 """
 
 from collections.abc import Mapping
-from math import ceil
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -36,19 +38,20 @@ from reticent_server.domain.columns import DepthDraw
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released
-from reticent_server.mechanisms import ptr, selection
-from reticent_server.mechanisms._sampler import exponentials, uniforms
+from reticent_server.mechanisms import depth_proposals, ptr, selection
+from reticent_server.mechanisms.depth_proposals import Target
+from reticent_server.mechanisms.selection import Ladder
 from reticent_server.numerics.depth import Projections
-from reticent_server.numerics.depth_certificate import Certificate
+from reticent_server.numerics.depth_certificate import Certificate, start_of
 from reticent_server.numerics.depth_iqr import IqrProjections
 from reticent_server.numerics.depth_mad import MadProjections
 from reticent_server.numerics.depth_trimmed import TrimmedProjections
 from reticent_server.numerics.lattices import to_lattice
+from reticent_server.numerics.minimax import Program, smallest_maximum
 from reticent_server.numerics.order_statistics import safe_distance
-from reticent_server.numerics.simplex_envelope import Affine, Simplex, affine_functions, envelope
+from reticent_server.numerics.simplex_envelope import envelope
 
-_BATCHES = (256, 1024, 4096)
-_FARTHEST = 2.0**52
+_FARTHEST = 2**52  # steps: as far as whole numbers are exact in float64
 
 
 class _Family(Protocol):
@@ -81,14 +84,19 @@ def whole_numbers(part: DepthDraw, values: FloatArray) -> FloatArray:
 
 def measure(part: DepthDraw, data: FloatArray) -> Projections:
     """What the certificate and the draw need. data: (d, n) whole numbers."""
-    return FAMILIES[part.scale].measure(data, _directions(part), _cap(part, data.shape[1]))
+    directions = _directions(part).astype(np.float64)
+    return FAMILIES[part.scale].measure(data, directions, _cap(part, data.shape[1]))
 
 
-def margin(part: DepthDraw, projections: Projections, eta: float, n: int) -> int:
-    """min(q, cap) at this η."""
+def margins(part: DepthDraw, projections: Projections, n: int) -> list[int]:
+    """min(q, cap) at each η."""
     certificate = Certificate(_directions(part), projections, part.delta / DELTA_UNITS)
+    return [_margin(part, certificate, eta, _cap(part, n)) for eta in part.etas]
+
+
+def _margin(part: DepthDraw, certificate: Certificate, eta: float, cap: int) -> int:
     epsilon = part.epsilon_draw / EPSILON_UNITS
-    return safe_distance(lambda i: certificate.safe(i - 1, eta, epsilon), _cap(part, n))
+    return safe_distance(lambda i: certificate.safe(i - 1, eta, epsilon), cap)
 
 
 def release(part: DepthDraw, values: Private[FloatArray]) -> Released:
@@ -96,75 +104,53 @@ def release(part: DepthDraw, values: Private[FloatArray]) -> Released:
     data = whole_numbers(part, values.unwrap())
     projections = measure(part, data)
     n = data.shape[1]
-    margins = [margin(part, projections, eta, n) for eta in part.etas]
-    chosen = _choose(part, margins) if len(part.etas) > 1 else 0
-    if not ptr.passes(Private(margins[chosen]), part.epsilon_test, part.delta):
+    found = margins(part, projections, n)
+    chosen = _choose(part, found) if len(part.etas) > 1 else 0
+    passed = ptr.passes(Private(found[chosen]), part.epsilon_test, part.delta)
+    if not passed or min(projections.scale) <= 0:
         return Released(np.empty(0), 0.0, passed=False)
     eta = part.etas[chosen]
-    steps = draw(_directions(part), projections.location, projections.scale, eta)
+    steps = depth_proposals.draw(law(_directions(part), projections, eta))
     return Released(np.append(_in_units(part, steps), eta), 0.0)
 
 
 def scores(part: DepthDraw, margins: list[int]) -> NDArray[np.int64]:
     """min(q_j, cap) − c·j: the larger η is preferred where its margin is about as good."""
-    step = ceil(_selection_scale(part))
-    return np.array([q - step * j for j, q in enumerate(margins)], dtype=np.int64)
+    return selection.preferring_earlier(margins, choice(part))
 
 
 def _choose(part: DepthDraw, margins: list[int]) -> int:
-    return selection.select(Private(scores(part, margins)), _selection_scale(part))
+    ladder = choice(part)
+    return selection.select(Private(ladder.levels(scores(part, margins))), ladder)
 
 
-def _selection_scale(part: DepthDraw) -> float:
-    return selection.gumbel_scale(1, rho_of_bounded_range(part.epsilon_choice) - 1)
+def choice(part: DepthDraw) -> Ladder:
+    """The ladder of the choice, for scores of sensitivity 1."""
+    return selection.ladder(rho_of_bounded_range(part.epsilon_choice) - 1)
 
 
 def _cap(part: DepthDraw, n: int) -> int:
-    return ptr.margin_cap(part.epsilon_test, part.delta, n)
+    """No margin is larger than n/2: order statistics that far from the middle can be anywhere."""
+    return min(ptr.margin_cap(part.epsilon_test, part.delta, n), n // 2 + 1)
 
 
-def _directions(part: DepthDraw) -> FloatArray:
-    return np.array(part.directions, dtype=np.float64)
+def _directions(part: DepthDraw) -> NDArray[np.int64]:
+    return np.array(part.directions, dtype=np.int64)
 
 
-def draw(directions: FloatArray, location: FloatArray, scale: FloatArray, eta: float) -> FloatArray:
-    """(d,) one exact draw with density ∝ exp(−ηO), in whole-number coordinates.
-
-    It is made in coordinates that are centred and scaled by the data, which changes nothing.
-    """
-    x0 = np.linalg.lstsq(directions, location, rcond=None)[0]
-    unit = float(np.median(scale)) / float(np.abs(directions).max())
-    functions = affine_functions(directions * unit, location - directions @ x0, scale)
-    return np.asarray(x0 + unit * standard_draw(functions, envelope(functions, eta), eta))
+def law(directions: NDArray[np.int64], projections: Projections, eta: float) -> Target:
+    """The law ∝ exp(−ηO), which is drawn from: private."""
+    location = projections.location
+    program = Program(directions, location, location, projections.scale)
+    optimum = smallest_maximum(program, start_of(directions))
+    simplex = envelope(program, optimum, eta)
+    return depth_proposals.target(program, simplex, Fraction(eta), projections.denominator)
 
 
-def standard_draw(functions: Affine, simplex: Simplex, eta: float) -> FloatArray:
-    """(d,) proposals from the simplex, batch by batch, until one is kept."""
-    batch = 0
-    while True:
-        size = _BATCHES[min(batch, len(_BATCHES) - 1)]
-        tau, points = propose(simplex, eta, size)
-        excess = functions.largest(points) - (simplex.lowest + tau)
-        kept = np.flatnonzero(exponentials(size) >= eta * excess)
-        if len(kept):
-            return np.asarray(points[:, kept[0]])
-        batch += 1
-
-
-def propose(simplex: Simplex, eta: float, size: int) -> tuple[FloatArray, FloatArray]:
-    """(size,) levels τ and (d, size) points with density ∝ exp(−ηh)."""
-    corners = len(simplex.shares)
-    tau = exponentials((corners - 1) * size).reshape(corners - 1, size).sum(axis=0) / eta
-    facets = np.searchsorted(np.cumsum(simplex.shares)[:-1], uniforms(size), side="right")
-    weights = exponentials(corners * size).reshape(corners, size)
-    return tau, simplex.points(tau, facets, weights)
-
-
-def _in_units(part: DepthDraw, steps: FloatArray) -> FloatArray:
-    """The nearest point of the lattices, in the units of the data."""
-    whole = np.rint(np.clip(steps, -_FARTHEST, _FARTHEST))
+def _in_units(part: DepthDraw, steps: list[int]) -> FloatArray:
+    """The point of the lattices, in the units of the data."""
     points = [
-        lattice.origin + lattice.step * (step + lattice.size // 2)
-        for lattice, step in zip(part.lattices, whole, strict=True)
+        lattice.origin + lattice.step * (min(max(step, -_FARTHEST), _FARTHEST) + lattice.size // 2)
+        for lattice, step in zip(part.lattices, steps, strict=True)
     ]
     return np.array(points)

@@ -73,14 +73,14 @@ def sensitivity(part: SumPart) -> float:
 
 def scale(part: SumPart) -> float:
     """σ of the discrete Gaussian, in integer steps: the smallest that costs at most `part.rho`."""
-    return smallest_scale(Gaussian, sensitivity(part), part.rho / RHO_UNITS)
+    return smallest_scale(sensitivity(part), part.rho / RHO_UNITS)
 
 
 def off_diagonal_scale(part: GramSum) -> float:
     """σ/√2, as the smallest scale that bills at most `part.rho` for Δ/√2: C_q² m, signed √2 C_q² m."""
     factor = float(np.nextafter(sqrt(2), 2)) if part.signed else 1.0
     bound = factor * norm_limit(part) ** 2 * part.unit_rows
-    return smallest_scale(Gaussian, bound, part.rho / RHO_UNITS)
+    return smallest_scale(bound, part.rho / RHO_UNITS)
 
 
 def noise_sd(part: SumPart) -> float:

@@ -1,23 +1,33 @@
 """Quantiles of one column by recursive exponential mechanisms on a public grid.
 
-Domain: tables of n records, each with one code (a cell of a public, non-decreasing grid of
-candidates) or none. Neighbours: one record (or the ≤ m of one unit) replaced. Output: one candidate
-for each probability, in non-decreasing order. Tier: unconditional.
+Domain: tables of n records, each with one code (a cell of a public, increasing grid of candidates) or
+none. Neighbours: one record (or the ≤ m of one unit) replaced. Output: one candidate for each
+probability, in non-decreasing order. Tier: unconditional, for every order of the records.
 
 Recipe (Kaplan, Schnapp & Stemmer 2022). Select the middle probability on all cells, split cells and
 records at the selected cell, and go on in both halves. In a sub-problem with cells lo..hi, the local
 rank aimed at is r·N, N being the number of records in those cells and r = (p − p_lo)/(p_hi − p_lo);
-the score of cell k is u(k) = −|#{records in lo..k} − r N|.
+the level of cell k is ⌊d·|#{records in lo..k} − r N|⌋, d the ladder's steps (mechanisms.selection).
 
-Proof. Fix a level and the selections above it; its sub-problems have disjoint ranges of cells. A
-record that leaves (or enters) a sub-problem moves #{lo..k} by 0 or 1 and rN by r, so u by at most
-s = max(r, 1 − r) ≤ 1; one that moves within a sub-problem leaves N as it is, so moves u by at most
-1. One replacement therefore moves the scores of one sub-problem by ≤ 1, or of two by ≤ s₁, s₂: in
-squares at most F = max(1, s₁² + s₂²) over pairs, and for m records at most m²F (triangle inequality
-in the L2 norm over sub-problems). A selection with Gumbel noise of scale b is bounded-range with
-ε = 2Δu/b, hence ε²/8 = Δu²/(2b²)-zCDP (Dong, Durfee & Rogers 2020; Cesar & Rogers 2021), and the
-level costs m²F/(2b²). Levels compose. Scores are integers: u is multiplied by r's denominator. (A
-sub-problem of a single cell may share it with its neighbour: its selection is constant.)
+*Ties.* Values that tie (a column that is 75 % zeros) would all fall on one side of a split. Each cell is
+therefore R sub-cells with the same candidate, over which its c records are spread: sub-cell number i gets
+⌊c/R⌋, and one more if it is among the first c mod R in a fixed public order of the sub-cells. One more
+record in a cell is one more in one of its sub-cells, so counts of sub-cells are those of a table whose
+neighbours are the neighbours of this one. They depend on the numbers of records by cell alone: not on
+the order in which records are stored, nor on a key.
+
+Proof. Fix a level of the recursion and the selections above it; its sub-problems have disjoint ranges of
+cells. A record that leaves (or enters) a sub-problem moves #{lo..k} by 0 or 1 and rN by r, so their
+difference by at most s = max(r, 1 − r) ≤ 1; one that moves within a sub-problem leaves N as it is, so
+moves it by at most 1. Levels, being rounded down to whole numbers, move by at most ⌈s d⌉, or d. A selection whose
+levels move by t costs L(t)²/2 in zCDP (mechanisms.selection), one whose levels stay costs nothing, and the
+sub-problems of a level are independent given those above: one replacement costs at most
+
+    ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²)
+
+over pairs of sub-problems, and m of them at most m² times that (L(mt) ≤ mL(t), and the triangle inequality
+in the L2 norm over sub-problems). Levels of the recursion compose. (A sub-problem of a single cell may
+share it with its neighbour: its selection is constant.)
 
 Errors: none that depend on the data. Units: those of the candidates.
 """
@@ -25,7 +35,9 @@ Errors: none that depend on the data. Units: those of the candidates.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
+from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +46,14 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, QuantileTree, Released
 from reticent_server.mechanisms import selection
-from reticent_server.mechanisms._sampler import NoisyMax, smallest_scale
 from reticent_server.mechanisms.noisy_sum import count_codes
+from reticent_server.mechanisms.selection import Ladder
 
 IntArray = NDArray[np.int64]
 
-_DENOMINATOR = 10_000
+SELECTION_NANOSECONDS = 300  # planned for one sub-cell of one selection; measured: 100
+_DENOMINATOR = 10_000  # probabilities in steps of 10⁻⁴
+_UPWARDS = 1 + 2.0**-44  # more than the rounding of a sum over the levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +99,52 @@ def exact_probabilities(probabilities: Sequence[float]) -> list[Fraction]:
     return exact
 
 
-def squared_sensitivity(probabilities: Sequence[float]) -> list[Fraction]:
-    """F of each level."""
-    exact = exact_probabilities(probabilities)
-    return [_level_factor([node.rank(exact) for node in level]) for level in levels(probabilities)]
+def ladder(part: QuantileTree) -> Ladder:
+    """The ladder of every selection: d levels for one rank, at a total cost of at most part.rho."""
+    return _ladder(part.probabilities, part.rho, part.unit_rows)
 
 
-def _level_factor(ranks: Sequence[Fraction]) -> Fraction:
-    largest = sorted((max(r, 1 - r) ** 2 for r in ranks), reverse=True)[:2]
-    return max(Fraction(1), sum(largest, Fraction(0))) if len(ranks) > 1 else Fraction(1)
+@lru_cache(maxsize=256)
+def _ladder(probabilities: tuple[float, ...], rho: int, unit_rows: int) -> Ladder:
+    ranks = _ranks(probabilities)
+    whole = sum(max(1.0, _largest_pair([float(max(r, 1 - r)) ** 2 for r in at])) for at in ranks)
+    loss = sqrt(2 * rho / RHO_UNITS / whole) / unit_rows
+    found = selection.ladder_of_loss(loss)
+    while found.steps and _billed(probabilities, unit_rows, found) * RHO_UNITS > rho:
+        loss *= 1 - 2.0**-14  # rounding s·d up to whole levels: as coarse as the ladder's steps
+        found = selection.ladder_of_loss(loss)
+    return found
 
 
 def scale(part: QuantileTree) -> float:
-    """b: the Gumbel scale in units of one rank, the same at every level, total cost part.rho."""
-    share = float(sum(squared_sensitivity(part.probabilities), Fraction(0))) * part.unit_rows**2
-    exact = smallest_scale(NoisyMax, _DENOMINATOR, part.rho / RHO_UNITS / share) / _DENOMINATOR
-    return exact * (1 + 1e-12)
+    """b: a selection's noise in ranks (probabilities fall by e over b ranks); infinite where rho is too small."""
+    return ladder(part).scale
 
 
 def billed_rho(part: QuantileTree) -> float:
-    """Σ over levels of m²F/(2b²), from what the sampler bills for a score sensitivity of 1."""
-    one = selection.billed_rho(scale(part) * _DENOMINATOR, _DENOMINATOR)
-    factors = sum(squared_sensitivity(part.probabilities), Fraction(0))
-    return one * float(factors) * part.unit_rows**2
+    """What the recursion costs at its ladder; at most part.rho (not in units)."""
+    return _billed(part.probabilities, part.unit_rows, ladder(part))
+
+
+def _billed(probabilities: Sequence[float], unit_rows: int, ladder: Ladder) -> float:
+    """m² Σ over the recursion's levels of ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²)."""
+    total = 0.0
+    for ranks in _ranks(probabilities):
+        moves = [ceil(max(r, 1 - r) * ladder.steps) for r in ranks]
+        apart = _largest_pair([ladder.loss(move) ** 2 for move in moves])
+        total += max(ladder.loss(ladder.steps) ** 2, apart)
+    return unit_rows**2 * total / 2 * _UPWARDS
+
+
+def _ranks(probabilities: Sequence[float]) -> list[list[Fraction]]:
+    """r of the sub-problems, level by level."""
+    exact = exact_probabilities(probabilities)
+    return [[node.rank(exact) for node in level] for level in levels(probabilities)]
+
+
+def _largest_pair(squares: Sequence[float]) -> float:
+    """The sum of the two largest; 0 where there are not two."""
+    return sum(sorted(squares)[-2:]) if len(squares) > 1 else 0.0
 
 
 def encode(part: QuantileTree, codes: FloatArray) -> IntArray:
@@ -115,31 +152,46 @@ def encode(part: QuantileTree, codes: FloatArray) -> IntArray:
     return count_codes(codes, len(part.candidates))
 
 
+def spread(counts: IntArray, repeats: int) -> IntArray:
+    """(cells · repeats,) numbers of records by sub-cell. counts: (cells,); repeats: R, a power of two."""
+    turn = _turns(repeats)
+    found = counts[:, None] // repeats + (turn < counts[:, None] % repeats)
+    return np.asarray(found.ravel(), dtype=np.int64)
+
+
+@lru_cache(maxsize=16)
+def _turns(repeats: int) -> IntArray:
+    """(R,) when each sub-cell's turn is: its number with its bits reversed, so that any few are spread evenly."""
+    turn = np.zeros(1, dtype=np.int64)
+    while len(turn) < repeats:
+        turn = np.concatenate([2 * turn, 2 * turn + 1])
+    return turn
+
+
 def release(part: QuantileTree, total: Private[IntArray]) -> Released:
     """Runs the recursion on the exact counts; nothing but the selected candidates leaves it."""
-    cumulative = np.concatenate([[0], np.cumsum(total.unwrap())]).astype(np.int64)
-    exact = exact_probabilities(part.probabilities)
+    counts = spread(total.unwrap(), part.repeats)
+    cumulative = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    exact, steps = exact_probabilities(part.probabilities), ladder(part)
     chosen = np.zeros(len(exact), dtype=np.int64)
     root = levels(part.probabilities)[0][0]
-    tasks: list[tuple[_Node, int, int]] = [(root, 0, len(part.candidates) - 1)]
+    tasks: list[tuple[_Node, int, int]] = [(root, 0, len(counts) - 1)]
     while tasks:
         node, low, high = tasks.pop()
-        cell = low + _select(cumulative[low : high + 2], node.rank(exact), scale(part))
+        found = levels_of(cumulative[low : high + 2], node.rank(exact), steps.steps)
+        cell = low + selection.select(Private(found), steps)
         chosen[node.middle] = cell
         left, right = node.children(exact)
         if left is not None:
             tasks.append((left, low, cell))
         if right is not None:
             tasks.append((right, min(cell + 1, high), high))
-    return Released(values=np.asarray(part.candidates)[chosen], sd=0.0)
+    return Released(values=part.candidates.points[chosen // part.repeats], sd=0.0)
 
 
-def _select(cumulative: IntArray, r: Fraction, b: float) -> int:
-    """Selects among the cells of a sub-problem. cumulative: counts at the cells' lower ends, and N."""
-    return selection.select(Private(scores_of(cumulative, r)), b * r.denominator)
-
-
-def scores_of(cumulative: IntArray, r: Fraction) -> IntArray:
-    """−|D·#{lo..k} − a·N| for r = a/D: (cells,) int64 of sensitivity D·max(r, 1−r), or D within."""
-    inside = cumulative[1:] - cumulative[0]
-    return np.asarray(-np.abs(r.denominator * inside - r.numerator * inside[-1]), dtype=np.int64)
+def levels_of(cumulative: IntArray, r: Fraction, steps: int) -> IntArray:
+    """⌊d·|#{lo..k} − r N|⌋ (cells,), exactly. cumulative: counts at the cells' lower ends, and N."""
+    inside = (cumulative[1:] - cumulative[0]) * steps
+    wanted = r * int(cumulative[-1] - cumulative[0]) * steps
+    floor = wanted.numerator // wanted.denominator
+    return np.asarray(np.maximum(inside - ceil(wanted), floor - inside), dtype=np.int64)

@@ -4,6 +4,9 @@ Proof, for a release whose sums go over the rows S of one choice, and over all r
 the records of neighbours, each in any order: there is a permutation σ of the positions after which they
 differ in at most m of them. For every S, the release of D on S and that of D′ on σ(S) add the same
 records but for those (domain.steps.SumStep), so their divergence is at most what the sums are charged.
+That goes for all steps of the release together, those over all rows among them: sums and the counts of
+quantile trees (mechanisms.quantile_tree, which spreads ties by numbers of records, not by position) are
+the same for every order of the records that they add, and adaptive composition holds for each S.
 S and σ(S) have the same law, because positions are chosen independently of each other and of the
 records. The whole release is the mixture over S, and the Rényi divergences of mixtures with the same
 weights are at most the largest of the components' (quasi-convexity). So the cost is that of the sums

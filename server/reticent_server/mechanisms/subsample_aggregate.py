@@ -7,7 +7,6 @@ estimate of the model, quartiles over the blocks and a noisy mean. Always replie
 2. The model is fitted to each block (numerics.block_fits) in a fixed number of steps. A block without an
    estimate counts as the public default; estimates are clipped to public bounds: T₁, …, T_k.
 3. For each estimate j, the quartiles of the T_b on a public grid (mechanisms.quantile_tree), q₁ ≤ q₃.
-   Ties are spread by the number of the block (numerics.grids).
 4. The mean of clip(T_b, [c − h, c + h]), c = (q₁ + q₃)/2, h = 2(q₃ − q₁) or two cells of the grid, by one
    noisy sum of k integers (mechanisms.noisy_sum).
 
@@ -38,7 +37,7 @@ from reticent_server.domain.steps import FloatArray, QuantileTree, Released, Vec
 from reticent_server.mechanisms import noisy_sum, quantile_tree
 from reticent_server.mechanisms.secret_blocks import IntArray, division, secret_order
 from reticent_server.numerics.block_fits import Blocks, block_estimates
-from reticent_server.numerics.grids import cell_codes, spread
+from reticent_server.numerics.grids import cell_codes, repeats
 
 QUARTILES = (0.25, 0.75)
 _REACH = 2.0
@@ -59,7 +58,8 @@ def touched(part: SubsampleAggregate) -> int:
 
 def quartile_tree(part: SubsampleAggregate, mean: BlockMean) -> QuantileTree:
     """The part that releases the quartiles of an estimate over blocks."""
-    return QuantileTree(spread(mean.candidates), QUARTILES, mean.rho_quartiles, touched(part))
+    grid = mean.candidates
+    return QuantileTree(grid, QUARTILES, mean.rho_quartiles, touched(part), repeats(grid))
 
 
 def mean_sum(part: SubsampleAggregate, mean: BlockMean) -> VectorSum:
@@ -97,7 +97,7 @@ def _fitted(model: BlockModel, rows: FloatArray, positions: IntArray) -> FloatAr
 
 def bounded(part: SubsampleAggregate, found: FloatArray) -> FloatArray:
     """The estimates (m, k) with defaults for what is not finite, clipped to their public bounds."""
-    limits = np.array([(m.default, m.candidates[0], m.candidates[-1]) for m in part.means])
+    limits = np.array([(m.default, m.candidates.lower, m.candidates.upper) for m in part.means])
     default, lower, upper = (column[:, None] for column in limits.T)
     return np.clip(np.where(np.isfinite(found), found, default), lower, upper)
 
@@ -108,7 +108,7 @@ def _released(
     """(4,) mean, standard deviation of its noise, quartiles."""
     T = table.unwrap()[j]
     tree = quartile_tree(part, mean)
-    codes = cell_codes(T, mean.candidates, 0)
+    codes = cell_codes(T, mean.candidates)
     quartiles = quantile_tree.release(tree, Private(quantile_tree.encode(tree, codes))).values
     centre, half = window(mean, float(quartiles[0]), float(quartiles[1]))
     unit = mean_sum(part, mean)
@@ -120,7 +120,7 @@ def _released(
 
 def window(mean: BlockMean, first: float, third: float) -> tuple[float, float]:
     """(c, h) of the interval to which estimates are clipped, from released quartiles."""
-    grid = np.asarray(mean.candidates)
+    grid = mean.candidates.points
     k = int(np.clip(np.searchsorted(grid, (first + third) / 2), 1, len(grid) - 1))
     cell = float(grid[k] - grid[k - 1])
     return (first + third) / 2, max(_REACH * (third - first), 2 * cell)

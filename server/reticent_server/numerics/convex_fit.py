@@ -8,7 +8,10 @@ Lipschitz with B = a⁺R²:
     Huber      s = max(−c, min(c, y − η))    a = 1{|y − η| ≤ c}    b = c,  a⁺ = 1
     logistic   s = y − μ(η), 0 ≤ y ≤ 1       a = μ(1 − μ)          b = 1,  a⁺ = 1/4
 
-`least_curvature` is h(r) = λ_min((1/n) Σ w_i u_iu_iᵀ inf{a_i(ϑ′): ‖ϑ′ − ϑ‖ ≤ r}), a decreasing function of r.
+`Curvature` is h(r) = λ_min((1/n) Σ w_i u_iu_iᵀ inf{a_i(ϑ′): ‖ϑ′ − ϑ‖ ≤ r}), a decreasing function of r.
+
+Huber's y − o counts as one response, brought within ±(c + 2D max(‖u‖, 1)): beyond that the score is ±c at every ϑ with
+‖ϑ‖ ≤ 2D, before and after. So no response or offset is so large that y − η is lost in its rounding.
 
 `solve` makes a fixed number of steps from 0, in two phases of Nesterov's method:
 
@@ -21,7 +24,8 @@ Lipschitz with B = a⁺R²:
    at most (Nesterov 2004, Theorem 2.2.3). At the end L − L* ≤ τ²/(8B), so ‖∇L‖ ≤ √(2B(L − L*)) ≤ τ/2.
 
 The number of steps is public. In floating point sums of n terms carry errors up to γ_n = n2⁻⁵³ of the sum
-of sizes; `gradient_error` and `eigenvalue_error` bound them, and the arguments that rely on the solver use them.
+of sizes, and a score is off by 2⁻⁵³ of |y| + (q + 2)|η|, η ≤ D‖u‖, where w‖u‖² ≤ R² (logistic: μ′(η)|η| ≤ ¼ whatever o is);
+`gradient_error` and `eigenvalue_error` bound them, and the arguments that rely on the solver use them.
 """
 
 from dataclasses import dataclass
@@ -46,6 +50,12 @@ class Loss(Protocol):
     def score_bound(self) -> float: ...
     @property
     def largest_slope(self) -> float: ...
+    def bounded(
+        self, y: FloatArray, offset: FloatArray, farthest: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """y and o that give the same scores at |η − o| ≤ farthest, none so large that η is lost in it."""
+        ...
+
     def score(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
     def least_slope(self, y: FloatArray, eta: FloatArray, slack: FloatArray) -> FloatArray:
         """inf of a over η ± slack."""
@@ -63,6 +73,12 @@ class HuberLoss:
     def score_bound(self) -> float:
         return self.c
 
+    def bounded(
+        self, y: FloatArray, offset: FloatArray, farthest: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        with np.errstate(over="ignore"):
+            return np.clip(y - offset, -self.c - farthest, self.c + farthest), np.zeros_like(offset)
+
     def score(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return np.clip(y - eta, -self.c, self.c)
 
@@ -76,6 +92,12 @@ class LogisticLoss:
 
     score_bound: float = 1.0
     largest_slope: float = LOGISTIC_SLOPE
+
+    def bounded(
+        self, y: FloatArray, offset: FloatArray, farthest: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        del farthest
+        return np.clip(y, 0.0, 1.0), offset
 
     def score(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray(y - expit(eta))
@@ -125,8 +147,9 @@ class Problem:
 
     @property
     def gradient_error(self) -> float:
-        """A bound of the rounding in a computed gradient at ‖ϑ‖ ≤ 1."""
-        return _ROUNDING * (self.score_bound + self.radius_squared) * (self.n + 64 * self.size)
+        """A bound of the rounding in a computed gradient at ‖ϑ‖ ≤ D."""
+        sizes = self.score_bound + self.radius_squared * max(self.reach, 1.0)
+        return _ROUNDING * sizes * (self.n + 64 * self.size)
 
     @property
     def eigenvalue_error(self) -> float:
@@ -160,10 +183,9 @@ def records_within(problem: Problem, rows: FloatArray) -> Records:
     vectors[:, ~usable] = 0.0
     limit = problem.radius_squared * (1 - 1e-12)
     weights = np.clip(rows[0], 0.0, limit / np.maximum(np.where(usable, norms, 0.0), limit))
-    response = rows[1]
-    if isinstance(problem.loss, LogisticLoss):
-        response = np.clip(response, 0.0, 1.0)
-    return Records(weights, response, np.ascontiguousarray(rows[2]), vectors)
+    lengths = np.sqrt(np.maximum(np.where(usable, norms, 0.0), 1.0))
+    response, offset = problem.loss.bounded(rows[1], rows[2], 2 * problem.reach * lengths)
+    return Records(weights, response, np.ascontiguousarray(offset), vectors)
 
 
 def gradient(problem: Problem, records: Records, theta: FloatArray) -> FloatArray:
@@ -184,17 +206,26 @@ def _pieces(n: int) -> list[slice]:
 
 def solve(problem: Problem, records: Records) -> FloatArray:
     """ϑ (q,) after t₁ + t₂ steps from 0."""
-    first, second = problem.steps
+    return second_phase(problem, records, first_phase(problem, records))
+
+
+def first_phase(problem: Problem, records: Records) -> FloatArray:
+    """ϑ (q,) after t₁ steps from 0, with the momentum for convex losses."""
     theta = before = np.zeros(problem.size)
     t = 1.0
-    for _ in range(first):
+    for _ in range(problem.steps[0]):
         following = (1 + sqrt(1 + 4 * t * t)) / 2
         theta, before = _step(problem, records, theta, before, (t - 1) / following), theta
         t = following
+    return theta
+
+
+def second_phase(problem: Problem, records: Records, start: FloatArray) -> FloatArray:
+    """ϑ (q,) after t₂ steps from the point that the first phase has found, with that for strongly convex ones."""
     root = sqrt(problem.floor / problem.largest_curvature)
     momentum = (1 - root) / (1 + root)
-    before = theta
-    for _ in range(second):
+    theta = before = start
+    for _ in range(problem.steps[1]):
         theta, before = _step(problem, records, theta, before, momentum), theta
     return theta
 
@@ -239,12 +270,16 @@ class Curvature:
         self._lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", u, u), 1.0))
 
     def __call__(self, radius: float) -> float:
-        records, loss, q = self._records, self._problem.loss, self._problem.size
+        """h(radius)."""
+        records, q = self._records, self._problem.size
         total = np.zeros((q, q))
         for piece in _pieces(self._problem.n):
-            slack = radius * self._lengths[piece]
-            slopes = loss.least_slope(records.response[piece], self._eta[piece], slack)
-            slopes *= records.weights[piece]
             u = records.vectors[:, piece]
-            total += (u * slopes) @ u.T
+            total += (u * (self.slopes(piece, radius) * records.weights[piece])) @ u.T
         return float(np.linalg.eigvalsh(total / self._problem.n)[0])
+
+    def slopes(self, piece: slice, radius: float) -> FloatArray:
+        """inf a_i over the ball, for some of the records."""
+        slack = radius * self._lengths[piece]
+        response = self._records.response[piece]
+        return self._problem.loss.least_slope(response, self._eta[piece], slack)

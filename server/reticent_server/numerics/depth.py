@@ -14,41 +14,61 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 
-CHUNK = 8
+CHUNK = 8  # directions at a time: their projections of 10⁶ records are 64 MB
+
+Whole = list[int]
 
 
 class Projections(Protocol):
-    """Locations m_j and scales s_j of K projections, and what neighbours can make of them.
+    """Locations m_j and scales s_j of K projections, and what neighbours can make of them, exactly.
 
-    Each function of k has the *shift property*: at k − 1 on a neighbour it is no worse than at k here.
-    They are defined for k ≤ reach, `median_change` and `scale_change` for k < reach.
+    Amounts are whole numbers of 1/denominator; None where one of them can be infinite. Each function
+    of k has the *shift property*: at k − 1 on a neighbour it is no worse than at k here. They are
+    defined for k ≤ reach, `location_change` and `scale_change` for k < reach.
     """
 
     @property
-    def location(self) -> FloatArray:
+    def denominator(self) -> int:
+        """The same for neighbours: a function of n."""
+        ...
+
+    @property
+    def location(self) -> Whole:
         """(K,) m_j."""
         ...
 
     @property
-    def scale(self) -> FloatArray:
+    def scale(self) -> Whole:
         """(K,) s_j."""
         ...
 
-    def location_change(self, k: int) -> FloatArray:
+    def location_change(self, k: int) -> Whole | None:
         """(K,) the most that one replacement moves m_j on any sample within k replacements."""
         ...
 
-    def scale_change(self, k: int) -> FloatArray:
+    def scale_change(self, k: int) -> Whole | None:
         """(K,) the same for s_j."""
         ...
 
-    def least_scale(self, k: int) -> FloatArray:
-        """(K,) no sample within k replacements has a smaller s_j."""
+    def least_scale(self, k: int) -> Whole | None:
+        """(K,) no sample within k replacements has a smaller s_j. Not above 0 where it can vanish."""
         ...
 
-    def location_range(self, k: int) -> tuple[FloatArray, FloatArray]:
+    def location_range(self, k: int) -> tuple[Whole, Whole] | None:
         """(K,) and (K,): m_j of every sample within k replacements lies between them."""
         ...
+
+
+def whole_numbers(values: FloatArray) -> Whole | None:
+    """Float64 values that are whole numbers, as such; None unless all are finite."""
+    return [int(v) for v in values.tolist()] if np.isfinite(values).all() else None
+
+
+def certain(values: Whole | None) -> Whole:
+    """Values of a sample as it is, which are finite."""
+    if values is None:
+        raise ArithmeticError("a statistic of the sample is not finite")
+    return values
 
 
 def projected(data: FloatArray, directions: FloatArray) -> Iterator[tuple[slice, FloatArray]]:

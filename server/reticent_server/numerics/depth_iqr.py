@@ -3,6 +3,8 @@
 Windows of the three quartiles hold all that is needed; numerics.order_statistics has the proofs. One
 replacement moves both quartiles in one direction, so it changes their difference by at most the larger
 of their changes. The scale breaks down at 25 % of bad records.
+
+Projections are whole numbers below 2⁵², so differences of two are exact in float64.
 """
 
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.numerics.depth import projected
+from reticent_server.numerics.depth import Whole, certain, projected, whole_numbers
 from reticent_server.numerics.order_statistics import (
     local_sensitivity,
     partial_windows,
@@ -43,22 +45,33 @@ class IqrProjections:
         return int(self.median.shape[1]) // 2
 
     @property
-    def location(self) -> FloatArray:
-        return self.median[:, self._centre]
+    def denominator(self) -> int:
+        return 1
 
     @property
-    def scale(self) -> FloatArray:
-        return np.asarray(self.third[:, self._centre] - self.first[:, self._centre])
+    def location(self) -> Whole:
+        return certain(whole_numbers(self.median[:, self._centre]))
 
-    def location_change(self, k: int) -> FloatArray:
-        return local_sensitivity(self.median, k)
+    @property
+    def scale(self) -> Whole:
+        return certain(whole_numbers(self.third[:, self._centre] - self.first[:, self._centre]))
 
-    def scale_change(self, k: int) -> FloatArray:
+    def location_change(self, k: int) -> Whole | None:
+        return whole_numbers(local_sensitivity(self.median, k))
+
+    def scale_change(self, k: int) -> Whole | None:
         changes = local_sensitivity(self.first, k), local_sensitivity(self.third, k)
-        return np.maximum(*changes)
+        return whole_numbers(np.maximum(*changes))
 
-    def least_scale(self, k: int) -> FloatArray:
-        return smallest_gap(self.first, self.third, k)
+    def least_scale(self, k: int) -> Whole | None:
+        return whole_numbers(smallest_gap(self.first, self.third, k))
 
-    def location_range(self, k: int) -> tuple[FloatArray, FloatArray]:
-        return self.median[:, self._centre - k], self.median[:, self._centre + k]
+    def location_range(self, k: int) -> tuple[Whole, Whole] | None:
+        return median_range(self.median, k)
+
+
+def median_range(median: FloatArray, k: int) -> tuple[Whole, Whole] | None:
+    """X_(h−k) and X_(h+k) from windows (K, 2 reach + 1) of the median."""
+    centre = median.shape[1] // 2
+    low, high = (whole_numbers(median[:, at]) for at in (centre - k, centre + k))
+    return None if low is None or high is None else (low, high)

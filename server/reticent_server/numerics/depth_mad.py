@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.numerics.depth import projected
+from reticent_server.numerics.depth import Whole, certain, projected, whole_numbers
+from reticent_server.numerics.depth_iqr import median_range
 from reticent_server.numerics.order_statistics import local_sensitivity, quartile_ranks, window
 
 
@@ -52,24 +53,28 @@ class MadProjections:
         return int(self.median.shape[1]) // 2
 
     @property
-    def location(self) -> FloatArray:
-        return self.median[:, self._centre]
+    def denominator(self) -> int:
+        return 1
 
     @property
-    def scale(self) -> FloatArray:
-        return self.least[:, 0]
+    def location(self) -> Whole:
+        return certain(whole_numbers(self.median[:, self._centre]))
 
-    def location_change(self, k: int) -> FloatArray:
-        return local_sensitivity(self.median, k)
+    @property
+    def scale(self) -> Whole:
+        return certain(whole_numbers(self.least[:, 0]))
 
-    def scale_change(self, k: int) -> FloatArray:
-        return np.asarray(self.most[:, k + 1] - self.least[:, k + 1])
+    def location_change(self, k: int) -> Whole | None:
+        return whole_numbers(local_sensitivity(self.median, k))
 
-    def least_scale(self, k: int) -> FloatArray:
-        return self.least[:, k]
+    def scale_change(self, k: int) -> Whole | None:
+        return whole_numbers(self.most[:, k + 1] - self.least[:, k + 1])
 
-    def location_range(self, k: int) -> tuple[FloatArray, FloatArray]:
-        return self.median[:, self._centre - k], self.median[:, self._centre + k]
+    def least_scale(self, k: int) -> Whole | None:
+        return whole_numbers(self.least[:, k])
+
+    def location_range(self, k: int) -> tuple[Whole, Whole] | None:
+        return median_range(self.median, k)
 
 
 def _bounds(ordered: FloatArray, w: FloatArray, h: int) -> tuple[FloatArray, FloatArray]:

@@ -13,16 +13,23 @@ X₁_(i) lies between X_(i−k) and X_(i+k). For s add the change of m. Hence on
 with |m′ − m| ≤ A^(0) and |s′ − s| ≤ 2A^(0) as their first terms. A^(k) hardly grows with k: an average is far
 less sensitive than an order statistic. It breaks down at 25 % of bad records.
 
-m and s are float64 sums of whole numbers centred at the median, with relative errors near 10⁻¹⁵.
+All of this holds for the computed values, which are exact: with T = Σ X_(i), and P and T⁺ the number and the
+sum of the X_(i) above T/N, Nm = T and N²s = 2(NT⁺ − PT) are whole numbers. A float64 would not do: neighbours
+may differ by as little as 1/N in values of any size.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.numerics.depth import projected
+from reticent_server.numerics.depth import Whole, projected
 from reticent_server.numerics.order_statistics import partial_windows
+
+IntArray = NDArray[np.int64]
+
+_HALF = 26  # bits: of whole numbers below 2⁵² both halves add up in int64 for n < 2³⁶
 
 
 def trimmed_ranks(n: int) -> tuple[int, int]:
@@ -32,38 +39,73 @@ def trimmed_ranks(n: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrimmedProjections:
-    """location and scale (K,); changes (K, reach): A^(k), k = 0..reach − 1."""
+    """kept: N. total, scale: T and N²s (K,). spans (K, c): N A^(k), k = 0..c − 1, as far as it is finite."""
 
-    location: FloatArray
-    scale: FloatArray
-    changes: FloatArray
+    kept: int
+    total: Whole
+    scale: Whole
+    spans: IntArray
 
     @classmethod
     def measure(cls, data: FloatArray, directions: FloatArray, reach: int) -> "TrimmedProjections":
         """data (d, n), directions (K, d): whole numbers; see numerics.depth.projected."""
-        K = len(directions)
-        found = cls(np.empty(K), np.empty(K), np.empty((K, reach)))
-        a, b = trimmed_ranks(data.shape[1])
+        n = data.shape[1]
+        a, b = trimmed_ranks(n)
+        finite = min(reach, n - b, a - 1)
+        total: Whole = []
+        scale: Whole = []
+        spans = np.empty((len(directions), finite), dtype=np.int64)
         for rows, projections in projected(data, directions):
             low, high = partial_windows(projections, (a, b), reach)
-            middle = projections[:, a - 1 : b]
-            centre = middle[:, :1].copy()
-            middle -= centre
-            means = middle.mean(axis=1)
-            found.location[rows] = centre[:, 0] + means
-            found.scale[rows] = np.abs(middle - means[:, None]).mean(axis=1)
-            found.changes[rows] = (high[:, reach + 1 :] - low[:, :reach][:, ::-1]) / (b - a + 1)
-        return found
+            middle = projections[:, a - 1 : b].astype(np.int64)
+            for T, row in zip(exact_sums(middle), middle, strict=True):
+                above = row[row > T // len(row)]
+                (largest,) = exact_sums(above[None, :])
+                total.append(T)
+                scale.append(2 * (len(row) * largest - len(above) * T))
+            ends = high[:, reach + 1 :], low[:, :reach][:, ::-1]
+            spans[rows] = (ends[0][:, :finite] - ends[1][:, :finite]).astype(np.int64)
+        return cls(b - a + 1, total, scale, spans)
 
-    def location_change(self, k: int) -> FloatArray:
-        return self.changes[:, k]
+    @property
+    def denominator(self) -> int:
+        return self.kept**2
 
-    def scale_change(self, k: int) -> FloatArray:
-        return 2 * self.changes[:, k]
+    @property
+    def location(self) -> Whole:
+        return [self.kept * T for T in self.total]
 
-    def least_scale(self, k: int) -> FloatArray:
-        return np.asarray(self.scale - 2 * self.changes[:, :k].sum(axis=1))
+    def location_change(self, k: int) -> Whole | None:
+        if k >= self.spans.shape[1]:
+            return None
+        return [self.kept * span for span in self.spans[:, k].tolist()]
 
-    def location_range(self, k: int) -> tuple[FloatArray, FloatArray]:
-        moved = self.changes[:, :k].sum(axis=1)
-        return self.location - moved, self.location + moved
+    def scale_change(self, k: int) -> Whole | None:
+        change = self.location_change(k)
+        return None if change is None else [2 * c for c in change]
+
+    def least_scale(self, k: int) -> Whole | None:
+        moved = self._moved(k)
+        if moved is None:
+            return None
+        return [s - 2 * move for s, move in zip(self.scale, moved, strict=True)]
+
+    def location_range(self, k: int) -> tuple[Whole, Whole] | None:
+        moved = self._moved(k)
+        if moved is None:
+            return None
+        both = list(zip(self.location, moved, strict=True))
+        return [m - move for m, move in both], [m + move for m, move in both]
+
+    def _moved(self, k: int) -> Whole | None:
+        """N² Σ_{i<k} A^(i)."""
+        if k > self.spans.shape[1]:
+            return None
+        return [self.kept * total for total in exact_sums(self.spans[:, :k])]
+
+
+def exact_sums(rows: IntArray) -> Whole:
+    """The sums (k,) of rows (k, n) of whole numbers below 2⁵² in size."""
+    high = (rows >> _HALF).sum(axis=1).tolist()
+    low = (rows & ((1 << _HALF) - 1)).sum(axis=1).tolist()
+    return [(top << _HALF) + rest for top, rest in zip(high, low, strict=True)]

@@ -8,6 +8,7 @@ from reticent_server.domain.columns import Lattice
 from reticent_server.domain.steps import FloatArray
 
 BITS = 40
+_LEAST = 2.0**-1074  # the smallest number that float64 has
 
 
 def lattice_between(lower: float, upper: float, bits: int = BITS) -> Lattice:
@@ -19,14 +20,14 @@ def lattice_between(lower: float, upper: float, bits: int = BITS) -> Lattice:
     if not width > 0:
         return Lattice(lower, 1.0, 0)
     mantissa, exponent = frexp(width)
-    step = ldexp(1.0, exponent - bits - (mantissa == 0.5))
+    step = max(ldexp(1.0, exponent - bits - (mantissa == 0.5)), _LEAST)
     return Lattice(lower, step, ceil(width / step))
 
 
 def to_lattice(lattice: Lattice, values: FloatArray) -> FloatArray:
     """Whole numbers 0..size as float64, elementwise; what is not finite is 0."""
     with np.errstate(all="ignore"):
-        steps = np.rint((values - lattice.origin) * (1.0 / lattice.step))
+        steps = np.rint((values - lattice.origin) / lattice.step)
         return np.clip(np.where(np.isfinite(steps), steps, 0.0), 0.0, float(lattice.size))
 
 

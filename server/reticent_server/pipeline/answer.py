@@ -1,5 +1,8 @@
 """Answering: the only path from a request to a reply, and the order of its steps."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import structlog
 
 from reticent_server.domain.facts import DatasetFacts
@@ -16,6 +19,7 @@ from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Re
 from reticent_server.pipeline import metrics, planning
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import plan_json, release_body, unplanned_body
+from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
 
 __all__ = ["Ask", "answer", "charge_and_execute", "execute", "plan", "plan_json", "resume"]
@@ -91,33 +95,42 @@ def reserve(
     analyst_id: str | None,
     start_ms: int | None = None,
 ) -> Outcome:
-    """Charges what the plan costs. start_ms: the planned start of a computation that is to wait."""
-    return services.ledger.reserve(
-        analyst_id=analyst_id,
-        dataset=ready.facts.name,
-        version_id=ready.facts.version_id,
-        population=ready.facts.population,
-        cost=ready.cost,
-        request=ask.canonical(),
-        idempotency_key=ask.idempotency_key,
-        start_ms=start_ms,
-    )
+    """Charges what the plan costs. start_ms: the expected start of a computation that is to wait."""
+    with services.settler.giving_up_undecided():
+        return services.ledger.reserve(
+            analyst_id=analyst_id,
+            dataset=ready.facts.name,
+            version_id=ready.facts.version_id,
+            population=ready.facts.population,
+            cost=ready.cost,
+            request=ask.canonical(),
+            idempotency_key=ask.idempotency_key,
+            duration_ms=planned_ms(services, ready),
+            start_ms=start_ms,
+        )
 
 
-def resume(services: Services, taken: Stale) -> bytes:
+def planned_ms(services: Services, ready: Plan) -> int:
+    """From the beginning of a plan's computation to when its release is shown."""
+    return visible_after_ms(services.settings.reply_grid_ms, ready.deadline_ms)
+
+
+def resume(services: Services, taken: Stale, started: float | None = None) -> bytes:
     """Execute → settle for a reservation taken over: nothing is charged again.
 
     It is planned on the version that it was made for. Where it cannot be planned as it was paid for
-    (the policy was changed, a profile was published since), the release is a failed one.
+    (the policy was changed, a profile was published since), the release is a failed one. started: its
+    planned beginning; None: now.
     """
-    started = services.clock.monotonic()
-    ask = Ask.from_canonical(taken.request)
-    facts = services.catalog.facts_of(taken.reservation.version_id)
-    try:
-        ready = planning.plan(facts, ask.query, ask.privacy)
-    except ReticentError:
-        body = unplanned_body(facts, taken.reservation, ask)
-        return _settled(services, taken.reservation, "failed", body)
+    started = services.clock.monotonic() if started is None else started
+    with _given_up_if_lost(services, taken.reservation):
+        ask = Ask.from_canonical(taken.request)
+        facts = services.catalog.facts_of(taken.reservation.version_id)
+        try:
+            ready = planning.plan(facts, ask.query, ask.privacy)
+        except ReticentError:
+            body = unplanned_body(facts, taken.reservation, ask)
+            return _settled(services, taken.reservation, "failed", body)
     return execute(services, ready, taken.reservation, started)
 
 
@@ -126,21 +139,29 @@ def execute(services: Services, ready: Plan, reservation: Reservation, started: 
 
     The release is stored only when it becomes visible: before, a second request, a look at the
     caller's releases, or the order of the ledger's entries could tell when it was computed. Where it
-    cannot be computed (the vault does not answer), the next request with its key starts at once.
+    cannot be computed (the vault does not answer), the next request with its key starts at once; where
+    it cannot be stored now, it is stored when the database is back.
     """
-    try:
+    with _given_up_if_lost(services, reservation):
         release = _computed_on_time(services, ready, reservation, started)
-    except BaseException:
-        services.ledger.give_up(reservation)
-        raise
-    if release.status == "failed":  # said now, as the order of lines tells a time, too
-        log.error("computation_failed", release_id=reservation.id)
-    body = release_body(ready, reservation, release)
+        if release.status == "failed":  # said now, as the order of lines tells a time, too
+            log.error("computation_failed", release_id=reservation.id)
+        body = release_body(ready, reservation, release)
     return _settled(services, reservation, release.status, body)
 
 
+@contextmanager
+def _given_up_if_lost(services: Services, reservation: Reservation) -> Iterator[None]:
+    """Ends the lease where the block ends without an answer, in whatever way."""
+    try:
+        yield
+    except BaseException:
+        services.settler.give_up(reservation.lease)
+        raise
+
+
 def _settled(services: Services, reservation: Reservation, status: str, body: bytes) -> bytes:
-    stored = services.ledger.settle(reservation, status, body)
+    stored = services.settler.settle(reservation, status, body)
     metrics.settled(status)
     return stored
 

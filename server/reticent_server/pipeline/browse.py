@@ -60,9 +60,8 @@ def shown(services: Services, found: bytes | Pending) -> bytes:
     facts = services.catalog.facts_of(found.version_id)
     ask = Ask.from_canonical(found.request)
     try:
-        ready = planning.plan(facts, ask.query, ask.privacy)
-        guarantee, deadline = ready.guarantee, ready.deadline_ms
+        guarantee = planning.plan(facts, ask.query, ask.privacy).guarantee
     except ReticentError:  # the policy was changed since; it will be a failed one
-        guarantee, deadline = nothing_computed(facts, found.cost), 0
-    turn = turn_of(services.settings, found, deadline)
-    return pending_body(facts, found, guarantee, turn, services.queue.now_ms())
+        guarantee = nothing_computed(facts, found.cost)
+    now_ms = services.queue.now_ms()
+    return pending_body(facts, found, guarantee, turn_of(found, now_ms), now_ms)

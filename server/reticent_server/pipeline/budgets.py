@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.domain.amounts import UNITS, Amounts, Rule
 from reticent_server.errors import Conflict, NotFound
 from reticent_server.ledger.budgets import DEFAULT_RULE
 from reticent_server.ledger.model import Balance, analyst_account, population_account
-from reticent_server.ledger.rules import UNITS, Amounts, Rule, budget, decimal_floor
+from reticent_server.ledger.rules import budget, decimal_floor
 from reticent_server.pipeline.services import Services
 
 NO_CAP = "No cap over all analysts is set yet for this data set; until then nothing is answered about it."
@@ -37,7 +38,7 @@ def set_budget(services: Services, dataset: str, analyst: str | None, offer: Off
     balance = services.ledger.set_analyst_budget(
         holder.id, dataset, population, **given, rule=offer.rule, by=offer.by
     )
-    services.access.grant(holder.id, dataset)
+    services.access.grant(holder.id, dataset, by=offer.by)
     return balance
 
 

@@ -1,22 +1,27 @@
 """Releases that are answered later: accepted and charged now, computed at their turn, cancelled before.
 
-answer_later   authorise → plan → find a turn → reserve (queued) → 202
-at the turn    begin (or drop, where it was cancelled) → execute → settle
-cancel         give back what a queued release has cost
+answer_later   authorise → plan → is there room? → reserve (queued) → 202
+at the turn    begin (or skip, where it was cancelled) → execute → settle
+cancel         give back what a queued release has cost, and its turn
 """
 
+from dataclasses import replace
 from functools import partial
+from math import ceil
 
 from reticent_server.domain.plan import Plan, Reservation
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import QueueFull, ReticentError
+from reticent_server.errors import QueueFull, RateLimited, Unavailable
 from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
-from reticent_server.pipeline import browse, planning
-from reticent_server.pipeline.answer import execute, plan_or_stored, reserve, resume
+from reticent_server.pipeline import browse
+from reticent_server.pipeline.answer import execute, plan_or_stored, planned_ms, reserve, resume
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import cancelled_body
-from reticent_server.pipeline.schedule import Turn, turn_of, visible_after_ms
+from reticent_server.pipeline.schedule import Computation, Job
 from reticent_server.pipeline.services import Services
+
+CURATORS = ""
+"""Whose queue the curator's own releases are in."""
 
 
 def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
@@ -28,9 +33,9 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
     if isinstance(ready, bytes):
         return ready
     with services.queue.admission:
-        start_ms = _start(services, principal, ask, ready)
+        start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
         outcome = reserve(services, ready, ask, principal.id, start_ms)
-    _put(services, ready, outcome, start_ms)
+    _put(services, ready, outcome, principal.id)
     match outcome:
         case Replay(body=body):
             return body
@@ -41,52 +46,93 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
 
 
 def cancel(services: Services, principal: Principal, release_id: str) -> bytes:
-    """Cancels a release that has not begun, and gives back its cost; the cancelled release.
+    """Cancels a release that has not begun, and gives back its cost and its turn; the cancelled release.
 
-    Raises NotFound, and Conflict where it has begun: after that there is no refund.
+    Raises NotFound, Conflict where it has begun (after that there is no refund), and RateLimited: a
+    cancelled release costs no budget, and leaves entries in the ledger for ever.
     """
+    wait = services.cancellations.wait(principal.id)
+    if wait > 0:
+        raise RateLimited("You have cancelled too often; wait, then cancel again.", ceil(wait))
 
     def body(pending: Pending) -> bytes:
         return cancelled_body(services.catalog.facts_of(pending.version_id), pending)
 
-    return services.ledger.cancel(principal.id, release_id, body)
+    cancelled = services.ledger.cancel(principal.id, release_id, body)
+    services.queue.drop(release_id)
+    return cancelled
 
 
-def _start(services: Services, principal: Principal, ask: Ask, ready: Plan) -> int:
-    """The planned start. Where the queue is full, a key that was used before is no new release."""
-    duration = visible_after_ms(services.settings.reply_grid_ms, ready.deadline_ms)
-    waiting = [_turn(services, p) for p in services.ledger.pending(principal.id)]
-    try:
-        return services.queue.turn(waiting, duration).start_ms
-    except QueueFull:
-        if not services.ledger.has_key(principal.id, ask.idempotency_key):
-            raise
-        return services.queue.now_ms()
+def queue_again(services: Services, found: Stale) -> None:
+    """Puts a release that another process has left in its queue into this one's."""
+    begin = partial(_resumed, services, found)
+    services.queue.put(
+        found.analyst_id or CURATORS, found.duration_ms, Job(found.reservation, begin)
+    )
 
 
-def _turn(services: Services, pending: Pending) -> Turn:
-    facts = services.catalog.facts_of(pending.version_id)
-    ask = Ask.from_canonical(pending.request)
-    try:
-        deadline = planning.plan(facts, ask.query, ask.privacy).deadline_ms
-    except ReticentError:  # the policy was changed since: nothing will be computed
-        deadline = 0
-    return turn_of(services.settings, pending, deadline)
+def close(services: Services) -> None:
+    """Ends the queue: what has begun is finished, and of what has not the leases are given up, so that
+    the next server, or a retry with its idempotency key, computes it at once."""
+    left = [reservation.lease for reservation in services.queue.close()]
+    if left:
+        services.settler.give_up(*left)
 
 
-def _put(services: Services, ready: Plan, outcome: Outcome, start_ms: int) -> None:
+def _expected_start(services: Services, principal: Principal, ask: Ask, duration_ms: int) -> int:
+    """When the release is expected to begin, after all of the analyst's that are not settled, in every
+    process. Raises QueueFull; but a key that was used before is no new release."""
+    own_ms = services.ledger.planned_ms(principal.id)
+    limit = services.settings.queue_seconds
+    excess_ms = own_ms + duration_ms - 1000 * limit
+    if excess_ms > 0 and not services.ledger.has_key(principal.id, ask.idempotency_key):
+        raise QueueFull(limit, ceil(excess_ms / 1000))
+    return services.queue.expected_start_ms(principal.id, own_ms)
+
+
+def _put(services: Services, ready: Plan, outcome: Outcome, owner: str) -> None:
+    duration = planned_ms(services, ready)
     match outcome:
         case Fresh(reservation=reservation):
-            services.queue.put(start_ms, partial(_answer, services, ready, reservation, start_ms))
-        case Stale():
-            services.queue.put(start_ms, partial(resume, services, outcome))
+            begin = partial(_begun, services, ready, reservation)
+            services.queue.put(owner, duration, Job(reservation, begin))
+        case Stale(reservation=reservation):
+            computation = partial(resume, services, outcome)
+            services.queue.put(owner, duration, Job(reservation, lambda _start_ms: computation))
         case _:
             return
 
 
-def _answer(services: Services, ready: Plan, queued: Reservation, start_ms: int) -> None:
+def _begun(
+    services: Services, ready: Plan, queued: Reservation, start_ms: int
+) -> Computation | None:
     """At its turn: the release is shown where the plan says, counted from the planned start."""
-    begun = services.ledger.begin(queued)
-    if begun is not None:
-        late = max(0, services.queue.now_ms() - start_ms) / 1000
-        execute(services, ready, begun, services.clock.monotonic() - late)
+    begun = _taken(services, queued, start_ms)
+    if begun is None:
+        return None
+    return partial(execute, services, ready, begun, _started(services, start_ms))
+
+
+def _resumed(services: Services, found: Stale, start_ms: int) -> Computation | None:
+    begun = _taken(services, found.reservation, start_ms)
+    if begun is None:
+        return None
+    taken = replace(found, reservation=begun)
+    return partial(resume, services, taken, _started(services, start_ms))
+
+
+def _taken(services: Services, queued: Reservation, start_ms: int) -> Reservation | None:
+    """The reservation under a computing lease. Where the database is away, the release is found again
+    by recovery as soon as it is back."""
+    try:
+        with services.settler.giving_up_undecided():
+            return services.ledger.begin(queued, start_ms)
+    except Unavailable:
+        services.settler.give_up(queued.lease)
+        raise
+
+
+def _started(services: Services, start_ms: int) -> float:
+    """The planned start on the clock that never goes back, in seconds."""
+    late = max(0, services.queue.now_ms() - start_ms) / 1000
+    return services.clock.monotonic() - late

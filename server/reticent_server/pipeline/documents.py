@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from reticent_server.accounting.conversions import epsilon_of
+from reticent_server.domain.amounts import ZERO, Amounts
 from reticent_server.domain.cost import (
     DELTA_UNITS,
     EPSILON_UNITS,
@@ -18,7 +19,6 @@ from reticent_server.domain.plan import Guarantee, Plan, Release, Reservation
 from reticent_server.domain.query import query_json
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.ledger.model import Balance, Pending
-from reticent_server.ledger.rules import ZERO, Amounts
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.pipeline.schedule import Turn

@@ -25,14 +25,14 @@ def unconditional(
 ) -> Guarantee:
     """(ε, δ) for every pair of neighbouring tables, at every n, without assumptions."""
     unit = facts.schema.unit
-    who = (
-        "row"
+    replaced = (
+        "one row"
         if unit.column is None
-        else f"all rows (at most {unit.max_rows}) that share a value of {unit.column}"
+        else f"the rows (at most {unit.max_rows}) that share a value of {unit.column} by as many rows"
     )
     event = f", but for an event of probability {delta:g}" if delta else ""
     statement = (
-        f"Replacing one {who} changes the probability of any reply by a factor of at most "
+        f"Replacing {replaced} changes the probability of any reply by a factor of at most "
         f"exp({epsilon:g}){event}; this holds for every table."
     )
     return Guarantee(

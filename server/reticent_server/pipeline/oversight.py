@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reticent_server.chain.acts import DIGEST
+from reticent_server.chain.entries import Draft, Entry
+from reticent_server.domain.amounts import UNITS, Rule
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
 from reticent_server.errors import NotFound
-from reticent_server.ledger.model import CURATOR, Balance, Entry
-from reticent_server.ledger.rules import UNITS, Rule
+from reticent_server.ledger.model import CURATOR, Balance
 from reticent_server.pipeline.browse import shown
 from reticent_server.pipeline.services import Services
 
@@ -52,7 +54,10 @@ def _sets_cap(entry: Entry) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TrailRow:
-    """One entry in words. who: the actor. whose, about: the account. amount: the change to `spent`."""
+    """One entry in words. who: the actor. amount: the change to `spent`.
+
+    whose, about: the account; of an administrative act, about is the row, and nobody's account changes.
+    """
 
     seq: int
     at: str
@@ -83,7 +88,7 @@ def trail(
     words = [text, *ids] if text else []
     found = services.ledger.search(words, before=before, limit=limit + 1)
     accounts = {b.account: b for b in services.ledger.all_balances()}
-    rows = tuple(_row(entry, accounts[entry.draft.account], names) for entry in found[:limit])
+    rows = tuple(_row(e, accounts.get(e.draft.account or ""), names) for e in found[:limit])
     return TrailPage(rows, found[limit - 1].seq if len(found) > limit else None)
 
 
@@ -93,20 +98,26 @@ def account_trail(services: Services, balance: Balance, limit: int = 20) -> tupl
     return tuple(_row(e, balance, names) for e in services.ledger.entries(balance.account, limit))
 
 
-def _row(entry: Entry, account: Balance, names: Mapping[str, str]) -> TrailRow:
+def _row(entry: Entry, account: Balance | None, names: Mapping[str, str]) -> TrailRow:
     draft = entry.draft
     return TrailRow(
         seq=entry.seq,
         at=draft.at or "",
         action=draft.action,
         who=names.get(draft.actor, draft.actor),
-        whose=_whose(account, names),
-        about=account.dataset or account.population,
-        amount=_amount(entry, account),
+        whose="" if account is None else _whose(account, names),
+        about=_subject(draft, names) if account is None else account.dataset or account.population,
+        amount="" if account is None else _amount(entry, account),
         release_id=draft.release_id or "",
         note=_note(draft.detail),
         hash=entry.hash,
     )
+
+
+def _subject(draft: Draft, names: Mapping[str, str]) -> str:
+    """What an administrative act is about, with names for ids: "grant ana, houses"."""
+    noun, *key = (draft.subject or "").split(":")
+    return f"{noun} {', '.join(names.get(part, part) for part in key)}"
 
 
 def _amount(entry: Entry, account: Balance) -> str:
@@ -116,12 +127,20 @@ def _amount(entry: Entry, account: Balance) -> str:
 
 
 def _note(detail: Mapping[str, Any]) -> str:
-    """The reason of a credit; the budget that was set; how a release was settled."""
+    """The reason of a credit; the budget that was set; how a release was settled; what an act set."""
     if "epsilon" in detail:
         epsilon, delta = detail["epsilon"], detail["delta"]
         total = f"{from_units(epsilon, EPSILON_UNITS):g}, {from_units(delta, DELTA_UNITS):g}"
         return f"(ε, δ) = ({total})"
-    return str(detail.get("reason") or detail.get("status") or "")
+    said = detail.get("reason") or detail.get("status")
+    return str(said) if said else _told(detail)
+
+
+def _told(detail: Mapping[str, Any]) -> str:
+    """The public facts of an administrative act."""
+    hidden = {DIGEST, "body_sha256", "release_sha256"}
+    shown = {k: v for k, v in detail.items() if k not in hidden and not k.endswith("_cap")}
+    return ", ".join(f"{name} {value}" for name, value in sorted(shown.items()))
 
 
 def whose(services: Services, balance: Balance) -> str:
@@ -134,7 +153,8 @@ def _whose(balance: Balance, names: Mapping[str, str]) -> str:
 
 
 def _names(services: Services) -> dict[str, str]:
-    return {analyst.id: analyst.name for analyst in services.access.analysts()}
+    access = services.access
+    return {holder.id: holder.name for holder in (*access.analysts(), *access.curators())}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,11 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.estimators.depth_median import plan_depth_median
 from reticent_server.estimators.m_estimate import plan_m_estimate
-from reticent_server.estimators.quantiles import plan_exponential_median, plan_quantiles
+from reticent_server.estimators.quantiles import (
+    plan_exponential_median,
+    plan_quantiles,
+    plan_range,
+)
 from reticent_server.estimators.scales import plan_iqr, plan_ptr_median, plan_smooth_median
 from reticent_server.estimators.sums import plan_sum
 from reticent_server.estimators.tables import plan_crosstab, plan_histogram
@@ -64,6 +68,11 @@ def _quantiles(facts: DatasetFacts, query: Quantiles, offer: PrivacyCost) -> Est
 
 
 def _iqr(facts: DatasetFacts, query: Iqr, offer: PrivacyCost) -> EstimatorPlan:
+    if query.mechanism == "quantiles":
+        column = numeric_column(facts, query.column)
+        design = _mask(facts, query.where, query.column)
+        return plan_range(facts, design, column, offer.rho)
+    _all_records(query.where, "quantiles")
     (column,) = whole_columns(facts, (query.column,))
     return plan_iqr(facts, column, sufficient(offer))
 
@@ -73,13 +82,17 @@ def _median(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Estimator
         column = numeric_column(facts, query.column)
         design = _mask(facts, query.where, query.column)
         return plan_exponential_median(facts, design, column, offer.epsilon)
-    if query.where is not None:
-        raise InvalidQuery(
-            "This mechanism is proved for all n records; ask for the exponential one with where."
-        )
+    _all_records(query.where, "exponential")
     (column,) = whole_columns(facts, (query.column,))
     plan = plan_ptr_median if query.mechanism == "ptr" else plan_smooth_median
     return plan(facts, column, sufficient(offer))
+
+
+def _all_records(where: str | None, other: str) -> None:
+    if where is not None:
+        raise InvalidQuery(
+            f"This mechanism is proved for all n records; with where, ask for the mechanism {other}."
+        )
 
 
 def _m_estimate(facts: DatasetFacts, query: MEstimateQuery, offer: PrivacyCost) -> EstimatorPlan:

@@ -6,13 +6,14 @@ from typing import Any
 from reticent_server.domain.query import Privacy, ProfileQuery
 from reticent_server.errors import Conflict, Unavailable
 from reticent_server.estimators.profile import profile_of
+from reticent_server.ledger.model import CURATOR
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.answer import Ask, charge_and_execute
 from reticent_server.pipeline.services import Services
 
 
 def release_profile(
-    services: Services, name: str, *, epsilon: float, delta: float | None = None
+    services: Services, name: str, *, epsilon: float, delta: float | None = None, by: str = CURATOR
 ) -> dict[str, Any]:
     """Releases and publishes the profile of the current version, once; the release as JSON.
 
@@ -28,5 +29,6 @@ def release_profile(
     release: dict[str, Any] = json.loads(charge_and_execute(services, ready, ask, None))
     if release["status"] != "reply":
         raise Unavailable("The profile could not be computed; its cost has been charged.")
-    services.catalog.set_profile(facts.version_id, profile_of(release["result"], release["id"]))
+    profile = profile_of(release["result"], release["id"])
+    services.catalog.set_profile(facts.version_id, profile, by=by)
     return release

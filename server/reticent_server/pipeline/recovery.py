@@ -3,7 +3,7 @@
 import structlog
 
 from reticent_server.errors import ReticentError
-from reticent_server.pipeline import metrics
+from reticent_server.pipeline import deferred, metrics
 from reticent_server.pipeline.answer import resume
 from reticent_server.pipeline.services import Services
 
@@ -13,12 +13,18 @@ log = structlog.get_logger(__name__)
 def recover(services: Services) -> int:
     """Computes every abandoned release under a lease of its own; how many were finished.
 
+    One whose computation had not begun gets a turn of this process's queue, and can still be cancelled.
+
     Nothing is charged: the reservations are. One that cannot be finished now (the vault does not
     answer) stays pending until its lease expires again.
     """
     finished = 0
     for release_id in services.ledger.stale():
-        taken = services.ledger.take_over(release_id)
+        with services.settler.giving_up_undecided():
+            queued = services.ledger.queue_again(release_id)
+            taken = None if queued else services.ledger.take_over(release_id)
+        if queued is not None:
+            deferred.queue_again(services, queued)
         if taken is None:
             continue
         try:

@@ -1,29 +1,28 @@
 """The planned schedule of releases that are answered later, and the threads that keep to it.
 
-Turns are fixed when a release is accepted, from requests and plans alone: when it begins, when it is
-shown, how full a queue is, and what progress is reported are functions of public facts. A turn lasts
-its planned time even where the computation has ended before. One analyst's releases follow each other;
-different analysts' run side by side, on a number of slots that the plans' deadlines have room for.
+When a release begins, when it is shown, how full a queue is, and what progress is reported follow from
+requests, plans, cancellations and the clock alone. A fair queue (pipeline.fair_queue) says whose turn
+it is; a turn that begins is fixed in the ledger.
 """
 
-import heapq
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
-from math import ceil
 from threading import Condition, Lock, Thread
 
 import structlog
 
 from reticent_server.domain.clock import Clock
-from reticent_server.errors import QueueFull
+from reticent_server.domain.plan import Reservation
 from reticent_server.ledger.model import Pending
-from reticent_server.settings import Settings
+from reticent_server.pipeline.fair_queue import FairQueue, Waiting
 
 log = structlog.get_logger(__name__)
 
-Job = Callable[[], object]
+THREADS_PER_SLOT = 2
+"""So that a computation that overruns its turn (which is counted) does not keep the next one waiting."""
+
+Computation = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,50 +46,47 @@ def visible_after_ms(grid_ms: int, deadline_ms: int) -> int:
     return -(-deadline_ms // grid_ms) * grid_ms if grid_ms else deadline_ms
 
 
-def turn_of(settings: Settings, pending: Pending, deadline_ms: int) -> Turn:
-    """The turn of a release that is charged and not settled: its lease began with it."""
-    start = pending.lease_until_ms - 1000 * settings.lease_seconds
-    return Turn(start, start + visible_after_ms(settings.reply_grid_ms, deadline_ms))
+def turn_of(pending: Pending, now_ms: int) -> Turn:
+    """The turn of a release that is charged and not settled. A queued one's has not begun, so it lies
+    ahead even where it was expected earlier."""
+    start = max(pending.start_ms, now_ms) if pending.queued else pending.start_ms
+    return Turn(start, start + pending.duration_ms)
 
 
-class Slots:
-    """When each of a number of places is free, by plan."""
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is done at a turn. reservation: under a queued lease.
 
-    def __init__(self, number: int) -> None:
-        self._free_ms = [0] * number
+    begin: given the planned start, takes the release for computing and gives the computation; None
+    where there is nothing to compute (it was cancelled).
+    """
 
-    def book(self, earliest_ms: int, duration_ms: int, latest_end_ms: int) -> Turn | None:
-        """The first turn from `earliest_ms` on; None, and nothing booked, if it ends too late.
-
-        Of the slots that are free by then the one that was used last, so that one analyst's turns
-        follow each other on one slot.
-        """
-        slot = min(range(len(self._free_ms)), key=lambda k: self._wait(k, earliest_ms))
-        start = max(earliest_ms, self._free_ms[slot])
-        turn = Turn(start, start + duration_ms)
-        if turn.end_ms > latest_end_ms:
-            return None
-        self._free_ms[slot] = turn.end_ms
-        return turn
-
-    def _wait(self, slot: int, earliest_ms: int) -> tuple[int, int]:
-        free = self._free_ms[slot]
-        return max(0, free - earliest_ms), -free
+    reservation: Reservation
+    begin: Callable[[int], Computation | None]
 
 
 class ReleaseQueue:
-    """Accepts releases to be answered later, and begins each at its turn.
+    """Begins each release at its turn, in threads of its own.
 
-    slots: turns at the same time. limit_seconds: how far ahead one analyst's last turn may end.
+    slots: turns at the same time. keep: prolongs the leases of those that wait, every `keep_seconds`.
+    admission: held from looking how long a queue is until one more is charged.
     """
 
-    def __init__(self, clock: Clock, *, slots: int, limit_seconds: int) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        slots: int,
+        keep: Callable[[Sequence[Reservation]], None],
+        keep_seconds: float,
+    ) -> None:
         self._clock = clock
-        self._slots = Slots(slots)
-        self._limit_ms = 1000 * limit_seconds
-        self._pool = ThreadPoolExecutor(2 * slots, thread_name_prefix="release")
-        self._waiting: list[tuple[int, int, Job]] = []
-        self._numbers = count()
+        self._fair = FairQueue(slots)
+        self._jobs: dict[str, Job] = {}
+        self._keep = keep
+        self._keep_ms = int(1000 * keep_seconds)
+        self._kept_ms = 0
+        self._pool = ThreadPoolExecutor(THREADS_PER_SLOT * slots, thread_name_prefix="release")
         self._changed = Condition()
         self._closed = False
         self._keeper: Thread | None = None
@@ -99,55 +95,98 @@ class ReleaseQueue:
     def now_ms(self) -> int:
         return int(self._clock.now().timestamp() * 1000)
 
-    def turn(self, pending: Sequence[Turn], duration_ms: int) -> Turn:
-        """A turn after the analyst's `pending` ones. Raises QueueFull; nothing is then booked.
-
-        To be called with `admission` held, together with what makes the release pending.
-        """
+    def expected_start_ms(self, owner: str, own_ms: int) -> int:
+        """When a new release of the owner would begin, after `own_ms` of its own planned time."""
         now = self.now_ms()
-        earliest = max([now, *(turn.end_ms for turn in pending)])
-        found = self._slots.book(earliest, duration_ms, now + self._limit_ms)
-        if found is None:
-            excess = earliest + duration_ms - now - self._limit_ms
-            raise QueueFull(self._limit_ms // 1000, max(1, ceil(excess / 1000)))
-        return found
-
-    def put(self, start_ms: int, job: Job) -> None:
-        """Runs a job at its planned start."""
         with self._changed:
-            heapq.heappush(self._waiting, (start_ms, next(self._numbers), job))
+            return now + self._fair.expected_wait_ms(owner, own_ms, now)
+
+    def put(self, owner: str, duration_ms: int, job: Job) -> None:
+        """At the end of the owner's queue."""
+        waiting = Waiting(job.reservation.id, owner, duration_ms, self.now_ms())
+        with self._changed:
             if self._keeper is None:
-                self._keeper = Thread(target=self._keep, name="queue", daemon=True)
+                self._kept_ms = waiting.since_ms
+                self._keeper = Thread(target=self._run, name="queue", daemon=True)
                 self._keeper.start()
+            self._jobs[waiting.id] = job
+            self._fair.add(waiting)
             self._changed.notify()
 
-    def close(self) -> None:
-        """Begins nothing more; waits for what has begun. What has not is found by recovery."""
+    def drop(self, release_id: str) -> None:
+        """Frees the turn of a release that was cancelled. (One in another process is found to be
+        cancelled when its turn comes, and its turn is free at once.)"""
+        with self._changed:
+            if self._fair.drop(release_id):
+                self._jobs.pop(release_id, None)
+                self._changed.notify()
+
+    def close(self) -> Sequence[Reservation]:
+        """Begins nothing more, prolongs no lease more, and waits for what has begun; the reservations of
+        what has not, whose leases the caller can give up."""
         with self._changed:
             self._closed = True
             self._changed.notify()
-        self._pool.shutdown()
+        if self._keeper is not None:
+            self._keeper.join()
+        self._pool.shutdown(cancel_futures=True)
+        with self._changed:
+            return [job.reservation for job in self._jobs.values()]
 
-    def _keep(self) -> None:
+    def _run(self) -> None:
         while True:
             with self._changed:
                 if self._closed:
                     return
-                wait = self._wait_seconds()
-                if wait is None or wait > 0:
-                    self._changed.wait(wait)
-                    continue
-                _, _, job = heapq.heappop(self._waiting)
-                self._pool.submit(_run, job)
+                if not self._begin_turn():
+                    self._changed.wait(self._idle_seconds())
+                held = self._to_keep()
+            self._prolong(held)
 
-    def _wait_seconds(self) -> float | None:
-        if not self._waiting:
+    def _begin_turn(self) -> bool:
+        found = self._fair.begin(self.now_ms())
+        if found is not None:
+            self._pool.submit(self._at_turn, *found)
+        return found is not None
+
+    def _at_turn(self, waiting: Waiting, start_ms: int) -> None:
+        try:
+            computation = self._jobs[waiting.id].begin(start_ms)
+        except Exception as error:  # noqa: BLE001 - nobody waits; the lease ends, and recovery finds it
+            log.error("queued_release_failed", error=type(error).__name__)
+            computation = None
+        with self._changed:
+            self._jobs.pop(waiting.id, None)
+            if computation is None:
+                self._fair.skip(waiting, self.now_ms())
+                self._changed.notify()
+        if computation is not None:
+            _compute(computation)
+
+    def _idle_seconds(self) -> float | None:
+        """Until the next turn can begin, or leases are to be prolonged; None: until something comes."""
+        if not self._jobs:
             return None
-        return (self._waiting[0][0] - self.now_ms()) / 1000
+        due = self._kept_ms + self._keep_ms
+        begin = self._fair.next_begin_ms()
+        return max(0, min(due, due if begin is None else begin) - self.now_ms()) / 1000
+
+    def _to_keep(self) -> Sequence[Reservation]:
+        now = self.now_ms()
+        if now < self._kept_ms + self._keep_ms:
+            return ()
+        self._kept_ms = now
+        return [job.reservation for job in self._jobs.values()]
+
+    def _prolong(self, held: Sequence[Reservation]) -> None:
+        try:
+            self._keep(held)
+        except Exception as error:  # noqa: BLE001 - tried again; where leases end, recovery queues anew
+            log.warning("leases_not_kept", error=type(error).__name__)
 
 
-def _run(job: Job) -> None:
+def _compute(computation: Computation) -> None:
     try:
-        job()
+        computation()
     except Exception as error:  # noqa: BLE001 - nobody waits; the lease ends, and recovery finds it
         log.error("queued_release_failed", error=type(error).__name__)

@@ -7,9 +7,10 @@ handle of the one would drop the locks of the other. So no other library may ope
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ import adbc_driver_postgresql.dbapi
 import adbc_driver_sqlite.dbapi
 import pyarrow as pa
 
-from reticent_server.errors import CuratorError
+from reticent_server.errors import CuratorError, Unavailable
 
 DRIVER_ERRORS = (adbc_driver_manager.Error, pa.ArrowException, OSError)
 """What reading or writing can raise; the text may quote cells and must never travel on."""
@@ -130,6 +131,27 @@ def execute(connection: Any, sql: str) -> None:
         cursor.execute(sql)
 
 
+def ask(vault: VaultUrl) -> None:
+    """Raises Unavailable where the vault does not answer."""
+    failed = False
+    try:
+        with connected(vault, autocommit=True) as connection:
+            query(connection, "SELECT 1")
+    except DRIVER_ERRORS:
+        failed = True
+    if failed:  # outside the handler: no driver text is kept as context
+        raise Unavailable("The vault does not answer.")
+
+
+def postgres_facts(vault: VaultUrl, sql: str) -> list[tuple[Any, ...]]:
+    """What a PostgreSQL says of itself. Raises CuratorError where it does not answer."""
+    try:
+        with connected(vault, autocommit=True) as connection:
+            return query(connection, sql)
+    except DRIVER_ERRORS:
+        raise CuratorError("The vault at RETICENT_VAULT_URL cannot be opened.") from None
+
+
 def query(connection: Any, sql: str) -> list[tuple[Any, ...]]:
     """All rows of a small query."""
     with connection.cursor() as cursor:
@@ -137,9 +159,32 @@ def query(connection: Any, sql: str) -> list[tuple[Any, ...]]:
         return list(cursor.fetchall())
 
 
-def stream(vault: VaultUrl, sql: str, settings: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+class Permits:
+    """So many connections at once; who waits for one too long is told that the vault does not answer."""
+
+    def __init__(self, number: int) -> None:
+        self._free = BoundedSemaphore(number)
+
+    def __enter__(self) -> None:
+        if not self._free.acquire(timeout=BUSY_TIMEOUT_MS / 1000):
+            raise TimeoutError("too many readers")
+
+    def __exit__(self, *_: object) -> None:
+        self._free.release()
+
+
+def stream(
+    vault: VaultUrl,
+    sql: str,
+    settings: Sequence[str] = (),
+    permits: AbstractContextManager[None] | None = None,
+) -> Iterator[pa.RecordBatch]:
     """The record batches of a query, on a connection of its own, after the statements `settings`."""
-    with connected(vault, autocommit=True) as connection, connection.cursor() as cursor:
+    with (
+        permits or nullcontext(),
+        connected(vault, autocommit=True) as connection,
+        connection.cursor() as cursor,
+    ):
         for statement in settings:
             execute(connection, statement)
         option, value = vault.dialect.batch_option

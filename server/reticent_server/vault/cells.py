@@ -18,7 +18,13 @@ from reticent_server.errors import CuratorError
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER_TEXT = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = re.compile(_NUMBER_TEXT, re.ASCII)
+_UTF8 = (  # well-formed byte sequences: The Unicode Standard, Table 3-7
+    r"\A(?:[\x00-\x7F]|[\xC2-\xDF][\x80-\xBF]|\xE0[\xA0-\xBF][\x80-\xBF]"
+    r"|[\xE1-\xEC\xEE\xEF][\x80-\xBF]{2}|\xED[\x80-\x9F][\x80-\xBF]|\xF0[\x90-\xBF][\x80-\xBF]{2}"
+    r"|[\xF1-\xF3][\x80-\xBF]{3}|\xF4[\x80-\x8F][\x80-\xBF]{2})*\z"
+)
 _SHOWN = 40
 
 
@@ -46,7 +52,7 @@ def encode(column: Column, cells: pa.Array, *, strict: bool) -> Encoded | Fault:
     """
     cells = _normal(column, cells)
     missing = _missing(column, cells)
-    values, wrong = _values(column, cells, missing)
+    values, wrong = _values(column, cells)
     outside = ~missing & ((values < column.lower) | (values > column.upper))
     absent = missing & (not column.may_be_missing)
     faulty = absent | (wrong & ~missing) | (outside & strict)
@@ -69,19 +75,29 @@ class Checked:
 def check(column: Column, cells: pa.Array) -> Checked:
     """Every cell by itself: the same values as `encode` gives, and no error for any cell.
 
-    For rows that were registered and may have changed since. Raises CuratorError when the cells' type
-    cannot hold this kind of column, which does not depend on a row.
+    For rows that were registered and may have changed since. All cells take the same few passes over the
+    block, whatever they hold, so that no cell decides how long the others take. Raises CuratorError when
+    the cells' type cannot hold this kind of column, which does not depend on a row.
     """
     plain_values = _already_fit(column, cells)
     if plain_values is not None:
         none = np.zeros(len(cells), dtype=np.bool_)
         return Checked(plain_values, none, none)
-    try:
-        return _check(column, cells)
-    except CuratorError:
-        raise
-    except Exception:  # noqa: BLE001 - one cell must not decide about the others
-        return _check_each(column, cells)
+    cells = plain(cells)
+    broken = np.zeros(len(cells), dtype=np.bool_)
+    if pa.types.is_string(cells.type):
+        broken = ~_bools(
+            pc.fill_null(pc.match_substring_regex(cells.view(pa.binary()), _UTF8), True)
+        )
+        cells = pc.if_else(pa.array(broken), pa.scalar(None, pa.string()), cells)
+    found = _check_halves(column, cells)
+    values = np.where(broken, _within(column), found.values)
+    return Checked(values, found.missing & ~broken, found.bad | broken)
+
+
+def _within(column: Column) -> float:
+    """What stands in the place of a bad cell: 0, or the bound that is next to it."""
+    return float(np.clip(0.0, column.lower, column.upper))
 
 
 def _already_fit(column: Column, cells: pa.Array) -> FloatArray | None:
@@ -100,7 +116,7 @@ def _check(column: Column, cells: pa.Array) -> Checked:
     cells = _normal(column, cells)
     missing = _missing(column, cells)
     with np.errstate(all="ignore"):
-        values, wrong = _values(column, cells, missing)
+        values, wrong = _values(column, cells)
     bad = wrong & ~missing
     if not column.may_be_missing:
         bad |= missing
@@ -108,18 +124,24 @@ def _check(column: Column, cells: pa.Array) -> Checked:
     return Checked(np.where(missing & ~bad, 0.0, stored) + 0.0, missing & ~bad, bad)
 
 
-def _check_each(column: Column, cells: pa.Array) -> Checked:
-    """As _check, for cells of which some raise: a text that is not UTF-8, for one."""
-    count = len(cells)
-    outside = np.clip(np.zeros(count), column.lower, column.upper)
-    found = Checked(outside, np.zeros(count, np.bool_), np.ones(count, np.bool_))
-    for i in range(count):
-        try:
-            one = _check(column, cells.slice(i, 1))
-        except Exception:  # noqa: BLE001, S112 - the cell stays a bad one
-            continue
-        found.values[i], found.missing[i], found.bad[i] = one.values[0], one.missing[0], one.bad[0]
-    return found
+def _check_halves(column: Column, cells: pa.Array) -> Checked:
+    """As _check. Should it fail for reasons unknown, by halves: a cell that fails alone is a bad one."""
+    try:
+        return _check(column, cells)
+    except CuratorError:
+        raise
+    except Exception:  # noqa: BLE001 - one cell must not decide about the others
+        if len(cells) <= 1:
+            count = len(cells)
+            bad = np.ones(count, np.bool_)
+            return Checked(np.full(count, _within(column)), np.zeros(count, np.bool_), bad)
+    middle = len(cells) // 2
+    halves = [_check_halves(column, part) for part in (cells[:middle], cells[middle:])]
+    return Checked(
+        np.concatenate([half.values for half in halves]),
+        np.concatenate([half.missing for half in halves]),
+        np.concatenate([half.bad for half in halves]),
+    )
 
 
 def texts_of(cells: pa.Array) -> pa.Array | None:
@@ -180,12 +202,12 @@ def _missing(column: Column, cells: pa.Array) -> BoolArray:
     return _bools(marked)
 
 
-def _values(column: Column, cells: pa.Array, missing: BoolArray) -> tuple[FloatArray, BoolArray]:
+def _values(column: Column, cells: pa.Array) -> tuple[FloatArray, BoolArray]:
     """(values, wrong kind); the values of missing and wrong cells mean nothing, but are finite."""
     if column.kind is ColumnKind.CATEGORICAL:
         values = _codes(cells, column.levels)
     elif pa.types.is_string(cells.type):
-        values = _parsed(column.kind, cells, missing)
+        values = _parsed(column.kind, cells)
     else:
         values = _floats(cells)
     wrong = ~np.isfinite(values)
@@ -197,20 +219,13 @@ def _values(column: Column, cells: pa.Array, missing: BoolArray) -> tuple[FloatA
     return values, wrong
 
 
-def _parsed(kind: ColumnKind, cells: pa.Array, missing: BoolArray) -> FloatArray:
+def _parsed(kind: ColumnKind, cells: pa.Array) -> FloatArray:
     if kind is ColumnKind.BOOLEAN:
         codes = _codes(pc.utf8_lower(cells), tuple(BOOLEAN_TEXTS))
         table = np.array([*BOOLEAN_TEXTS.values(), np.nan])
         return table[np.where(np.isnan(codes), len(BOOLEAN_TEXTS), codes).astype(np.intp)]
-    cells = pc.if_else(pa.array(missing), "0", cells)
-    try:
-        return _floats(pc.cast(cells, pa.float64()))
-    except pa.ArrowInvalid:  # its text has one bad cell, but not where
-        return np.array([_number(cell) for cell in cells.to_pylist()])
-
-
-def _number(cell: str) -> float:
-    return float(cell) if _NUMBER.fullmatch(cell) else np.nan
+    numbers = pc.match_substring_regex(cells, rf"\A(?:{_NUMBER_TEXT})\z")
+    return _floats(pc.cast(pc.if_else(numbers, cells, None), pa.float64()))
 
 
 def _codes(cells: pa.Array, levels: tuple[str, ...]) -> FloatArray:

@@ -9,21 +9,25 @@ import pyarrow.compute as pc
 from reticent_server.domain.private import Private
 from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import Unavailable
-from reticent_server.vault.adbc import DRIVER_ERRORS, parse_url, stream
+from reticent_server.vault.adbc import DRIVER_ERRORS, Permits, parse_url, stream
 from reticent_server.vault.ports import Reader
 from reticent_server.vault.registered import MASK_SUFFIX, UNREADABLE
 
 
-def open_reader(vault_url: str, source: VaultTable) -> Reader:
-    """A reader of `source`, which is opened anew for every pass (safe for several threads)."""
-    return VaultReader(vault_url, source)
+def open_reader(vault_url: str, source: VaultTable, permits: Permits | None = None) -> Reader:
+    """A reader of `source`, which is opened anew for every pass (safe for several threads).
+
+    permits: how many such passes hold a connection at once; None: any number.
+    """
+    return VaultReader(vault_url, source, permits)
 
 
 class VaultReader:
     """Reads a table of the vault by position (vault.ports.Reader)."""
 
-    def __init__(self, vault_url: str, source: VaultTable) -> None:
+    def __init__(self, vault_url: str, source: VaultTable, permits: Permits | None = None) -> None:
         self._vault = parse_url(vault_url)
+        self._permits = permits
         self._table = source.table
         self._n = source.n
         self._stored = {column.name: column for column in source.columns}
@@ -43,7 +47,7 @@ class VaultReader:
     def _read(self, stored: Sequence[StoredColumn]) -> Iterator[Private[Any]]:
         rows, failed = 0, False
         try:
-            for batch in stream(self._vault, _select(self._table, stored)):
+            for batch in stream(self._vault, _select(self._table, stored), permits=self._permits):
                 rows += batch.num_rows
                 yield Private(_shape(batch, stored))
         except DRIVER_ERRORS:

@@ -26,6 +26,7 @@ from reticent_server.vault.adbc import (
     POSTGRES,
     SQLITE,
     Dialect,
+    Permits,
     VaultUrl,
     connected,
     execute,
@@ -98,14 +99,16 @@ def opened(place: VaultUrl) -> Iterator[Any]:
         yield connection
 
 
-def sql_pieces(url: str, source: SqlTable) -> list[Piece]:
-    """All rows as one piece."""
+def sql_pieces(url: str, source: SqlTable, permits: Permits | None = None) -> list[Piece]:
+    """All rows as one piece. permits: how many passes hold a connection at once."""
     place = source_url(url)
     known = {column.name: column for column in source.columns}
 
     def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = [known[name] for name in columns]
-        return read_table(place, source.table, source.order, wanted, limit=source.n)
+        return read_table(
+            place, source.table, source.order, wanted, limit=source.n, permits=permits
+        )
 
     return [Piece(source.n, read)]
 
@@ -117,10 +120,11 @@ def read_table(
     columns: Sequence[TableColumn],
     *,
     limit: int | None = None,
+    permits: Permits | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The cells under the declared names, in the order of the key (SQLite: none is the rowid)."""
     sql = _select(place.dialect, table, order, columns, limit)
-    for batch in stream(place, sql, _SETTINGS[place.dialect]):
+    for batch in stream(place, sql, _SETTINGS[place.dialect], permits):
         cells = [batch.column(i) for i in range(len(columns))]
         if place.dialect is SQLITE:
             cells = [_with_nulls(c, column.form) for c, column in zip(cells, columns, strict=True)]

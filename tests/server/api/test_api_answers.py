@@ -70,8 +70,9 @@ def test_a_retry_after_a_change_of_the_policy_is_the_same_bytes(api: Api, prefer
     """It was charged; a refusal would say that it was not."""
     headers = {"Idempotency-Key": "one"}
     first = api.post("/v1/releases", request_body(), headers=headers)
-    facts, head = api.services.catalog.facts("people"), api.services.ledger.head()
-    api.services.catalog.set_policy("people", replace(facts.policy, max_epsilon=0.1))
+    facts = api.services.catalog.facts("people")
+    api.services.catalog.set_policy("people", replace(facts.policy, max_epsilon=0.1), by="t")
+    head = api.services.ledger.head()
     again = api.post("/v1/releases", request_body(), headers=headers | {"Prefer": prefer})
     assert (again.status_code, again.content) == (201, first.content)
     for other in (headers, {"Idempotency-Key": "two"}, {}):
@@ -222,7 +223,7 @@ def test_keys(api: Api) -> None:
         "POST", "/v1/plans", content=b"{", headers={"Content-Type": "application/json"}
     )
     assert broken.status_code == 401
-    api.services.access.revoke("ana")
+    api.services.access.revoke("ana", by="t")
     assert api.get("/v1/datasets").status_code == 401
 
 

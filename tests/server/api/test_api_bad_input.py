@@ -110,9 +110,10 @@ BAD_BODIES: list[tuple[str, bytes]] = [
 @pytest.fixture
 def api(services: Services, installation: Installation) -> Iterator[Api]:
     """ana's requests to a server that cannot read a row; afterwards nothing has been charged."""
-    before = services.ledger.head()
+    before = services.ledger.all_balances()
     yield Api(without_reader(services), installation.keys["ana"])
-    assert services.ledger.head() == before
+    assert services.ledger.all_balances() == before
+    assert services.ledger.waiting() == 0
 
 
 def refused(api: Api, content: bytes, status: int, code: str, **headers: str) -> None:
@@ -218,7 +219,7 @@ def test_policy_and_budget_refusals(api: Api, installation: Installation) -> Non
     assert (reply.status_code, reply.json()["code"]) == (403, "budget_exhausted")
     assert set(reply.json()["remaining"]) == {"rho", "rho_delta"}
     facts = api.services.catalog.facts("people")
-    api.services.catalog.set_policy("people", replace(facts.policy, max_epsilon=0.1))
+    api.services.catalog.set_policy("people", replace(facts.policy, max_epsilon=0.1), by="t")
     reply = api.post("/v1/plans", request_body(epsilon=0.2))
     assert (reply.status_code, reply.json()["code"]) == (403, "policy")
 

@@ -60,7 +60,7 @@ def test_two_keys_are_none(api: Api, installation: Installation) -> None:
 def test_a_curator_s_key_asks_nothing_about_rows(
     services: Services, method: str, path: str
 ) -> None:
-    key = services.access.add_curator("cura")
+    key = services.access.add_curator("cura", by="t")
     body = request_body() if method == "POST" else None
     reply = Api(services, key).send(method, path, json=body)
     assert (reply.status_code, reply.json()["code"]) == (403, "wrong_role")
@@ -68,19 +68,19 @@ def test_a_curator_s_key_asks_nothing_about_rows(
 
 
 def test_metrics_are_for_curators_on_their_own_port(api: Api) -> None:
-    services, key = api.services, api.services.access.add_curator("cura")
+    services, key = api.services, api.services.access.add_curator("cura", by="t")
     assert Api(services, key).get("/metrics").status_code == 404
     assert curators_port(services, "/metrics", None).status_code == 401
     refused = curators_port(services, "/metrics", api.key)
     assert (refused.status_code, refused.json()["code"]) == (403, "wrong_role")
     assert curators_port(services, "/v1/budget", key).status_code == 404
     assert curators_port(services, "/openapi.json", key).status_code == 404
-    services.access.revoke("cura")
+    services.access.revoke("cura", by="t")
     assert curators_port(services, "/metrics", key).status_code == 401
 
 
 def test_metrics_count_replies_releases_and_caps(api: Api) -> None:
-    key = api.services.access.add_curator("cura")
+    key = api.services.access.add_curator("cura", by="t")
 
     def numbers() -> dict[str, float]:
         text = curators_port(api.services, "/metrics", key).text
@@ -103,7 +103,7 @@ def test_metrics_count_replies_releases_and_caps(api: Api) -> None:
 
 def test_metrics_count_what_waits(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reticent_server.pipeline.schedule.ReleaseQueue.put", lambda *_: None)
-    key = api.services.access.add_curator("cura")
+    key = api.services.access.add_curator("cura", by="t")
     body = request_body(epsilon=1.0)
     later = {"Prefer": "respond-async", "Idempotency-Key": "later"}
     assert api.post("/v1/releases", body, headers=later).status_code == 202
@@ -113,7 +113,7 @@ def test_metrics_count_what_waits(api: Api, monkeypatch: pytest.MonkeyPatch) -> 
 def test_metrics_of_a_ledger_that_is_away_are_503(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = api.services.access.add_curator("cura")
+    key = api.services.access.add_curator("cura", by="t")
 
     def away(*_: Any) -> Any:
         raise Unavailable("The database did not answer; nothing is lost, try again.")
@@ -178,7 +178,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(
 
 def test_a_tier_that_is_not_allowed_is_refused(api: Api) -> None:
     facts = api.services.catalog.facts("people")
-    api.services.catalog.set_policy("people", replace(facts.policy, tiers=("conditional",)))
+    api.services.catalog.set_policy("people", replace(facts.policy, tiers=("conditional",)), by="t")
     for path in ("/v1/plans", "/v1/releases"):
         reply = api.post(path, request_body())
         assert (reply.status_code, reply.json()["code"]) == (403, "policy")
@@ -188,7 +188,7 @@ def test_a_tier_that_is_not_allowed_is_refused(api: Api) -> None:
 def test_the_largest_epsilon_is_held_to_the_last_digit(api: Api) -> None:
     facts = api.services.catalog.facts("people")
     policy = replace(facts.policy, max_epsilon=0.3, default_delta=1e-9)
-    api.services.catalog.set_policy("people", policy)
+    api.services.catalog.set_policy("people", policy, by="t")
     assert api.post("/v1/plans", request_body(epsilon=0.1 + 0.2)).status_code == 403
     granted = api.post("/v1/plans", request_body(epsilon=0.3))
     assert granted.json()["cost"]["delta"] == 1e-9

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import Engine
 
 from reticent_server.catalog.repository import Catalog
+from reticent_server.domain.clock import SystemClock
 from support_databases import database_url, engine
 
 __all__ = ["catalog", "database_url", "engine"]
@@ -11,4 +12,4 @@ __all__ = ["catalog", "database_url", "engine"]
 
 @pytest.fixture
 def catalog(engine: Engine) -> Catalog:
-    return Catalog(engine)
+    return Catalog(engine, SystemClock())

@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from reticent_server.catalog.repository import NOT_FOUND, Catalog
 from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets
 from reticent_server.database import metadata
+from reticent_server.domain.clock import SystemClock
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Policy, Profile
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.source import StoredColumn, VaultTable
@@ -38,7 +39,7 @@ def add(
     catalog: Catalog, name: str = "houses", population: str | None = None, n: int = 7
 ) -> DatasetFacts:
     return catalog.add_version(
-        name=name, population=population, schema=SCHEMA, n=n, source=replace(SOURCE, n=n)
+        name=name, population=population, schema=SCHEMA, n=n, source=replace(SOURCE, n=n), by="t"
     )
 
 
@@ -67,8 +68,8 @@ def test_a_version_comes_back_as_it_was_declared(catalog: Catalog) -> None:
 
 def test_loading_again_makes_a_version_without_the_old_profile(catalog: Catalog) -> None:
     first = add(catalog, population="people")
-    catalog.set_profile(first.version_id, PROFILE)
-    catalog.set_policy("houses", Policy(("conditional",), 2.0, 1e-7))
+    catalog.set_profile(first.version_id, PROFILE, by="t")
+    catalog.set_policy("houses", Policy(("conditional",), 2.0, 1e-7), by="t")
     second = add(catalog, n=9)
     assert (second.version, second.n, second.population) == (2, 9, "people")
     assert second.version_id != first.version_id
@@ -80,13 +81,13 @@ def test_loading_again_makes_a_version_without_the_old_profile(catalog: Catalog)
 
 def test_a_profile_is_stored_once_for_ever(catalog: Catalog) -> None:
     version_id = add(catalog).version_id
-    catalog.set_profile(version_id, PROFILE)
+    catalog.set_profile(version_id, PROFILE, by="t")
     assert catalog.facts("houses").profile == PROFILE
     with pytest.raises(Conflict):
-        catalog.set_profile(version_id, replace(PROFILE, release_id="release-2"))
+        catalog.set_profile(version_id, replace(PROFILE, release_id="release-2"), by="t")
     assert catalog.facts("houses").profile == PROFILE
     with pytest.raises(NotFound):
-        catalog.set_profile("absent", PROFILE)
+        catalog.set_profile("absent", PROFILE, by="t")
 
 
 def test_a_population_is_for_ever(catalog: Catalog) -> None:
@@ -102,7 +103,7 @@ def test_a_population_is_for_ever(catalog: Catalog) -> None:
         with pytest.raises(CuratorError, match="belongs to population people for ever"):
             refused()
     assert catalog.facts("houses").version == 1
-    catalog.retire("houses")
+    catalog.retire("houses", by="t")
     with pytest.raises(CuratorError, match="for ever"):
         add(catalog, population="others")
     assert add(catalog).population == "people"
@@ -111,12 +112,12 @@ def test_a_population_is_for_ever(catalog: Catalog) -> None:
 
 def test_a_retired_data_set_is_like_an_absent_one(catalog: Catalog) -> None:
     made = add(catalog)
-    catalog.retire("houses")
+    catalog.retire("houses", by="t")
     for name in ("houses", "absent"):
         for call in (
             lambda name=name: catalog.facts(name),
-            lambda name=name: catalog.retire(name),
-            lambda name=name: catalog.set_policy(name, Policy()),
+            lambda name=name: catalog.retire(name, by="t"),
+            lambda name=name: catalog.set_policy(name, Policy(), by="t"),
         ):
             with pytest.raises(NotFound) as refused:
                 call()
@@ -145,7 +146,7 @@ def test_names_that_do_not_fit_a_path_are_refused(catalog: Catalog, name: str) -
 
 
 def test_a_catalogue_keeps_its_identity(catalog: Catalog, engine: Engine) -> None:
-    assert catalog.identity() == Catalog(engine).identity()
+    assert catalog.identity() == Catalog(engine, SystemClock()).identity()
     assert catalog.identity().isalnum()
 
 

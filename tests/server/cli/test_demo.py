@@ -53,7 +53,7 @@ def test_the_demonstration(tmp_path: Path) -> None:
     assert (kept / "reticent.db").exists()
     (url,) = re.findall(r"Reticent serves at (\S+)", done.stdout)
     with pytest.raises(httpx.ConnectError):
-        httpx.get(url)
+        httpx.get(url, timeout=60)
 
 
 def test_as_json_it_prints_nothing_else(

@@ -18,7 +18,7 @@ from support_session import session
 ORDER = """
 init; dataset schema; dataset load; dataset register; dataset list; dataset show; analyst add;
 budget set; dataset profile; dataset policy; budget show; budget credit; analyst list; analyst rotate-key;
-curator add; curator list; curator rotate-key; ledger show; ledger verify; ledger head; ledger export;
+curator add; curator list; curator rotate-key; curator sign-out; ledger show; ledger verify; ledger head; ledger export;
 serve; dataset retire; analyst revoke; curator revoke
 """
 

@@ -39,7 +39,12 @@ def reticent(
 
 def post(server: Server, key: str, **options: Any) -> httpx.Response:
     headers = {"Authorization": f"Bearer {key}"} | options.pop("headers", {})
-    return httpx.post(f"{server.url}/v1/releases", json=request_body(), headers=headers, **options)
+    return httpx.post(
+        f"{server.url}/v1/releases",
+        json=request_body(),
+        headers=headers,
+        **({"timeout": 60} | options),
+    )
 
 
 def test_it_serves_says_so_and_ends_cleanly(installation: Installation) -> None:
@@ -72,7 +77,7 @@ def test_a_line_of_json_says_where_it_serves(installation: Installation) -> None
     try:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
-        assert httpx.get(f"{told['url']}/healthz").status_code == 200
+        assert httpx.get(f"{told['url']}/healthz", timeout=60).status_code == 200
         assert (told["process"], told["metrics"]) == (process.pid, None)
         assert told["console"] == f"{told['url']}/console"
     finally:
@@ -136,6 +141,35 @@ def test_a_restart_finishes_what_nobody_asks_for_again(installation: Installatio
         (body,) = services.ledger.releases(ana.id)
         assert isinstance(body, bytes)
         assert json.loads(body)["status"] == "reply"
+
+
+def test_a_graceful_restart_parks_nothing(installation: Installation) -> None:
+    """With leases of ten minutes: what had not begun is computed by the next server at once."""
+    headers = {"Authorization": f"Bearer {installation.keys['ana']}", "Prefer": "respond-async"}
+
+    def states(server: Server) -> list[str]:
+        page = httpx.get(f"{server.url}/v1/releases", headers=headers, timeout=30).json()
+        return [release["status"] for release in page["releases"]]
+
+    with serving(installation, reply_grid_ms=500) as server:
+        for _ in range(6):
+            body = request_body(epsilon=0.01)
+            reply = httpx.post(f"{server.url}/v1/releases", json=body, headers=headers, timeout=60)
+            assert reply.status_code == 202
+        assert server.end() == 0
+    with opened(installation.settings) as services:
+        left = services.ledger.waiting()
+        assert left >= 1
+        assert len(services.ledger.stale()) == left
+    with serving(installation, reply_grid_ms=0) as server:
+        services.clock.sleep(0.5)
+        for _ in range(600):
+            if set(states(server)) == {"reply"}:
+                break
+            services.clock.sleep(0.05)
+        assert states(server) == ["reply"] * 6
+    with opened(installation.settings) as services:
+        assert services.ledger.verify() == []
 
 
 def test_before_init_and_on_a_taken_port(tmp_path: Path, installation: Installation) -> None:

@@ -51,7 +51,8 @@ def two_workers(installation: Installation) -> Iterator[tuple[Server, str]]:
 def test_two_workers_answer_are_replaced_and_end_together(installation: Installation) -> None:
     headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
     with opened(installation.settings) as services:
-        curators = {"Authorization": f"Bearer {services.access.add_curator('cura')}"}
+        key = services.access.add_curator("cura", by="t")
+    curators = {"Authorization": f"Bearer {key}"}
     with two_workers(installation) as (server, metrics):
 
         def ask(key: int) -> int:
@@ -76,14 +77,14 @@ def test_two_workers_answer_are_replaced_and_end_together(installation: Installa
         assert second in children(server.process.pid)
         for key in range(12):
             until(lambda key=key: ask(key) == 201)
-        text = httpx.get(metrics, headers=curators).text
+        text = httpx.get(metrics, headers=curators, timeout=60).text
         # Both workers, and the one that was killed, have counted.
         (line,) = [
             x for x in text.splitlines() if x.startswith('reticent_releases_total{outcome="reply"}')
         ]
         assert float(line.split()[1]) == 12
-        assert httpx.get(metrics, headers=headers).status_code == 403
-        assert httpx.get(metrics).status_code == 401
+        assert httpx.get(metrics, headers=headers, timeout=60).status_code == 403
+        assert httpx.get(metrics, timeout=60).status_code == 401
         workers = children(server.process.pid)
         assert server.end(signal.SIGTERM) == 0
         assert not any(_alive(pid) for pid in workers)
@@ -91,6 +92,33 @@ def test_two_workers_answer_are_replaced_and_end_together(installation: Installa
         assert services.ledger.verify() == []
         (ana,) = [b for b in services.ledger.all_balances() if b.account == "population:people"]
         assert ana.spent.primary == 12 * 10**7
+
+
+def test_a_replacement_that_does_not_start_ends_nobody_else(installation: Installation) -> None:
+    """The secrets are away for a while (a volume that is not mounted): the other worker goes on."""
+    secrets = installation.settings.secrets_file
+    with two_workers(installation) as (server, _):
+        first, second = children(server.process.pid)
+        secrets.rename(secrets.with_suffix(".away"))
+        os.kill(first, signal.SIGKILL)
+        log = installation.directory / "serve.log"
+        until(lambda: log.read_text().count("worker_ended") >= 2)  # and its replacement
+        assert server.process.poll() is None
+        assert httpx.get(f"{server.url}/healthz", timeout=60).status_code == 200
+        assert second in children(server.process.pid)
+        secrets.with_suffix(".away").rename(secrets)
+        until(lambda: len(children(server.process.pid)) == 2)
+        until(lambda: all(_answers(server) for _ in range(8)))
+        assert httpx.get(f"{server.url}/readyz", timeout=60).status_code == 200
+        assert server.end(signal.SIGTERM) == 0
+
+
+def _answers(server: Server) -> bool:
+    """On a connection of its own, so that either worker may take it."""
+    try:
+        return httpx.get(f"{server.url}/healthz", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def test_workers_end_when_their_parent_was_killed(installation: Installation) -> None:
@@ -130,10 +158,10 @@ def test_https(installation: Installation) -> None:
         assert server.url.startswith("https://127.0.0.1:")
         trust = ssl.create_default_context(cafile=str(PEM))
         headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
-        reply = httpx.get(f"{server.url}/v1/budget", headers=headers, verify=trust)
+        reply = httpx.get(f"{server.url}/v1/budget", headers=headers, verify=trust, timeout=60)
         assert reply.status_code == 200
         with pytest.raises(httpx.TransportError):
-            httpx.get(server.url.replace("https", "http") + "/healthz")
+            httpx.get(server.url.replace("https", "http") + "/healthz", timeout=60)
         assert server.end() == 0
 
 
@@ -169,8 +197,8 @@ def test_forwarded_headers_change_nothing(installation: Installation) -> None:
             "X-Forwarded-For": "203.0.113.9",
             "Forwarded": "for=x",
         }
-        plain = httpx.get(f"{server.url}/healthz")
-        asked = httpx.get(f"{server.url}/healthz", headers=forged)
+        plain = httpx.get(f"{server.url}/healthz", timeout=60)
+        asked = httpx.get(f"{server.url}/healthz", headers=forged, timeout=60)
         same = [{k: v for k, v in r.headers.items() if k != "date"} for r in (plain, asked)]
         assert (plain.content, same[0]) == (asked.content, same[1])
     assert "203.0.113.9" not in (installation.directory / "serve.log").read_text()

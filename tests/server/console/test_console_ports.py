@@ -28,7 +28,7 @@ def test_the_console_is_on_one_port(services: Services, path: str) -> None:
 
 def test_a_key_in_a_header_opens_no_page(services: Services) -> None:
     """A page is for sessions only: what a browser sends by itself is never enough."""
-    key = services.access.add_curator("carol")
+    key = services.access.add_curator("carol", by="t")
     headers = {"Authorization": f"Bearer {key}"}
     assert status(create_curator_app(services), "/metrics", **headers) == 200
     assert status(create_curator_app(services), "/console/", **headers) == 303

@@ -2,14 +2,20 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import httpx
 import pytest
 
 from reticent_server.console.sessions import IDLE_SECONDS
+from reticent_server.errors import NotFound
 from reticent_server.ledger.model import analyst_account, population_account
 from support_console import Desk
+
+PATIENCE = 60.0
+"""Seconds that a caller waits: a machine that is busy with other things is no failure."""
 
 PAGES = [
     "/console",
@@ -40,12 +46,12 @@ FORMS: dict[str, dict[str, str]] = {
 
 @pytest.fixture
 def web(desk: Desk) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=desk.url) as client:
+    with httpx.Client(base_url=desk.url, timeout=PATIENCE) as client:
         yield client
 
 
 def token(reply: httpx.Response) -> str:
-    found = re.search(r'name="form_token" value="([0-9a-f]{64})"', reply.text)
+    found = re.search(r'name="form_token" value="([0-9a-f]{96})"', reply.text)
     assert found
     return found[1]
 
@@ -89,7 +95,7 @@ def test_every_page_renders_under_the_strict_policy(inside: httpx.Client) -> Non
 
 
 def test_only_a_curator_s_key_opens(desk: Desk, web: httpx.Client) -> None:
-    analyst = desk.services.access.add_analyst("dan")[1]
+    analyst = desk.services.access.add_analyst("dan", by="t")[1]
     for key in ("", analyst, desk.key[:-1], "rk_" + "0" * 16 + "_" + "A" * 43, "é" * 70):
         reply = sign_in(web, key)
         assert reply.status_code == 401
@@ -129,7 +135,10 @@ def test_signing_in_leads_nowhere_else(desk: Desk, web: httpx.Client) -> None:
 
 @pytest.mark.parametrize("path", FORMS)
 def test_a_form_needs_the_token_of_its_session(desk: Desk, path: str) -> None:
-    with httpx.Client(base_url=desk.url) as other, httpx.Client(base_url=desk.url) as web:
+    with (
+        httpx.Client(base_url=desk.url, timeout=PATIENCE) as other,
+        httpx.Client(base_url=desk.url, timeout=PATIENCE) as web,
+    ):
         sign_in(other, desk.key)
         sign_in(web, desk.key)
         theirs = token(other.get("/console/"))
@@ -155,7 +164,7 @@ def test_a_form_needs_the_token_of_its_session(desk: Desk, path: str) -> None:
 def test_signing_in_needs_a_token_too(desk: Desk, web: httpx.Client) -> None:
     reply = web.post("/console/sign-in", data={"key": desk.key})
     assert (reply.status_code, "open for too long" in reply.text) == (403, True)
-    reply = web.post("/console/sign-in", data={"key": desk.key, "form_token": "0" * 64})
+    reply = web.post("/console/sign-in", data={"key": desk.key, "form_token": "0" * 96})
     assert reply.status_code == 403
     assert web.get("/console/").status_code == 303
 
@@ -180,13 +189,13 @@ def test_a_session_ends_by_itself_and_with_its_key(desk: Desk, inside: httpx.Cli
     assert inside.get("/console/").status_code == 200  # and is seen now
     desk.clock.sleep(IDLE_SECONDS)
     assert inside.get("/console/").status_code == 200
-    desk.services.access.rotate("carol", drop_old=True)
+    desk.services.access.rotate("carol", drop_old=True, by="t")
     assert "ended=1" in inside.get("/console/").headers["location"]
 
 
 def test_a_curator_who_is_revoked_is_out_at_once(desk: Desk, inside: httpx.Client) -> None:
     form = {"form_token": token(inside.get("/console/")), "name": "dan"}
-    desk.services.access.revoke("carol")
+    desk.services.access.revoke("carol", by="t")
     assert inside.post("/console/analysts", data=form).status_code == 303
     assert [a.name for a in desk.services.access.analysts()] == ["ana", "bob", "eve"]
 
@@ -207,6 +216,80 @@ def test_a_credit_that_is_sent_twice_is_written_once(desk: Desk, inside: httpx.C
     replies = [post(inside, "/console/budgets/credit", **form).status_code for _ in range(2)]
     assert replies == [303, 409]
     assert post(inside, "/console/budgets/credit", **(form | {"reason": "2nd"})).status_code == 303
+
+
+def test_a_form_is_taken_once_of_many_at_once(desk: Desk, inside: httpx.Client) -> None:
+    """Twelve of the same credit in parallel; and the same page's form again, later."""
+    form = {"account": "population:people", "primary": "0.5", "reason": "lost"}
+    form |= {"form_token": token(inside.get("/console/budgets"))}
+    gate, cookies = Barrier(12), dict(inside.cookies)
+
+    def send(_: int) -> int:
+        with httpx.Client(base_url=desk.url, timeout=PATIENCE, cookies=cookies) as web:
+            gate.wait()
+            return web.post("/console/budgets/credit", data=form).status_code
+
+    with ThreadPoolExecutor(12) as pool:
+        statuses = sorted(pool.map(send, range(12)))
+    assert statuses == [303] + [409] * 11
+    again = inside.post("/console/budgets/credit", data=form)
+    assert (again.status_code, "was sent before" in again.text) == (409, True)
+    last = desk.services.ledger.entries("population:people", 2)
+    assert [e.draft.detail.get("reason") for e in last].count("lost") == 1
+
+
+def test_no_form_is_taken_twice(desk: Desk, inside: httpx.Client) -> None:
+    for path in ("/console/analysts", "/console/budgets/set"):
+        form = FORMS[path] | {"form_token": token(inside.get("/console/"))}
+        assert inside.post(path, data=form).status_code in {201, 303}
+        head = desk.services.ledger.head()
+        assert inside.post(path, data=form).status_code == 409
+        assert desk.services.ledger.head() == head
+
+
+def test_a_copied_cookie_ends_with_the_session(desk: Desk, inside: httpx.Client) -> None:
+    with httpx.Client(base_url=desk.url, timeout=PATIENCE, cookies=dict(inside.cookies)) as thief:
+        assert thief.get("/console/").status_code == 200
+        form = {"form_token": token(thief.get("/console/")), "name": "dan"}
+        assert post(inside, "/console/sign-out").status_code == 303
+        assert thief.get("/console/").status_code == 303
+        assert thief.post("/console/analysts", data=form).status_code == 303
+    assert "dan" not in [a.name for a in desk.services.access.analysts()]
+    ended, begun = desk.services.ledger.entries(limit=2)
+    assert (begun.draft.action, ended.draft.action) == ("session.begin", "session.end")
+    assert {begun.draft.actor, ended.draft.actor} == {"console:carol"}
+    assert desk.services.ledger.verify() == []
+
+
+def test_every_session_of_a_curator_can_be_ended(desk: Desk, inside: httpx.Client) -> None:
+    with httpx.Client(base_url=desk.url, timeout=PATIENCE) as other:
+        sign_in(other, desk.key)
+        assert desk.services.sign_ins.end_all("carol", by="cli:root") == 2
+        for web in (inside, other):
+            assert "ended=1" in web.get("/console/").headers["location"]
+    assert desk.services.sign_ins.end_all("carol", by="cli:root") == 0
+    with pytest.raises(NotFound):
+        desk.services.sign_ins.end_all("nobody", by="cli:root")
+
+
+def test_signing_in_is_limited_for_each_key_and_for_all_that_are_none(
+    desk: Desk, web: httpx.Client
+) -> None:
+    """Who knows no key keeps nobody else out; who knows a key's id, the holder of that key, for a
+    minute."""
+    limit = desk.services.settings.sign_ins_per_minute
+    unknown = "rk_" + "0" * 16 + "_" + "A" * 43
+    statuses = [sign_in(web, wrong).status_code for wrong in ("", unknown, "é") * limit]
+    assert statuses == [401] * limit + [429] * (2 * limit)
+    assert sign_in(web, desk.key).status_code == 303
+    wrong = desk.key[:-1] + ("A" if desk.key[-1] != "A" else "B")
+    with httpx.Client(base_url=desk.url, timeout=PATIENCE) as guesser:
+        statuses = [sign_in(guesser, wrong).status_code for _ in range(limit)]
+        assert statuses == [401] * (limit - 1) + [429]
+        refused = sign_in(guesser, desk.key)
+        assert (refused.status_code, "too many attempts" in refused.text) == (429, True)
+        desk.clock.sleep(61)
+        assert sign_in(guesser, desk.key).status_code == 303
 
 
 REFUSED: list[tuple[str, dict[str, str], int]] = [

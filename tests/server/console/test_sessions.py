@@ -11,7 +11,7 @@ from reticent_server.console.sessions import (
 )
 from support_databases import SetClock
 
-KEY_ID = "0123456789abcdef"
+ID = "0123456789abcdef" * 2
 
 
 @pytest.fixture
@@ -25,13 +25,15 @@ def sessions(clock: SetClock) -> Sessions:
 
 
 def test_a_sealed_session_is_opened_again(sessions: Sessions) -> None:
-    for session in (sessions.new(), sessions.new(KEY_ID)):
+    for session in (sessions.new(), sessions.new(ID)):
         assert sessions.open(sessions.seal(session)) == session
+    assert (sessions.new().is_signed_in, sessions.new(ID).is_signed_in) == (False, True)
+    assert sessions.new(ID).id == ID
     assert sessions.new().id != sessions.new().id
 
 
 def test_every_changed_character_breaks_the_seal(sessions: Sessions) -> None:
-    sealed = sessions.seal(sessions.new(KEY_ID))
+    sealed = sessions.seal(sessions.new(ID))
     for i, character in enumerate(sealed):
         other = "0" if character != "0" else "1"
         assert sessions.open(sealed[:i] + other + sealed[i + 1 :]) is None
@@ -40,23 +42,27 @@ def test_every_changed_character_breaks_the_seal(sessions: Sessions) -> None:
 
 
 def test_the_pepper_is_needed(sessions: Sessions, clock: SetClock) -> None:
-    assert Sessions(b"q" * 32, clock).open(sessions.seal(sessions.new(KEY_ID))) is None
+    assert Sessions(b"q" * 32, clock).open(sessions.seal(sessions.new(ID))) is None
 
 
 def test_a_form_token_is_no_seal_and_belongs_to_one_session(sessions: Sessions) -> None:
-    one, other = sessions.new(KEY_ID), sessions.new(KEY_ID)
+    one, other = sessions.new(ID), sessions.new(ID[::-1])
     token = sessions.form_token(one)
     assert sessions.is_form_token(one, token)
+    assert sessions.form_token(one) != token
     assert not sessions.is_form_token(other, token)
-    signed_out = Session(one.id, "", one.begun, one.seen)
+    signed_out = Session(one.id, False, one.begun, one.seen)
     assert not sessions.is_form_token(signed_out, token)
-    assert not any(sessions.is_form_token(one, bad) for bad in ("", "é", token[:-1]))
+    changed = ("0" if token[0] != "0" else "1") + token[1:]
+    for bad in ("", "é", "é" * 96, token[:-1], token[1:], token + "0", changed, token[:32]):
+        assert not sessions.is_form_token(one, bad)
     # Nor can a token be made to seal a session: the two are made for different purposes.
-    assert sessions.open(f"{one.id}.{one.key_id}.{token}") is None
+    assert sessions.open(f"{one.id}.curator.{token}") is None
+    assert sessions.open(f"{one.id}.curator.{one.begun}.{one.seen}.{token[32:]}") is None
 
 
 def test_an_idle_session_ends(sessions: Sessions, clock: SetClock) -> None:
-    sealed = sessions.seal(sessions.new(KEY_ID))
+    sealed = sessions.seal(sessions.new(ID))
     clock.sleep(IDLE_SECONDS)
     assert sessions.open(sealed) is not None
     clock.sleep(1)
@@ -64,7 +70,7 @@ def test_an_idle_session_ends(sessions: Sessions, clock: SetClock) -> None:
 
 
 def test_a_used_session_goes_on_and_ends_at_last(sessions: Sessions, clock: SetClock) -> None:
-    session = sessions.new(KEY_ID)
+    session = sessions.new(ID)
     assert sessions.refreshed(session) is None
     while True:
         clock.sleep(IDLE_SECONDS - REFRESH_SECONDS)

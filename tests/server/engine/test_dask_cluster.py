@@ -164,7 +164,7 @@ def test_connections_are_encrypted_and_authenticated_and_there_is_no_dashboard(
     ports += [w["services"]["dashboard"] for w in own.scheduler_info["workers"].values()]
     for path in ("status", "health", "metrics", "info/main/workers.html", "json/counts.json"):
         for port in ports:
-            assert httpx.get(f"http://127.0.0.1:{port}/{path}").status_code == 404
+            assert httpx.get(f"http://127.0.0.1:{port}/{path}", timeout=60).status_code == 404
     stranger = certificates(Security.temporary(), tmp_path / "stranger")
     with pytest.raises(CuratorError, match="does not answer"):
         dask_cluster.remote_cluster(own.scheduler_address, stranger, cache_bytes=1 << 20)

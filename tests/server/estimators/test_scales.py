@@ -98,6 +98,6 @@ def test_the_range_is_refused_and_the_exponential_median_is_not():
     public = facts_of(N, (X, G, M), max_rows=2)
     for name in ("x", "g", "m"):
         with pytest.raises(InvalidQuery):
-            plan_robust(public, Iqr(name), offer())
+            plan_robust(public, Iqr(name, "ptr"), offer())
     plan = plan_robust(public, Median("m", where="x > 0"), offer())
     assert plan.part.unit_rows == 2

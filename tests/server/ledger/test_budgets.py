@@ -1,6 +1,10 @@
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.domain.amounts import Amounts
 from reticent_server.errors import (
     BudgetExhausted,
     Conflict,
@@ -9,7 +13,6 @@ from reticent_server.errors import (
     NotFound,
 )
 from reticent_server.ledger.model import analyst_account, population_account
-from reticent_server.ledger.rules import Amounts
 from reticent_server.ledger.service import Ledger
 from support_ledger import TENTH, ask, open_accounts, whole_caps
 
@@ -110,3 +113,26 @@ def test_under_zcdp_rho_is_what_is_capped(ledger: Ledger) -> None:
     with pytest.raises(BudgetExhausted) as refused:
         ask(ledger)
     assert refused.value.remaining == {"rho": 0.0, "rho_delta": 0.0}
+
+
+def test_a_credit_that_is_sent_many_times_at_once_is_written_once(ledger: Ledger) -> None:
+    """Under one reason by one person: real budget. Another reason, or another person, is another credit."""
+    open_accounts(ledger)
+    for _ in range(5):
+        ask(ledger)
+    gate = Barrier(8)
+
+    def send(_: int) -> bool:
+        gate.wait()
+        try:
+            ledger.credit(PEOPLE, Amounts(1, 0), reason="power cut", by="carol")
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(send, range(8))) == 1
+    ledger.credit(PEOPLE, Amounts(1, 0), reason="power cut, again", by="carol")
+    ledger.credit(PEOPLE, Amounts(1, 0), reason="power cut", by="carol")
+    ledger.credit(PEOPLE, Amounts(1, 0), reason="power cut", by="dan")
+    assert ledger.verify() == []

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -10,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 from reticent_server import database
+from reticent_server.domain.amounts import ZERO, Amounts
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.errors import BudgetExhausted, Conflict
 from reticent_server.ledger.model import analyst_account, population_account
-from reticent_server.ledger.rules import ZERO, Amounts
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay, Stale
 from support_databases import SetClock, migrated
 from support_ledger import LEASE_SECONDS, ask, whole_caps
@@ -40,6 +41,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.caps: dict[str, int] = {}
         self.spent: dict[str, int] = {}
         self.rules: dict[str, str] = {}
+        self.reasons = map(str, count())
         self.used: set[tuple[str | None, str | None]] = set()
 
     @initialize(rules=st.tuples(*[st.sampled_from(["basic", "zcdp"])] * 3))
@@ -105,7 +107,7 @@ class LedgerMachine(RuleBasedStateMachine):
         given = Amounts(amount * UNIT[self.rules[account]] // 10, 0)
 
         def call() -> object:
-            return self.ledger.credit(account, given, reason="test", by="carol")
+            return self.ledger.credit(account, given, reason=next(self.reasons), by="carol")
 
         if amount > self.spent[account]:
             self._refused(call, Conflict)

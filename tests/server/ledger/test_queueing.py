@@ -9,15 +9,20 @@ import pytest
 from sqlalchemy import Engine, update
 
 from reticent_server.database import reading, writing
+from reticent_server.domain.amounts import ZERO
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import Conflict, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.model import Pending
-from reticent_server.ledger.rules import ZERO
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay
 from reticent_server.ledger.tables import accounts, releases
 from support_databases import SetClock
 from support_ledger import LEASE_SECONDS, ask, open_accounts, whole_caps
+
+START = 1_714_564_860_000
+"""A planned beginning, in ms since the epoch."""
+
+TURN_MS = 700
 
 
 def body_of(pending: Pending) -> bytes:
@@ -26,7 +31,7 @@ def body_of(pending: Pending) -> bytes:
 
 def queued(ledger: Ledger, clock: SetClock, wait: int = 60, **more: Any) -> Reservation:
     start_ms = int(clock.now().timestamp() * 1000) + wait * 1000
-    outcome = ask(ledger, start_ms=start_ms, **more)
+    outcome = ask(ledger, start_ms=start_ms, duration_ms=TURN_MS, **more)
     assert isinstance(outcome, Fresh)
     return outcome.reservation
 
@@ -54,10 +59,10 @@ def test_what_has_begun_is_not_given_back(ledger: Ledger, clock: SetClock) -> No
     open_accounts(ledger)
     reservation = queued(ledger, clock)
     assert not ledger.confirm(reservation), "it could still be cancelled"
-    begun = ledger.begin(reservation)
+    begun = ledger.begin(reservation, START)
     assert begun is not None
     assert ledger.confirm(begun)
-    assert ledger.begin(reservation) is None
+    assert ledger.begin(reservation, START) is None
     for release_id in (reservation.id, ask_now(ledger)):
         with pytest.raises(Conflict):
             ledger.cancel("alice", release_id, body_of)
@@ -84,27 +89,79 @@ def test_another_persons_release_is_absent(ledger: Ledger, clock: SetClock) -> N
     ):
         with pytest.raises(NotFound):
             ledger.cancel(owner, release_id, body_of)
-    assert ledger.pending("bob") == ()
-    (shown,) = ledger.pending("alice")
-    assert (shown.id, shown.queued) == (reservation.id, True)
+    assert (ledger.planned_ms("bob"), ledger.planned_ms("alice")) == (0, TURN_MS)
+    shown = ledger.release("alice", reservation.id)
+    assert isinstance(shown, Pending)
+    assert (shown.id, shown.queued, shown.duration_ms) == (reservation.id, True, TURN_MS)
 
 
 def test_a_cancelled_release_cannot_be_begun_or_settled(ledger: Ledger, clock: SetClock) -> None:
     open_accounts(ledger)
     reservation = queued(ledger, clock)
     body = ledger.cancel("alice", reservation.id, body_of)
-    assert ledger.begin(reservation) is None
+    assert ledger.begin(reservation, START) is None
     assert ledger.settle(reservation, "reply", b"drawn") == body
-    assert ledger.pending("alice") == ()
+    assert ledger.planned_ms("alice") == 0
     assert ledger.verify() == []
 
 
-def test_a_queue_that_was_abandoned_is_taken_over_when_its_turn_is_long_past(
+def test_the_beginning_is_kept(ledger: Ledger, clock: SetClock) -> None:
+    open_accounts(ledger)
+    reservation = queued(ledger, clock)
+    assert ledger.begin(reservation, START) is not None
+    shown = ledger.release("alice", reservation.id)
+    assert isinstance(shown, Pending)
+    assert (shown.queued, shown.start_ms, shown.duration_ms) == (False, START, TURN_MS)
+
+
+def test_a_queue_that_is_alive_keeps_its_leases(ledger: Ledger, clock: SetClock) -> None:
+    open_accounts(ledger)
+    kept, left, begun = [queued(ledger, clock) for _ in range(3)]
+    assert ledger.begin(begun, START) is not None
+    clock.sleep(LEASE_SECONDS - 1)
+    ledger.keep_queued([kept, begun])
+    ledger.keep_queued([])
+    clock.sleep(2)
+    assert set(ledger.stale()) == {left.id, begun.id}
+    clock.sleep(LEASE_SECONDS)
+    assert kept.id in ledger.stale()
+
+
+def test_an_abandoned_queue_is_queued_again_and_can_still_be_cancelled(
     ledger: Ledger, clock: SetClock
 ) -> None:
     open_accounts(ledger)
+    first, second = queued(ledger, clock), queued(ledger, clock)
+    assert ledger.queue_again(first.id) is None, "its process is alive"
+    ledger.give_up(first.lease)
+    ledger.give_up(second.lease)
+    again = ledger.queue_again(first.id)
+    assert again is not None
+    assert (again.duration_ms, again.analyst_id) == (TURN_MS, "alice")
+    assert ledger.queue_again(first.id) is None
+    assert ledger.begin(first, START) is None
+    assert ledger.begin(again.reservation, START) is not None
+    other = ledger.queue_again(second.id)
+    assert other is not None
+    ledger.cancel("alice", second.id, body_of)
+    assert ledger.begin(other.reservation, START) is None
+    assert ledger.verify() == []
+
+
+def test_what_had_begun_is_not_queued_again(ledger: Ledger, clock: SetClock) -> None:
+    open_accounts(ledger)
+    begun = ledger.begin(queued(ledger, clock), START)
+    assert begun is not None
+    ledger.give_up(begun.lease)
+    assert ledger.queue_again(begun.id) is None
+    assert ledger.take_over(begun.id) is not None
+    assert ledger.queue_again("rel_absent") is None
+
+
+def test_a_queue_that_was_abandoned_is_taken_over(ledger: Ledger, clock: SetClock) -> None:
+    open_accounts(ledger)
     reservation = queued(ledger, clock, wait=100, idempotency_key="k")
-    clock.sleep(LEASE_SECONDS + 99)
+    clock.sleep(LEASE_SECONDS - 1)
     assert ledger.stale() == ()
     assert isinstance(ask(ledger, idempotency_key="k"), InFlight)
     clock.sleep(2)
@@ -112,7 +169,7 @@ def test_a_queue_that_was_abandoned_is_taken_over_when_its_turn_is_long_past(
     taken = ledger.take_over(reservation.id)
     assert taken is not None
     assert ledger.confirm(taken.reservation)
-    assert ledger.begin(reservation) is None
+    assert ledger.begin(reservation, START) is None
     with pytest.raises(Conflict):
         ledger.cancel("alice", reservation.id, body_of)
 
@@ -125,7 +182,7 @@ def test_one_of_many_wins(ledger: Ledger, clock: SetClock) -> None:
 
         def begin(reserved: Reservation = reservation, gate: Barrier = together) -> bool:
             gate.wait()
-            return ledger.begin(reserved) is not None
+            return ledger.begin(reserved, START) is not None
 
         def cancel(reserved: Reservation = reservation, gate: Barrier = together) -> bool:
             gate.wait()
@@ -151,7 +208,7 @@ def test_a_cancellation_that_looked_before_the_beginning_loses(
     with reading(engine) as connection:
         before = repository.release(connection, reservation.id)
     assert before is not None
-    assert ledger.begin(reservation) is not None
+    assert ledger.begin(reservation, START) is not None
     with writing(engine) as connection:
         assert not repository.cancel(connection, before, b"{}")
 

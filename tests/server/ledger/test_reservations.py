@@ -4,11 +4,12 @@ import pytest
 from sqlalchemy import Engine
 
 from reticent_server.database import reading, writing
+from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, InvalidRequest, NotFound
 from reticent_server.ledger import repository
-from reticent_server.ledger.rules import MAX_AMOUNT, Amounts
+from reticent_server.ledger.rules import MAX_AMOUNT
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Pending, Replay, Stale
 from support_databases import SetClock
 from support_ledger import LEASE_SECONDS, TENTH, ask, open_accounts
@@ -221,11 +222,11 @@ def test_the_first_settled_body_wins_for_ever(ledger: Ledger) -> None:
 def test_a_lease_that_is_given_up_can_be_taken_over_at_once(ledger: Ledger) -> None:
     open_accounts(ledger)
     first = reserve(ledger, "k")
-    ledger.give_up(first)
+    ledger.give_up(first.lease)
     assert not ledger.confirm(first)
     stale = ask(ledger, idempotency_key="k")
     assert isinstance(stale, Stale)
-    ledger.give_up(first)  # it is another's now
+    ledger.give_up(first.lease)  # it is another's now
     assert ledger.confirm(stale.reservation)
     assert isinstance(ask(ledger, idempotency_key="k"), InFlight)
 

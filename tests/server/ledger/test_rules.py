@@ -3,9 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.cost import PrivacyCost, decimal_units
 from reticent_server.errors import InvalidPrivacy
-from reticent_server.ledger.rules import MAX_AMOUNT, Amounts, Rule, budget, charge, decimal_floor
+from reticent_server.ledger.rules import MAX_AMOUNT, budget, charge, decimal_floor
 
 
 def test_a_budget_under_basic_is_the_decimal_that_prints() -> None:

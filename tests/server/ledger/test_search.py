@@ -2,9 +2,10 @@
 
 import pytest
 
+from reticent_server.chain.entries import Entry
+from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import EPSILON_UNITS
-from reticent_server.ledger.model import Entry, analyst_account
-from reticent_server.ledger.rules import Amounts
+from reticent_server.ledger.model import analyst_account
 from reticent_server.ledger.service import Fresh, Ledger, Pending
 from support_ledger import ask, open_accounts
 

@@ -1,5 +1,6 @@
 """A database that fails is a clean Unavailable, and leaves no half of anything."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,9 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from reticent_server import database
+from reticent_server.chain import repository as chain
 from reticent_server.errors import Unavailable
-from reticent_server.ledger import repository
-from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay, Stale
+from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay, Stale, Undecided
 from support_databases import SetClock, migrated
 from support_ledger import LEASE_SECONDS, TENTH, ask, open_accounts
 
@@ -50,7 +51,7 @@ def test_a_terminated_back_end_leaves_no_half_entry(
         engine = database.connect(url)
         ledger = Ledger(engine, clock, LEASE_SECONDS)
         open_accounts(ledger)
-        real = repository.append
+        real = chain.append
 
         def lose(connection: Any, drafts: Any) -> None:
             real(connection, drafts)
@@ -58,7 +59,7 @@ def test_a_terminated_back_end_leaves_no_half_entry(
 
         head = ledger.head()
         with monkeypatch.context() as patched:
-            patched.setattr(repository, "append", lose)
+            patched.setattr(chain, "append", lose)
             with pytest.raises(Unavailable):
                 ask(ledger)
         assert ledger.head() == head
@@ -70,6 +71,42 @@ def test_a_terminated_back_end_leaves_no_half_entry(
 def _terminate(engine: Engine, pid: int) -> None:
     with database.writing(engine) as other:
         other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+
+
+@pytest.mark.parametrize(
+    "step", ["reserve", "resume", "queue", "begin", "take_over", "queue_again"]
+)
+def test_a_lease_that_was_given_without_a_word_can_be_given_up(
+    ledger: Ledger, engine: Engine, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """At every step that gives one, where the confirmation of the commit never comes."""
+    open_accounts(ledger)
+    commit = engine.dialect.do_commit
+
+    def unconfirmed(connection: Any) -> None:
+        commit(connection)
+        raise engine.dialect.loaded_dbapi.OperationalError("connection lost")
+
+    queued = {} if step in {"reserve", "resume", "take_over"} else {"start_ms": 1}
+    if step not in {"reserve", "queue"}:
+        first = ask(ledger, idempotency_key="k", **queued)
+        assert isinstance(first, Fresh)
+        if step != "begin":
+            ledger.give_up(first.reservation.lease)
+    steps: dict[str, Callable[[], Any]] = {
+        "begin": lambda: ledger.begin(first.reservation, 1),
+        "take_over": lambda: ledger.take_over(first.reservation.id),
+        "queue_again": lambda: ledger.queue_again(first.reservation.id),
+    }
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.dialect, "do_commit", unconfirmed)
+        with pytest.raises(Undecided) as lost:
+            steps.get(step, lambda: ask(ledger, idempotency_key="k", **queued))()
+    assert ledger.stale() == ()
+    ledger.give_up(*lost.value.leases)
+    assert len(ledger.stale()) == 1
+    assert isinstance(ask(ledger, idempotency_key="k"), Stale)
+    assert ledger.verify() == []
 
 
 def test_a_session_lost_while_committing_is_charged_once(
@@ -85,11 +122,11 @@ def test_a_session_lost_while_committing_is_charged_once(
 
     with monkeypatch.context() as patched:
         patched.setattr(engine.dialect, "do_commit", unconfirmed)
-        with pytest.raises(Unavailable):
+        with pytest.raises(Undecided) as lost:
             ask(ledger, idempotency_key="k")
     assert [b.spent.primary for b in ledger.all_balances()] == [TENTH.epsilon] * 2
     assert isinstance(ask(ledger, idempotency_key="k"), InFlight)
-    clock.sleep(LEASE_SECONDS)
+    ledger.give_up(*lost.value.leases)
     taken = ask(ledger, idempotency_key="k")
     assert isinstance(taken, Stale)
     with monkeypatch.context() as patched:

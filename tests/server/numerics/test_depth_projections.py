@@ -1,12 +1,14 @@
 """Locations and scales of projections: right, bounded on every neighbour, and with the shift property."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from reticent_server.numerics.depth import depth, outlyingness
 from reticent_server.numerics.depth_iqr import IqrProjections
 from reticent_server.numerics.depth_mad import MadProjections
-from reticent_server.numerics.depth_trimmed import TrimmedProjections, trimmed_ranks
+from reticent_server.numerics.depth_trimmed import TrimmedProjections, exact_sums, trimmed_ranks
 from reticent_server.numerics.order_statistics import quartile_ranks
 from support_reference import projection_depths
 
@@ -17,15 +19,16 @@ REACH = 4
 
 def location_and_scale(name, p):
     """(m, s) of one projection (n,), by definition."""
-    ordered = np.sort(p)
+    ordered = sorted(p)
     q1, h, q3 = (r - 1 for r in quartile_ranks(len(p)))
     if name == "iqr":
         return ordered[h], ordered[q3] - ordered[q1]
     if name == "mad":
-        return ordered[h], np.sort(np.abs(p - ordered[h]))[h]
+        return ordered[h], sorted(abs(v - ordered[h]) for v in p)[h]
     a, b = trimmed_ranks(len(p))
     middle = ordered[a - 1 : b]
-    return middle.mean(), np.abs(middle - middle.mean()).mean()
+    mean = Fraction(sum(middle), len(middle))
+    return mean, sum(abs(v - mean) for v in middle) / len(middle)
 
 
 def sample(rng, n):
@@ -61,15 +64,21 @@ def test_locations_and_scales_are_those_of_the_definition(name):
     for n in (4, 5, 17, 250):
         data = sample(rng, n)
         found = FAMILIES[name].measure(data, DIRECTIONS, min(REACH, n))
-        expected = np.array([location_and_scale(name, u @ data) for u in DIRECTIONS])
-        assert found.location == pytest.approx(expected[:, 0], rel=1e-12)
-        assert found.scale == pytest.approx(expected[:, 1], rel=1e-12)
+        for u, location, scale in zip(DIRECTIONS, found.location, found.scale, strict=True):
+            expected = location_and_scale(name, [int(v) for v in u @ data])
+            assert (
+                Fraction(location, found.denominator),
+                Fraction(scale, found.denominator),
+            ) == expected
 
 
 def no_more(first, second):
-    """first ≤ second, up to the rounding of trimmed means of whole numbers of up to 10¹¹."""
-    with np.errstate(invalid="ignore"):
-        return np.all((first <= second + 1e-3 + 1e-9 * np.abs(second)) | np.isinf(second))
+    """first ≤ second, exactly; None is infinite."""
+    return second is None or all(a <= b for a, b in zip(first, second, strict=True))
+
+
+def changes(first, second):
+    return [abs(a - b) for a, b in zip(first, second, strict=True)]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -84,12 +93,15 @@ def test_bounds_and_their_shift_on_many_pairs(name, least):
         for k in range(REACH - 1):
             data = replaced(rng, data)
             there = family.measure(data, DIRECTIONS, REACH)
-            assert no_more(np.abs(here.location - there.location), start.location_change(k))
-            assert no_more(np.abs(here.scale - there.scale), start.scale_change(k))
-            assert no_more(start.least_scale(k + 1), there.scale)
-            low, high = start.location_range(k + 1)
-            assert no_more(low, there.location)
-            assert no_more(there.location, high)
+            assert no_more(changes(here.location, there.location), start.location_change(k))
+            assert no_more(changes(here.scale, there.scale), start.scale_change(k))
+            assert start.least_scale(k + 1) is None or no_more(
+                start.least_scale(k + 1), there.scale
+            )
+            ends = start.location_range(k + 1)
+            if ends is not None:
+                assert no_more(ends[0], there.location)
+                assert no_more(there.location, ends[1])
             assert_shifted(here, there)
             here, pairs = there, pairs + 1
 
@@ -98,10 +110,12 @@ def assert_shifted(here, there):
     for k in range(1, REACH):
         assert no_more(there.location_change(k - 1), here.location_change(k))
         assert no_more(there.scale_change(k - 1), here.scale_change(k))
-        assert no_more(here.least_scale(k), there.least_scale(k - 1))
-        (low, high), (low_, high_) = here.location_range(k), there.location_range(k - 1)
-        assert no_more(low, low_)
-        assert no_more(high_, high)
+        if here.least_scale(k) is not None:
+            assert no_more(here.least_scale(k), there.least_scale(k - 1))
+        if here.location_range(k) is not None:
+            (low, high), (low_, high_) = here.location_range(k), there.location_range(k - 1)
+            assert no_more(low, low_)
+            assert no_more(high_, high)
 
 
 def test_the_interquartile_bounds_are_nearly_attained():
@@ -112,10 +126,36 @@ def test_the_interquartile_bounds_are_nearly_attained():
             data = sample(rng, 11)
             start = family.measure(data, DIRECTIONS, REACH)
             there = family.measure(replaced(rng, data), DIRECTIONS, REACH)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                share = np.abs(start.location - there.location) / start.location_change(0)
-            attained[name] = max(attained[name], np.nanmax(share))
+            moved = changes(start.location, there.location)
+            shares = [a / b for a, b in zip(moved, start.location_change(0), strict=True) if b]
+            attained[name] = max(attained[name], *shares, 0.0)
     assert min(attained.values()) > 0.5
+
+
+def far_apart(n):
+    """Two tables of values next to 2³⁸ that differ in one record by 1: trimmed means differ by 1/N."""
+    row = np.full(n, 2.0**38 + 1)
+    row[n // 2 :] += 1
+    other = row.copy()
+    other[n // 2] -= 1
+    return row[None, :], other[None, :]
+
+
+def test_a_trimmed_mean_tells_tables_apart_that_its_bounds_tell_apart():
+    """Rounded to float64, means of values far from 0 move by more than one replacement can move them."""
+    here, there = (
+        TrimmedProjections.measure(x, np.array([[1024.0]]), 8) for x in far_apart(400_000)
+    )
+    assert here.location[0] - there.location[0] == 1024 * here.kept
+    assert here.location_change(0) == [1024 * here.kept]
+    assert no_more(changes(here.scale, there.scale), here.scale_change(0))
+
+
+def test_sums_of_whole_numbers_are_exact():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-(2**52), 2**52, (3, 5000))
+    assert exact_sums(rows) == [sum(row) for row in rows.tolist()]
+    assert exact_sums(rows[:, :0]) == [0, 0, 0]
 
 
 def test_depths_agree_with_ddalpha_in_two_dimensions():
@@ -125,7 +165,9 @@ def test_depths_agree_with_ddalpha_in_two_dimensions():
     directions = np.column_stack([np.cos(angles), np.sin(angles)])
     scaled, fine = np.rint(data * 2.0**20), np.rint(directions * 2.0**20)
     found = MadProjections.measure(scaled, fine, 1)
-    at = depth(points * 2.0**20, fine, found.location, found.scale)
+    at = depth(
+        points * 2.0**20, fine, np.array(found.location, float), np.array(found.scale, float)
+    )
     assert at == pytest.approx(expected, rel=6e-3)
 
 

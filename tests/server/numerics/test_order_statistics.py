@@ -22,6 +22,13 @@ from reticent_server.numerics.smooth_sensitivity import smooth_sensitivity
 VALUES = (0.0, 1.0, 3.0, 7.0)
 
 
+def test_quartiles_are_the_first_values_that_enough_records_do_not_exceed():
+    for n in range(1, 30):
+        ordered = np.arange(1, n + 1)
+        expected = np.quantile(ordered, [0.25, 0.5, 0.75], method="inverted_cdf")
+        assert quartile_ranks(n) == tuple(expected)
+
+
 @lru_cache
 def within(sample, k):
     """Every sample with at most k records replaced."""

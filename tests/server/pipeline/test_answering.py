@@ -251,7 +251,7 @@ def test_an_abandoned_release_that_can_no_longer_be_planned_fails(world: World) 
     release_id = world.pending()
     world.clock.seconds += 61
     facts = world.services.catalog.facts("people")
-    world.services.catalog.set_policy("people", replace(facts.policy, max_epsilon=0.1))
+    world.services.catalog.set_policy("people", replace(facts.policy, max_epsilon=0.1), by="t")
     shown = json.loads(browse.release(world.services, world.ana, release_id))
     assert (shown["status"], shown["result"]) == ("pending", None)
     with pytest.raises(Unavailable):  # not "refused", which would mean that nothing was charged

@@ -2,22 +2,24 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from threading import Event, Thread
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reticent_server.domain.clock import SystemClock
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.plan import Reservation
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.query import Count, Privacy
-from reticent_server.errors import Conflict, NotFound, QueueFull
+from reticent_server.errors import Conflict, NotFound, QueueFull, RateLimited
 from reticent_server.pipeline import browse, deferred
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.recovery import recover
-from reticent_server.pipeline.schedule import ReleaseQueue, Slots, Turn
+from reticent_server.pipeline.schedule import Computation, Job, ReleaseQueue
 from reticent_server.pipeline.services import Services
 from support_databases import SetClock
 from support_installation import Api, Installation, opened, request_body
@@ -26,14 +28,20 @@ PATIENCE = 20.0
 
 
 class StillQueue(ReleaseQueue):
-    """A queue whose jobs begin when the test says so."""
+    """A queue whose turns begin when the test says so."""
 
-    def __init__(self, clock: Any, *, slots: int = 4, limit_seconds: int = 600) -> None:
-        super().__init__(clock, slots=slots, limit_seconds=limit_seconds)
-        self.jobs: list[tuple[int, Callable[[], object]]] = []
+    def __init__(self, clock: Any, slots: int = 4) -> None:
+        super().__init__(clock, slots=slots, keep=lambda _: None, keep_seconds=200)
+        self._keeper = Thread(target=lambda: None)  # begins no turn
+        self._keeper.start()
 
-    def put(self, start_ms: int, job: Callable[[], object]) -> None:
-        self.jobs.append((start_ms, job))
+    def turn(self) -> int | None:
+        """The next turn, from its beginning to its end: its planned start."""
+        found = self._fair.begin(self.now_ms())
+        if found is None:
+            return None
+        self._at_turn(*found)
+        return found[1]
 
 
 @pytest.fixture
@@ -70,9 +78,9 @@ def spent(services: Services) -> Any:
     return services.ledger.balances(ana(services).id)[0].spent
 
 
-def jobs(services: Services) -> list[tuple[int, Callable[[], object]]]:
+def turn(services: Services) -> int | None:
     assert isinstance(services.queue, StillQueue)
-    return services.queue.jobs
+    return services.queue.turn()
 
 
 def test_a_release_is_answered_at_its_turn(services: Services) -> None:
@@ -92,16 +100,35 @@ def test_turns_follow_each_other_and_progress_is_the_clocks(
     still: Services, clock: SetClock
 ) -> None:
     first, second = later(still), later(still)
-    (start, _), (after, _) = jobs(still)
-    length = after - start
-    assert start == still.queue.now_ms()
+    length = first["progress"]["remaining_ms"]
     assert length > 0
     assert second["progress"] == {"state": "queued", "fraction": 0.0, "remaining_ms": 2 * length}
+    start = still.queue.now_ms()
+    assert turn(still) == start
+    assert shown(still, first["id"])["status"] == "reply"
+    assert turn(still) is None, "the second's turn begins when the first's is over by plan"
+    clock.sleep(length / 1000)
+    assert turn(still) == start + length
+
+
+def test_progress_of_what_runs_is_the_clock_s(
+    still: Services, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pending = later(still)
+    length = pending["progress"]["remaining_ms"]
+    monkeypatch.setattr(deferred, "execute", lambda *_: None)  # it takes long
+    clock.sleep(5.0)
+    late = shown(still, pending["id"])["progress"]
+    assert late == {"state": "queued", "fraction": 0.0, "remaining_ms": length}
+    turn(still)
     clock.sleep(length / 4000)
-    halfway = shown(still, first["id"])["progress"]
-    assert halfway["fraction"] == pytest.approx(0.25, abs=0.02)
+    running = shown(still, pending["id"])["progress"]
+    assert running["state"] == "running"
+    assert running["fraction"] == pytest.approx((5000 + length / 4) / length, abs=0.02) or (
+        running["fraction"] == 1.0
+    )
     clock.sleep(100 * length / 1000)
-    assert shown(still, first["id"])["progress"]["fraction"] == 1.0
+    assert shown(still, pending["id"])["progress"]["fraction"] == 1.0
 
 
 def test_cancelling_before_the_turn_gives_the_cost_back(still: Services) -> None:
@@ -112,15 +139,14 @@ def test_cancelling_before_the_turn_gives_the_cost_back(still: Services) -> None
     assert (found["status"], found["charged"]["rho"], found["result"]) == ("cancelled", 0.0, None)
     assert spent(still) == before
     assert shown(still, pending["id"]) == found
-    jobs(still)[0][1]()
-    assert shown(still, pending["id"]) == found, "its turn comes, and nothing is computed"
+    assert turn(still) is None, "its turn is gone"
     assert later(still, "k") == found
     assert still.ledger.verify() == []
 
 
 def test_what_has_begun_is_not_cancelled(still: Services) -> None:
     pending = later(still)
-    jobs(still)[0][1]()
+    turn(still)
     assert shown(still, pending["id"])["status"] == "reply"
     with pytest.raises(Conflict):
         deferred.cancel(still, ana(still), pending["id"])
@@ -129,40 +155,181 @@ def test_what_has_begun_is_not_cancelled(still: Services) -> None:
         deferred.cancel(still, Principal(bob.id, bob.name, "analyst"), pending["id"])
 
 
-def test_a_key_is_charged_once(still: Services) -> None:
+def test_a_key_is_charged_once(still: Services, clock: SetClock) -> None:
     first = later(still, "k")
     once = spent(still)
     assert later(still, "k")["id"] == first["id"]
     assert spent(still) == once
-    assert len(jobs(still)) == 1
+    assert turn(still) is not None
+    clock.sleep(60)
+    assert turn(still) is None
+
+
+def limited(services: Services, **changes: Any) -> Services:
+    return replace(services, settings=services.settings.model_copy(update=changes))
 
 
 def test_a_full_queue_charges_nothing_and_knows_its_keys(still: Services, clock: SetClock) -> None:
-    services = replace(still, queue=StillQueue(clock, limit_seconds=1))
-    accepted = [later(services, "first"), later(services)]
-    (start, _), (after, _) = jobs(services)
-    accepted += [later(services) for _ in range(1000 // (after - start) - 2)]
+    services = limited(still, queue_seconds=1)
+    first = later(services, "first")
+    length = first["progress"]["remaining_ms"]
+    for _ in range(1000 // length - 1):
+        later(services)
     before = spent(services)
     with pytest.raises(QueueFull) as full:
         later(services)
     assert full.value.retry_after >= 1
     assert spent(services) == before
-    assert later(services, "first")["id"] == accepted[0]["id"]
-    clock.sleep(1.0)
+    assert later(services, "first")["id"] == first["id"]
+    turn(services)
     assert later(services)["status"] == "pending"
+
+
+def dan(services: Services, installation: Installation) -> Principal:
+    installation.analyst("dan", epsilon=50, delta=1e-3)
+    found = services.access.analyst("dan")
+    return Principal(found.id, found.name, "analyst")
+
+
+def test_who_cancels_again_and_again_keeps_nobody_waiting(
+    still: Services, installation: Installation
+) -> None:
+    """A cancelled release costs nothing, so its turn must be nobody's."""
+    other = dan(still, installation)
+    services = replace(limited(still), queue=StillQueue(still.clock, slots=1))
+    for _ in range(25):
+        deferred.cancel(services, ana(services), later(services)["id"])
+    found = json.loads(deferred.answer_later(services, other, ask()))
+    length = still.ledger.planned_ms(other.id)
+    assert found["progress"]["remaining_ms"] == length
+    assert turn(services) == services.queue.now_ms()
+    assert json.loads(browse.release(services, other, found["id"]))["status"] == "reply"
+
+
+def test_a_cancellation_in_another_process_frees_the_turn(
+    still: Services, installation: Installation
+) -> None:
+    other = dan(still, installation)
+    here = replace(still, queue=StillQueue(still.clock, slots=1))
+    elsewhere = replace(still, queue=StillQueue(still.clock))
+    gone = [later(here) for _ in range(3)]
+    found = json.loads(deferred.answer_later(here, other, ask()))
+    for pending in gone:
+        deferred.cancel(elsewhere, ana(elsewhere), pending["id"])
+    while json.loads(browse.release(here, other, found["id"]))["status"] == "pending":
+        assert turn(here) == here.queue.now_ms()
+    assert still.ledger.verify() == []
+
+
+def test_cancellations_are_limited_for_each_analyst(
+    still: Services, installation: Installation, clock: SetClock
+) -> None:
+    other = dan(still, installation)
+    number = still.settings.cancels_per_minute
+    released = [later(still)["id"] for _ in range(number + 1)]
+    for release_id in released[:number]:
+        deferred.cancel(still, ana(still), release_id)
+    with pytest.raises(RateLimited) as limited:
+        deferred.cancel(still, ana(still), released[number])
+    assert 0 < limited.value.retry_after <= 60
+    assert shown(still, released[number])["status"] == "pending"
+    theirs = json.loads(deferred.answer_later(still, other, ask()))
+    deferred.cancel(still, other, theirs["id"])
+    clock.sleep(61)
+    deferred.cancel(still, ana(still), released[number])
+
+
+def test_more_than_a_hundred_of_one_analyst_s_stay_on_one_slot(
+    still: Services, installation: Installation
+) -> None:
+    """Somebody else's begins at once, on one of the other slots."""
+    other = dan(still, installation)
+    for _ in range(130):
+        later(still)
+    assert turn(still) is not None
+    assert turn(still) is None
+    found = json.loads(deferred.answer_later(still, other, ask()))
+    assert found["progress"]["remaining_ms"] == still.ledger.planned_ms(other.id)
+    assert turn(still) is not None
+    assert json.loads(browse.release(still, other, found["id"]))["status"] == "reply"
 
 
 def test_a_queue_that_died_is_recovered_without_a_second_charge(
     still: Services, clock: SetClock
 ) -> None:
-    pending = later(still)
+    """In the queue of another process, where it can still be cancelled."""
+    first, second = later(still), later(still)
     charged = spent(still)
     clock.sleep(still.settings.lease_seconds + 1)
-    assert recover(still) == 1
-    assert shown(still, pending["id"])["status"] == "reply"
-    jobs(still)[0][1]()
-    assert spent(still) == charged
+    after = replace(still, queue=StillQueue(clock))
+    recover(after)
+    assert shown(after, second["id"])["progress"]["state"] == "queued"
+    cancelled = json.loads(deferred.cancel(after, ana(after), second["id"]))
+    assert cancelled["status"] == "cancelled"
+    assert turn(after) is not None
+    assert shown(after, first["id"])["status"] == "reply"
+    assert turn(still) is not None, (
+        "the process was not dead: its turn comes, and it computes nothing"
+    )
+    assert spent(after) != charged
     assert still.ledger.verify() == []
+
+
+def test_a_graceful_end_parks_nothing(still: Services, clock: SetClock) -> None:
+    """The next server computes at once what had not begun; a retry with its key does, too."""
+    released = [later(still, f"k{k}") for k in range(4)]
+    begun = still.queue.now_ms()
+    assert turn(still) == begun
+    charged = spent(still)
+    deferred.close(still)
+    assert set(still.ledger.stale()) == {r["id"] for r in released[1:]}
+    after = replace(still, queue=StillQueue(clock))
+    again = later(after, "k1")
+    assert again["id"] == released[1]["id"]
+    recover(after)
+    for _ in range(3):
+        assert turn(after) is not None
+        clock.sleep(60)
+    assert {shown(after, r["id"])["status"] for r in released} == {"reply"}
+    assert spent(after) == charged
+    assert after.ledger.verify() == []
+
+
+def test_leases_of_what_waits_are_kept(services: Services) -> None:
+    """A queue that is longer than a lease is not taken for an abandoned one."""
+    kept: list[int] = []
+    queue = ReleaseQueue(
+        SystemClock(), slots=1, keep=lambda held: kept.append(len(held)), keep_seconds=0.05
+    )
+    job = Job(Reservation("rel_1", "v1", PrivacyCost(1, 1, 1), "now", "l"), lambda _: time.sleep)
+    for name in ("rel_1", "rel_2", "rel_3"):
+        queue.put("ana", 10**6, replace(job, reservation=replace(job.reservation, id=name)))
+    until = time.monotonic() + PATIENCE
+    while kept.count(2) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert kept.count(2) >= 2
+    assert [r.id for r in queue.close()] == ["rel_2", "rel_3"]
+
+
+def test_no_lease_is_prolonged_after_the_end() -> None:
+    """The caller gives up what `close` returns; a lease that was prolonged then would park it."""
+    begun, go, order = Event(), Event(), list[str]()
+
+    def keep(_held: Sequence[Reservation]) -> None:
+        begun.set()
+        assert go.wait(PATIENCE)
+        order.append("kept")
+
+    queue = ReleaseQueue(SystemClock(), slots=1, keep=keep, keep_seconds=0)
+    reservation = Reservation("rel_1", "v1", PrivacyCost(1, 1, 1), "now", "l")
+    queue.put("ana", 1, Job(reservation, lambda _: None))
+    assert begun.wait(PATIENCE)
+    closing = Thread(target=lambda: (queue.close(), order.append("closed")))
+    closing.start()
+    closing.join(0.5)
+    go.set()
+    closing.join(PATIENCE)
+    assert order == ["kept", "closed"]
 
 
 def test_over_http(installation: Installation, still: Services) -> None:
@@ -178,47 +345,47 @@ def test_over_http(installation: Installation, still: Services) -> None:
     cancelled = api.send("DELETE", path)
     assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
     begun = api.post("/v1/releases", request_body(), headers=prefer)
-    jobs(still)[-1][1]()
+    turn(still)
     refused = api.send("DELETE", begun.headers["location"])
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
-    full = Api(replace(still, queue=StillQueue(still.clock, limit_seconds=0)), api.key)
+    later(limited(still, queue_seconds=1))
+    full = Api(limited(still, queue_seconds=0), api.key)
     none = full.post("/v1/releases", request_body(), headers=prefer)
     assert (none.status_code, none.json()["code"]) == (503, "queue_full")
     assert int(none.headers["retry-after"]) >= 1
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 30)), max_size=30), st.integers(1, 4))
-def test_no_more_turns_at_once_than_slots(asked: list[tuple[int, int]], number: int) -> None:
-    slots = Slots(number)
-    turns = [slots.book(earliest, length, 10_000) for earliest, length in asked]
-    booked = [turn for turn in turns if turn is not None]
-    assert len(booked) == len(asked)
-    for (earliest, _), turn in zip(asked, booked, strict=True):
-        assert turn.start_ms >= earliest
-        at_once = [t for t in booked if t.start_ms <= turn.start_ms < t.end_ms]
-        assert len(at_once) <= number
+def test_jobs_begin_in_the_order_in_which_they_came() -> None:
+    """By plan: which of two threads is faster is not looked at."""
+    queue = ReleaseQueue(SystemClock(), slots=1, keep=lambda _: None, keep_seconds=200)
+    starts: dict[str, int] = {}
 
+    def begin(name: str, start_ms: int) -> Computation:
+        starts[name] = start_ms
+        return lambda: None
 
-def test_one_analysts_turns_stay_on_one_slot() -> None:
-    slots = Slots(2)
-    end = 0
-    for _ in range(50):
-        turn = slots.book(end, 10, 10_000)
-        assert turn is not None
-        end = turn.end_ms
-    assert slots.book(0, 10, 10_000) == Turn(0, 10), "the other slot is free for somebody else"
-    assert slots.book(0, 10, 15) is None
-
-
-def test_jobs_begin_in_the_order_of_their_turns() -> None:
-    queue = ReleaseQueue(SystemClock(), slots=1, limit_seconds=60)
-    done: list[int] = []
-    now = queue.now_ms()
-    for k in (3, 1, 2):
-        queue.put(now + 40 * k, lambda k=k: done.append(k))  # type: ignore[misc]
+    for name in ("rel_3", "rel_1", "rel_2"):
+        reservation = Reservation(name, "v1", PrivacyCost(1, 1, 1), "now", "l")
+        queue.put("ana", 20, Job(reservation, partial(begin, name)))
     until = time.monotonic() + PATIENCE
-    while len(done) < 3 and time.monotonic() < until:
+    while len(starts) < 3 and time.monotonic() < until:
         time.sleep(0.01)
-    queue.put(queue.now_ms() + 10**7, lambda: done.append(9))
+    assert sorted(starts, key=lambda name: starts[name]) == ["rel_3", "rel_1", "rel_2"]
     queue.close()
-    assert done == [1, 2, 3]
+
+
+def test_a_job_that_fails_keeps_nobody_waiting() -> None:
+    queue = ReleaseQueue(SystemClock(), slots=1, keep=lambda _: None, keep_seconds=200)
+    done: list[str] = []
+
+    def fail(_start_ms: int) -> Any:
+        raise KeyError("the database is away")
+
+    first = Reservation("rel_1", "v1", PrivacyCost(1, 1, 1), "now", "l")
+    queue.put("ana", 10**6, Job(first, fail))
+    queue.put("ana", 10, Job(replace(first, id="rel_2"), lambda _: lambda: done.append("rel_2")))
+    until = time.monotonic() + PATIENCE
+    while not done and time.monotonic() < until:
+        time.sleep(0.01)
+    queue.close()
+    assert done == ["rel_2"]

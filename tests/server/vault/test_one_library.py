@@ -60,12 +60,12 @@ from reticent_server.domain.query import Mean, Privacy
 from reticent_server.pipeline import answer
 services = build_services(settings)
 create_app(services)
-analyst_id, key = services.access.add_analyst("ana")
+analyst_id, key = services.access.add_analyst("ana", by="t")
 statuses = []
 for name in ("d", "r"):
     services.ledger.set_population_cap(name, epsilon=9, delta=1e-3, rule="basic", by="t")
     services.ledger.set_analyst_budget(analyst_id, name, name, epsilon=9, delta=1e-3, by="t")
-    services.access.grant(analyst_id, name)
+    services.access.grant(analyst_id, name, by="t")
     ask = answer.Ask(name, Mean("x"), Privacy(1.0))
     body = answer.answer(services, services.access.authenticate(key), ask)
     statuses.append(json.loads(body)["status"])

@@ -69,7 +69,7 @@ def fixed(part):
     """What a release might be: the same for every source."""
     match part:
         case QuantileTree():
-            values = np.quantile(part.candidates, part.probabilities)
+            values = np.quantile(part.candidates.points, part.probabilities)
         case GramSum():
             values = N * np.eye(part.size)
         case VectorSum():

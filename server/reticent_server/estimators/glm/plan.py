@@ -31,7 +31,6 @@ _SATURATED = 8.0  # in the predictor, for one length of a coordinate
 SEPARATED = (
     "A coefficient is so large that the responses may be separated: read it as a direction only."
 )
-
 GlmPlan = FitPlan[Start]
 
 

@@ -63,7 +63,7 @@ class Fitted:
         return "jackknife" if self.model.equation == "location_scale" else "firth"
 
 
-def _tuning(query: LinearRegression | Glm) -> float:
+def _tuning(query: ModelQuery) -> float:
     if isinstance(query.tuning, str):
         raise InvalidQuery("Blocks have no planned tuning: give a number, or leave it out.")
     return query.tuning or HUBER_TUNING
@@ -93,7 +93,7 @@ def location_scale(
 ) -> Fitted:
     """Proposal 2 of one column. Raises InvalidQuery for what is not fitted to blocks."""
     _check_newton(query)
-    tuning = query.tuning or HUBER_TUNING
+    tuning = _tuning(query)
     model = BlockModel("location_scale", 2, tuning, column.upper, correction)
     term = Term(column.name, (ColumnValue(column.name),), column.lower, column.upper)
     rows = BlockRows(replace(design, terms=(), intercept=False), term)

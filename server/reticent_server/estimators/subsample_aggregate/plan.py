@@ -15,6 +15,7 @@ from typing import Any
 
 from reticent_server.domain.columns import BlockMean, SubsampleAggregate
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.grid import Grid
 from reticent_server.domain.plan import Recipe
 from reticent_server.domain.query import SubsampleAggregateQuery
 from reticent_server.domain.steps import ColumnStep
@@ -28,14 +29,15 @@ from reticent_server.estimators.subsample_aggregate.bounds import (
 from reticent_server.estimators.subsample_aggregate.model import Fitted
 from reticent_server.estimators.subsample_aggregate.report import report
 from reticent_server.mechanisms import noisy_sum, quantile_tree, subsample_aggregate
+from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
 from reticent_server.numerics.block_fits import AGAIN, GROUPS, STEPS
-from reticent_server.numerics.grids import grid_between
 
 RICH, POOR, LEAST = 40, 8, 2
 LARGEST = 1 << 16
 _QUARTILES = 0.4
 _NANOSECONDS, _PER_BLOCK = 40, 20_000
 _LIKELY = 100.0
+_CANDIDATES = 4096  # of as many parts of a grid, one at least holds estimates near the quartile
 _RANK_ERROR = 0.2
 
 TOO_FEW = (
@@ -73,8 +75,9 @@ class SubsampleAggregatePlan:
         if model.bias_corrected:
             steps += GROUPS * AGAIN if model.equation == "location_scale" else steps
         a_step = self.n * (model.size + 4) * _NANOSECONDS + self.part.blocks * _PER_BLOCK
-        draws = sum(len(m.candidates) for m in self.part.means) * 16 * 5000
-        return ceil((steps * a_step + draws) / 10**6)
+        trees = (subsample_aggregate.quartile_tree(self.part, m) for m in self.part.means)
+        selected = 2 * sum(tree.sub_cells for tree in trees) * SELECTION_NANOSECONDS
+        return ceil((steps * a_step + selected) / 10**6)
 
     @property
     def trusted(self) -> bool:
@@ -111,7 +114,7 @@ def plan_subsample_aggregate(
     bounds = checked_bounds(given, fitted.names) if given else planned_bounds(facts, fitted)
     quartiles = max(int(_QUARTILES * (rho // m)), 1)
     means = tuple(
-        BlockMean(grid_between(a, b), (a + b) / 2, quartiles, max(rho // m - quartiles, 1))
+        BlockMean(Grid(a, b), (a + b) / 2, quartiles, max(rho // m - quartiles, 1))
         for a, b in bounds
     )
     part = SubsampleAggregate(fitted.model, 2, means, facts.schema.unit.max_rows)
@@ -128,10 +131,11 @@ def plan_subsample_aggregate(
 def needed_blocks(part: SubsampleAggregate, mean: BlockMean) -> int:
     """Blocks at which a quartile's error in ranks is below a fifth of them, but for a chance of 1 %.
 
-    The error exceeds t ranks with probability cells·exp(−t/b), b the scale of the selection.
+    The error exceeds t ranks with probability c·exp(−t/b), b the scale of the selection and 1/c the share
+    of the grid near the quartile.
     """
     b = quantile_tree.scale(subsample_aggregate.quartile_tree(part, mean))
-    return ceil(b * log(_LIKELY * len(mean.candidates)) / _RANK_ERROR)
+    return ceil(b * log(_LIKELY * _CANDIDATES) / _RANK_ERROR)
 
 
 def _blocks(n: int, part: SubsampleAggregate) -> int:

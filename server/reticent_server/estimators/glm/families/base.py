@@ -11,9 +11,9 @@ from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.estimators.glm.quasi import CutSquares, QuasiScore
 from reticent_server.fitting.budget import Signal
-from reticent_server.fitting.score import Joint
+from reticent_server.fitting.score import BentScore, Joint
 
-_OFFSET = 4.0  # of the link by which a row's predictor may be off at the start
+_OFFSET = 5.0  # of the link by which a row's predictor may be off at the start
 _SHAPE = 0.25  # separated and rare responses have eigenvalues of J/J̄ between .6 and 1.2
 
 
@@ -72,7 +72,15 @@ class GlmFamily(ABC):
         score = self.score(c, start.scale, start)
         joint = intercept and self.joint() is not None
         scaled = self.residuals(start) is not None
-        return Signal(score.bound, self.curvature(c, start), scaled, score.unit, joint)
+        return Signal(
+            bound=score.bound,
+            curvature=self.curvature(c, start),
+            scaled=scaled,
+            unit=score.unit,
+            joint=joint,
+            curvature_bound=score.curvature_bound,
+            bent=isinstance(score, BentScore),
+        )
 
     def cut(self, c: float) -> str:
         """In an estimand's words, what the cut of residuals is."""

@@ -1,0 +1,156 @@
+"""All SQL of the chain; every function runs in the caller's transaction."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    RowMapping,
+    ScalarSelect,
+    Select,
+    Table,
+    bindparam,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
+
+from reticent_server.chain.anchors import Anchor
+from reticent_server.chain.entries import GENESIS, Draft, Entry, canonical_json, entry_row, link
+from reticent_server.chain.tables import entries, head, noun_of
+from reticent_server.domain.amounts import Amounts
+
+_PAGE = 1000
+
+# Built once, as every charge runs them, and building a statement takes longer than running it.
+_ADVANCE = (
+    update(head)
+    .values(seq=head.c.seq + bindparam("steps", type_=BigInteger))
+    .returning(head.c.seq, head.c.hash)
+)
+_INSERT_ENTRIES = insert(entries)
+_SET_HASH = update(head).values(hash=bindparam("last"))
+
+
+def append(connection: Connection, drafts: Sequence[Draft]) -> None:
+    """Appends entries to the chain; until commit, no other transaction can."""
+    last, previous = connection.execute(_ADVANCE, {"steps": len(drafts)}).one()
+    rows = []
+    for seq, draft in enumerate(drafts, start=last - len(drafts) + 1):
+        entry = link(previous, seq, draft)
+        previous = entry.hash
+        rows.append(
+            entry_row(seq, draft)
+            | {"subject": draft.subject, "detail": canonical_json(draft.detail), "hash": previous}
+        )
+    connection.execute(_INSERT_ENTRIES, rows)
+    connection.execute(_SET_HASH, {"last": previous})
+
+
+def chain_head(connection: Connection) -> tuple[int, str]:
+    """(seq, hash) of the last entry, as the head's row says."""
+    seq, last = connection.execute(select(head.c.seq, head.c.hash)).one()
+    return seq, last
+
+
+def all_entries(connection: Connection) -> Iterator[Entry]:
+    """The chain, in order."""
+    yield from map(_entry, pages(connection, select(entries).order_by(entries.c.seq)))
+
+
+def entry_and_hash_before(connection: Connection, seq: int) -> tuple[Entry | None, str]:
+    """Entry `seq`, and the hash of the one before it (GENESIS before the first)."""
+    near = select(entries).where(entries.c.seq.in_([seq - 1, seq]))
+    found = {entry.seq: entry for entry in map(_entry, connection.execute(near).mappings())}
+    before = found.get(seq - 1)
+    return found.get(seq), GENESIS if before is None else before.hash
+
+
+def is_in(connection: Connection, anchor: Anchor) -> bool:
+    """Whether the chain has the entry that was anchored."""
+    stored = connection.scalar(select(entries.c.hash).where(entries.c.seq == anchor.seq))
+    return anchor.hash == (GENESIS if anchor.seq == 0 else stored)
+
+
+def last_with(connection: Connection, subject: str) -> int | None:
+    """The number of the last entry about a row, by its subject."""
+    query = select(func.max(entries.c.seq)).where(entries.c.subject == subject)
+    found: int | None = connection.scalar(query)
+    return found
+
+
+def last_about(table: Table, *key: ColumnElement[Any]) -> ScalarSelect[int]:
+    """For a query of the table's rows: the number of the last entry about each."""
+    subject: ColumnElement[str] = literal(noun_of(table))
+    for part in key:
+        subject = subject + ":" + part
+    last = select(func.max(entries.c.seq)).where(entries.c.subject == subject)
+    return last.correlate(table).scalar_subquery()
+
+
+def last_entries(connection: Connection, account_id: str | None, limit: int) -> list[Entry]:
+    """The last entries, newest first, of one account or of all."""
+    query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
+    if account_id is not None:
+        query = query.where(entries.c.account == account_id)
+    return [_entry(row) for row in connection.execute(query).mappings()]
+
+
+def entries_about(
+    connection: Connection, words: Sequence[str], *, before: int | None, limit: int
+) -> list[Entry]:
+    """The last entries before number `before` that name one of `words` anywhere, newest first.
+
+    Every word is taken literally, in any case of its ASCII letters. words empty: all entries.
+    """
+    query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
+    if before is not None:
+        query = query.where(entries.c.seq < before)
+    if words:
+        query = query.where(or_(*(_named(word) for word in words)))
+    return [_entry(row) for row in connection.execute(query).mappings()]
+
+
+def _named(word: str) -> ColumnElement[bool]:
+    c = entries.c
+    plain = (c.action, c.account, c.subject, c.actor, c.release_id, c.at)
+    escaped = canonical_json(word)[1:-1]  # as a detail spells it
+    return or_(
+        c.detail.icontains(escaped, autoescape=True),
+        *(column.icontains(word, autoescape=True) for column in plain),
+    )
+
+
+def pages(connection: Connection, query: Select[Any]) -> Iterator[RowMapping]:
+    """The rows of a query, a page at a time."""
+    with connection.execute(query, execution_options={"yield_per": _PAGE}) as result:
+        yield from result.mappings()
+
+
+def _entry(row: RowMapping) -> Entry:
+    draft = Draft(
+        action=row["action"],
+        account=row["account"],
+        actor=row["actor"],
+        at=row["at"],
+        release_id=row["release_id"],
+        change=Amounts(row["primary_change"], row["secondary_change"]),
+        detail=_detail(row["detail"]),
+        subject=row["subject"],
+    )
+    return Entry(row["seq"], draft, row["hash"])
+
+
+def _detail(text: str) -> Mapping[str, Any]:
+    """A detail that is no JSON object is kept as it is: it breaks the hash, and verify says so."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"unreadable": text}
+    return value if isinstance(value, dict) else {"unreadable": text}

@@ -1,0 +1,56 @@
+"""Whether a process could answer now: whether its databases do.
+
+Anybody may ask, again and again, so each database is asked at most once a second; one that hangs is
+away, and is not asked again before it has answered.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillAsked
+from threading import Lock
+
+from reticent_server.domain.clock import Clock
+
+FRESH_SECONDS = 1.0
+"""How long what a database has said is believed."""
+
+PATIENCE_SECONDS = 3.0
+"""After which a database that does not say anything is away; a load balancer's own limit is longer."""
+
+
+class Readiness:
+    """parts: by name, a function that raises where the part does not answer."""
+
+    def __init__(self, clock: Clock, parts: Mapping[str, Callable[[], object]]) -> None:
+        self._clock = clock
+        self._parts = dict(parts)
+        self._asked: dict[str, tuple[float, Future[object]]] = {}
+        self._askers = ThreadPoolExecutor(len(self._parts), thread_name_prefix="readiness")
+        self._lock = Lock()
+
+    def away(self) -> Sequence[str]:
+        """The parts that do not answer, by name."""
+        answers = {name: self._answer(name) for name in self._parts}
+        end = self._clock.monotonic() + PATIENCE_SECONDS
+        return [name for name, answer in answers.items() if not self._came(answer, end)]
+
+    def _answer(self, name: str) -> "Future[object]":
+        """The last answer, where it is fresh or still to come; else a new one."""
+        with self._lock:
+            now = self._clock.monotonic()
+            at, answer = self._asked.get(name, (0.0, None))
+            if answer is None or (answer.done() and now - at >= FRESH_SECONDS):
+                answer = self._askers.submit(self._parts[name])
+                self._asked[name] = now, answer
+            return answer
+
+    def _came(self, answer: "Future[object]", end: float) -> bool:
+        try:
+            failure = answer.exception(max(0.0, end - self._clock.monotonic()))
+        except StillAsked:
+            return False
+        return failure is None
+
+    def close(self) -> None:
+        """Waits for no answer."""
+        self._askers.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,248 @@
+"""Parameters that an analyst or a curator may choose, as far out as they go, for every kind.
+
+Each is refused in words, or gives a plan whose parts cost what is charged, and that replies to any table.
+"""
+
+import json
+import warnings
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from reticent_server.api.schemas import RequestBody
+from reticent_server.catalog.schema_file import LEAST_WIDTH, MAX_NUMBER
+from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
+from reticent_server.domain.facts import DatasetFacts, Policy
+from reticent_server.domain.plan import Plan, Reservation
+from reticent_server.domain.private import Private
+from reticent_server.domain.query import Privacy, ProfileQuery
+from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.domain.steps import QuantileTree, Step, SumStep
+from reticent_server.engine import local
+from reticent_server.engine.local import LocalEngine
+from reticent_server.errors import InvalidRequest
+from reticent_server.mechanisms import noisy_sum, quantile_tree
+from reticent_server.mechanisms._sampler import Gaussian
+from reticent_server.pipeline import planning
+from reticent_server.pipeline.forecasts import forecast_json
+
+EPSILONS = (1e-9, 1e-6, 1e-4, 1e-2, 1.0, 50.0, 100.0)
+DELTAS = (None, 1e-18, 1e-12, 1e-6, 0.01)
+BOUNDS = {
+    "usual": (-50.0, 50.0),
+    "huge": (-1e15, 1e15),
+    "as large as can be": (-MAX_NUMBER, MAX_NUMBER),
+    "far and narrow": (1e15, 1e15 + 2),
+    "as narrow as can be": (0.0, LEAST_WIDTH),
+    "a unit": (0.0, 1.0),
+}
+FAR = 1e300
+LINEAR = {"kind": "linear_regression", "formula": "y ~ x"}
+LOGISTIC = {"kind": "glm", "formula": "b ~ x", "family": "binomial"}
+INFLUENCE = {"mechanism": "influence"}
+ASYMPTOTIC = INFLUENCE | {"calibration": "asymptotic"}
+
+
+def each(first, **choices):
+    """The first with every combination of the choices; None leaves a field out."""
+    for values in product(*choices.values()):
+        yield first | {k: v for k, v in zip(choices, values, strict=True) if v is not None}
+
+
+Y = {"column": "y"}
+MANY = [k / 100 for k in range(1, 100)]
+QUERIES: dict[str, list[dict]] = {
+    "count": [{"kind": "count"}, {"kind": "count", "where": "x > 0"}],
+    "mean": list(each({"kind": "mean"} | Y, where=[None, "x > 0"])),
+    "sum": list(each({"kind": "sum"} | Y, where=[None, "x > 0"])),
+    "histogram": [
+        *each({"kind": "histogram"} | Y, bins=[[-10, 0, 10], [-FAR, FAR], [0, 5e-324], [k / 50 for k in range(4000)]]),
+        {"kind": "histogram", "column": "k"},
+    ],
+    "crosstab": list(each({"kind": "crosstab"}, columns=[["k", "b"], ["b", "g"]])),
+    "quantiles": list(each(
+        {"kind": "quantiles"}, column=["y", "k"],
+        probabilities=[None, [0.5], [1e-4, 1 - 1e-4], [1e-9], [1 - 1e-16], [0.5, 0.5001], MANY],
+    )),
+    "iqr": list(each({"kind": "iqr"}, column=["y", "k"], mechanism=[None, "ptr"])),
+    "median": list(each({"kind": "median"} | Y, mechanism=["exponential", "smooth_sensitivity", "ptr"])),
+    "m_estimate": list(each(
+        {"kind": "m_estimate"} | Y, tuning=[None, 1e-300, 1e-12, 0.01, 1.0, 1e9, FAR], base=["uniform", "cauchy"],
+        lower=[None, -FAR, -1.0], upper=[None, 5e-324, 1.0, FAR],
+    )),
+    "depth_median": list(each(
+        {"kind": "depth_median"}, columns=[["y"], ["y", "x"], ["y", "x", "k"]], directions=[None, 10],
+        scale=["iqr", "mad", "trimmed"], eta=[None, "private", 1e-300, 2.0**-33, 1e-6, 1e9, FAR],
+    )),
+    "location_scale": list(each({"kind": "location_scale"} | Y, tuning=[None, 1e-9, 0.1, 100.0, 1e9])),
+    "linear_regression": [
+        *each(LINEAR, tuning=[None, 1e-300, 0.1, 100.0, FAR]), *each(LINEAR, ridge=[5e-324, 1.0, 1e6, FAR]),
+        *each(LINEAR, loss=["tukey"], tuning=[None, 0.1]), LINEAR | {"mechanism": "gradient_descent"},
+        LINEAR | {"formula": "y ~ C(g) + x:b"},
+    ],
+    "by influence": [
+        *each(LINEAR | INFLUENCE, tuning=[None, 0.1, 100.0]), LOGISTIC | INFLUENCE,
+        LINEAR | ASYMPTOTIC, LOGISTIC | ASYMPTOTIC, {"kind": "location_scale"} | Y | ASYMPTOTIC,
+    ],
+    "glm": [
+        *each(LOGISTIC, tuning=[None, 0.1, 100.0]),
+        *each({"kind": "glm", "formula": "k ~ x"}, family=["poisson", "gamma", "gaussian"]),
+        *each({"kind": "glm", "formula": "k ~ x", "family": "negative_binomial"}, dispersion=[1e-9, 0.001, 100.0]),
+    ],
+    "hypothesis_test": [
+        *each({"kind": "hypothesis_test", "formula": "y ~ x"}, test=["wald", "score", "lr"],
+              hypothesis=[None, ["x = 0"], ["x = 1e300"]]),
+        {"kind": "hypothesis_test", "formula": "b ~ x", "family": "binomial", "hypothesis": ["x = 0"]},
+    ],
+    "subsample_aggregate": list(each(
+        {"kind": "subsample_aggregate"}, model=[LINEAR, LOGISTIC, {"kind": "location_scale"} | Y],
+        blocks=[None, 2, 5], parameter_bounds=[None, [[-FAR, FAR], [0.0, 5e-324]]],
+    )),
+}  # fmt: skip
+
+
+def columns(lower, upper):
+    return (
+        Column("y", ColumnKind.NUMERIC, lower, upper),
+        Column("x", ColumnKind.NUMERIC, lower, upper),
+        Column("k", ColumnKind.INTEGER, 0, 12),
+        Column("b", ColumnKind.BOOLEAN, 0, 1),
+        Column("g", ColumnKind.CATEGORICAL, 0, 2, ("u", "v", "w")),
+    )
+
+
+def facts_of(n, bounds, unit_rows=1):
+    unit = Unit("person", unit_rows) if unit_rows > 1 else Unit()
+    policy = Policy(tiers=("unconditional", "conditional"))
+    return DatasetFacts("d", "d", 1, "v", n, Schema(columns(*bounds), unit), None, policy)
+
+
+def planned(facts, query, epsilon, delta) -> Plan | None:
+    """The plan, or None where it is refused in words."""
+    document = {"dataset": "d", "query": query, "privacy": {"epsilon": epsilon, "delta": delta}}
+    try:
+        ask = RequestBody.model_validate(document).ask()
+        plan = planning.plan(facts, ask.query, ask.privacy)
+    except ValidationError:
+        return None
+    except InvalidRequest as refused:
+        return _in_words(refused)
+    assert 0 < plan.deadline_ms < 10**9
+    assert plan.cost.epsilon <= np.ceil(epsilon * 1e9 * (1 + 1e-12))
+    json.dumps(forecast_json(plan), allow_nan=False)
+    return plan
+
+
+def _in_words(refused) -> None:
+    assert len(refused.detail) > 20
+
+
+def tables(facts) -> Iterator[dict[str, np.ndarray]]:
+    """Constant, at the ends, and spread over the bounds."""
+    n, rng = facts.n, np.random.default_rng(facts.n)
+    ends = {c.name: (c.lower, c.upper) for c in facts.schema.columns}
+    yield {name: np.full(n, low) for name, (low, _) in ends.items()}
+    yield {name: np.where(np.arange(n) % 2, low, high) for name, (low, high) in ends.items()}
+    whole = {"k", "b", "g"}
+    found = {}
+    for name, (low, high) in ends.items():
+        values = low + rng.random(n) * min(high - low, 1e308)
+        found[name] = np.clip(np.rint(values) if name in whole else values, low, high)
+    yield found
+
+
+class Served:
+    """A table behind an engine, and what its steps cost by what their noise is drawn at."""
+
+    def __init__(self, facts, arrays):
+        self.n, self._facts, self._arrays = facts.n, facts, arrays
+
+    def batches(self, names):
+        yield Private(pa.RecordBatch.from_pydict({k: pa.array(self._arrays[k]) for k in names}))
+
+    def confirm(self, reservation):
+        return True
+
+    def status(self, plan):
+        engine = LocalEngine(lambda _: self, self, cache_bytes=1 << 22, threads=1, block_rows=512)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return engine.execute(plan, Reservation("r", "v", plan.cost, "")).status
+        finally:
+            engine.close()
+
+
+def billed(step: Step, plan: Plan) -> PrivacyCost:
+    """In the place of the engine's: what the noise of sums and trees really costs is within their ρ."""
+    for part in step.parts if isinstance(step, SumStep) else ():
+        if isinstance(part, QuantileTree):
+            rho = quantile_tree.billed_rho(part)
+        else:
+            rho = Gaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
+        assert rho * RHO_UNITS <= part.rho * (1 + 1e-12)
+    return COST(step, plan)
+
+
+COST = local._cost
+
+
+def refused_or_replied(facts, query, epsilon, delta) -> int:
+    """How many tables had a reply, or none, in the real sense."""
+    plan, count = planned(facts, query, epsilon, delta), 0
+    for table in tables(facts) if plan else ():
+        assert Served(facts, table).status(plan) in {"reply", "no_reply"}, (query, epsilon, delta)
+        count += 1
+    return count
+
+
+def some(queries, share):
+    """All of them in the audit, else an even part."""
+    return queries[:: max(1, round(len(queries) * share))]
+
+
+AUDIT = pytest.param(True, marks=pytest.mark.audit)
+
+
+@pytest.mark.parametrize("whole", [False, AUDIT])
+@pytest.mark.parametrize("kind", QUERIES)
+def test_any_epsilon_and_delta_are_refused_or_give_a_mechanism_that_replies(
+    kind, whole, monkeypatch
+):
+    monkeypatch.setattr(local, "_cost", billed)
+    facts, queries = facts_of(60, BOUNDS["usual"]), QUERIES[kind]
+    pairs = list(product(EPSILONS, DELTAS))
+    replies = sum(
+        refused_or_replied(facts, query, *pair)
+        for k, query in enumerate(queries if whole else some(queries, 0.5))
+        for pair in (pairs if whole else pairs[k % 3 :: 3])
+    )
+    assert replies > 5
+
+
+@pytest.mark.parametrize("whole", [False, AUDIT])
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("kind", QUERIES)
+def test_any_bounds_and_parameters_are_refused_or_give_a_mechanism_that_replies(
+    kind, bounds, whole, monkeypatch
+):
+    monkeypatch.setattr(local, "_cost", billed)
+    shapes = ((1, 1), (60, 1), (60, 30)) if whole else ((60, 1), (1, 2))
+    for n, unit_rows in shapes:
+        facts = facts_of(n, BOUNDS[bounds], unit_rows)
+        for query in QUERIES[kind] if whole else some(QUERIES[kind], 0.15):
+            refused_or_replied(facts, query, 4.0, 1e-6)
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_a_profile_of_any_bounds_is_a_reply(bounds, monkeypatch):
+    monkeypatch.setattr(local, "_cost", billed)
+    for epsilon, (n, unit_rows) in product((1e-3, 50.0), ((1, 1), (60, 30))):
+        facts = facts_of(n, BOUNDS[bounds], unit_rows)
+        plan = planning.plan(facts, ProfileQuery(), Privacy(epsilon, 1e-6))
+        for table in tables(facts):
+            assert Served(facts, table).status(plan) == "reply"
