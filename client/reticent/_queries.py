@@ -80,11 +80,6 @@ def location_scale(
     return _query("location_scale", mechanism=mechanism, calibration=calibration, **fields)
 
 
-def _tuning(tuning: float | str | None) -> float | str | None:
-    wrong = InvalidQuery('tuning must be a finite number or "planned".')
-    return tuning if tuning is None or tuning == "planned" else _number(tuning, wrong)
-
-
 def hypothesis_test(
     formula: str,
     hypothesis: str | Sequence[str] | None = None,
