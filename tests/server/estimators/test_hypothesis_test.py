@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from reticent_server.domain.design import ColumnValue, Indicator, Term
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.hypothesis_test.plan import tested_fit
+from reticent_server.estimators.hypothesis_test.plan import tested_fit as under_test
 from reticent_server.estimators.hypothesis_test.statistics import (
     FitUnderTest,
     likelihood_ratio,
@@ -111,7 +111,7 @@ def test_the_covariance_under_test_is_the_reply_s():
     table = table_of("linear", 600, np.random.default_rng(9))
     plan = planned(table, "linear", "wald", ["x2 = 0"], 0.5)
     ground, fit = drive(plan.model.fitted(), whole(table)).result
-    result, found = plan.model.result(ground, fit), tested_fit(ground.coding, fit)
+    result, found = plan.model.result(ground, fit), under_test(ground.coding, fit)
     np.testing.assert_allclose(found.covariance, result["covariance"], rtol=1e-9)
     np.testing.assert_allclose(found.coefficients, result["coefficients"])
     assert np.all(np.array(result["privacy_standard_errors"]) ** 2 < np.diag(found.covariance))
