@@ -56,11 +56,14 @@ class Profile:
         return tuple(map(float, self._figures(column).get("probabilities", self.probabilities)))
 
     def counts(self, column: str) -> Vector:
-        """Noisy counts by level. Raises KeyError where there are none."""
-        values = self._figures(column).get("counts")
+        """Noisy counts by level, or by value of a whole number. Raises KeyError where there are none."""
+        figures = self._figures(column)
+        values = figures.get("counts")
         if values is None:
             raise KeyError(f"{column}: no counts have been released")
-        return Vector(values, self.schema[column].levels or ("0", "1"))
+        first = int(figures.get("first", 0))
+        names = self.schema[column].levels or [str(first + k) for k in range(len(values))]
+        return Vector(values, names)
 
     def missing(self, column: str) -> float | None:
         """Noisy number of missing cells; None where there can be none, or no profile."""
@@ -123,7 +126,8 @@ class Profile:
             ]
         lines: list[str] = []
         for column in self.schema:
-            if self._figures(column.name).get("counts"):
+            figures = self._figures(column.name)
+            if figures.get("counts") and not figures.get("quantiles"):
                 lines += ["", *_bars(column.name, self.counts(column.name))]
         return [*lines, "", "Quantiles, counts and missing rates are noisy releases."]
 

@@ -8,6 +8,7 @@ from reticent_server.domain.steps import Block
 from reticent_server.estimators.gradient_descent import plan_gradient_descent
 from support_losses import step_loss
 from support_newton import (
+    HUGE_RHO,
     boolean,
     drive,
     facts_of,
@@ -109,6 +110,17 @@ def test_intervals_count_what_a_descent_has_not_reached(p, n, correlation):
         hits += [*(np.abs(beta - slopes) < 1.96 * se)]
         assert all(result["estimable"])
     assert np.mean(hits) > 0.75
+
+
+def test_what_a_descent_has_not_reached_is_in_the_standard_errors():
+    """A rare level of which 20 steps without noise come half of the way."""
+    rng = np.random.default_rng(1)
+    table = with_dummy(linear_table(20_000, 2, rng), rng)
+    table["y"] = table["y"] + 3 * table["d"]
+    result = drive(planned(table, 2, HUGE_RHO).run(), whole(table)).result
+    away, told = abs(result["coefficients"][3] - 3), result["privacy_standard_errors"][3]
+    assert away > 0.3
+    assert away < 2 * told
 
 
 def test_a_collinear_pair_is_not_estimable():

@@ -98,7 +98,8 @@ class Signal:
     """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a Score) at the start.
 
     curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
-    whether the score is far from linear (fitting.score.BentScore).
+    whether the score is far from linear (fitting.score.BentScore). early: whether a Jacobian that is far from the
+    solution tells of the one there.
     """
 
     bound: float
@@ -108,6 +109,7 @@ class Signal:
     joint: bool = False
     curvature_bound: float = 1.0
     bent: bool = False
+    early: bool = True
 
 
 def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
@@ -124,7 +126,9 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
     meat = 0.10 if eta < _QUIET else 0.03
     scales = 0.03 if signal.scaled else 0.0
     count = 0.01 if masked else 0.0
-    early = _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET else 0.0
+    early = (
+        _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
+    )
     fixed = meat + scales + count + early
     rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
     gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)

@@ -94,7 +94,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         J,
         relative,
         C + sampling,
-        n / (R2 * score.curvature_bound),
+        n / (R2 * score.most),
         present=True,
     )
     W, L = whitening.transform, back_transform(fit.coding).matrix

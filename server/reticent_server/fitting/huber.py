@@ -12,7 +12,16 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
-from reticent_server.fitting.score import OFFSET, SHAPE, Ball, Joint, Residuals, Score, whole_ball
+from reticent_server.fitting.score import (
+    OFFSET,
+    SHAPE,
+    Ball,
+    BoolArray,
+    Joint,
+    Residuals,
+    Score,
+    whole_ball,
+)
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.psi import Huber
 
@@ -59,6 +68,10 @@ class HuberScore:
         return 1.0
 
     @property
+    def most(self) -> float:
+        return 1.0
+
+    @property
     def mean_square(self) -> float:
         return self.psi.mean_square / self.psi.mean_derivative
 
@@ -68,7 +81,12 @@ class HuberScore:
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return self.psi.psi(self._residual(y, eta))
 
-    def with_curvature(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def with_curvature(
+        self,
+        y: FloatArray,
+        eta: FloatArray,
+        clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
+    ) -> tuple[FloatArray, FloatArray]:
         z = self._residual(y, eta)
         return self.psi.psi(z), self.psi.derivative(z)
 
@@ -110,6 +128,10 @@ class BiweightScore:
         return 1.0
 
     @property
+    def most(self) -> float:
+        return 1.0
+
+    @property
     def mean_square(self) -> float:
         return self.psi.mean_square / self.psi.mean_derivative
 
@@ -119,7 +141,12 @@ class BiweightScore:
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return self.psi.psi((y - eta) * (1 / self.scale))
 
-    def with_curvature(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def with_curvature(
+        self,
+        y: FloatArray,
+        eta: FloatArray,
+        clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
+    ) -> tuple[FloatArray, FloatArray]:
         z = (y - eta) * (1 / self.scale)
         return self.psi.psi(z), self.psi.derivative(z)
 

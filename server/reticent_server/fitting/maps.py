@@ -85,13 +85,14 @@ class ScoreMap:
             if point.score.varies:
                 v *= point.score.leverage(eta)
             w = mallows_weights(squared_lengths(v, np.empty(v.shape[1])), point.radius_squared)
+            clipped = w < 1
             if used is not None:
                 w *= used
             y = response(self.coding, block)
             if not self.curvature:
                 w *= point.score.evaluate(y, eta)
                 return (self._moved(Scaled(v, w), block),)
-            q, h = point.score.with_curvature(y, eta)
+            q, h = point.score.with_curvature(y, eta, clipped)
             scores = Scaled(v, w * q)
             parts = (self._moved(scores, block), Scaled(v, _signed_root(w * h)))
             if self.joint is None or not self.meat:

@@ -292,7 +292,7 @@ class NoisyNewton:
                 jacobian,
                 jacobian_noise,
                 after.covariance + sampling,
-                state.count / (self.sizes.radius_squared * score.curvature_bound),
+                state.count / (self.sizes.radius_squared * score.most),
                 present=state.present,
             ),
             count=state.count,

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
+
+BoolArray = NDArray[np.bool_]
 
 SHAPE = 0.12  # relative error of an expected curvature
 OFFSET = 2.0  # scales of the response by which a row's predictor may be off at the start
@@ -29,7 +32,7 @@ class Ball:
 class Score(Protocol):
     """The score at a known scale.
 
-    unit: change of η for one unit of J⁻¹g. bound: sup |q|. curvature_bound: sup |h|. signed: whether h has
+    unit: change of η for one unit of J⁻¹g. bound: sup |q|. curvature_bound: sup |h|. most: sup of `expected`. signed: whether h has
     both signs. limits: the public range
     of η. varies: whether m(η) is other than 1. scale: that of the residuals, in units of the response's.
     """
@@ -42,6 +45,8 @@ class Score(Protocol):
     def bound(self) -> float: ...
     @property
     def curvature_bound(self) -> float: ...
+    @property
+    def most(self) -> float: ...
     @property
     def signed(self) -> bool: ...
     @property
@@ -61,8 +66,10 @@ class Score(Protocol):
         """(rows,) q of responses y and clipped predictors η, both standardised."""
         ...
 
-    def with_curvature(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(q, h), each (rows,)."""
+    def with_curvature(
+        self, y: FloatArray, eta: FloatArray, clipped: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """(q, h), each (rows,). clipped: (rows,) whether w < 1."""
         ...
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:

@@ -169,6 +169,8 @@ def test_the_result_has_its_keys_and_is_consistent(profile):
     se = np.array(result["standard_errors"])
     np.testing.assert_allclose(np.sqrt(np.diag(result["covariance"])), se)
     assert np.all(np.array(result["privacy_standard_errors"]) < se)
+    vectors = np.array([direction["vector"] for direction in result["directions"]])
+    np.testing.assert_allclose(np.sum(vectors**2, axis=0), se**2, rtol=0.05)
     half = np.diff(result["confidence_intervals"], axis=1)[:, 0] / 2
     np.testing.assert_allclose(half, 1.959964 * se, rtol=1e-5)
     assert result["coefficients"] == pytest.approx([0, 1, 1, 1], abs=0.15)
@@ -250,6 +252,8 @@ def test_noise_dominated_fits_say_so_and_do_not_repeat_themselves():
     table = table_of(2000)
     plan, result = fitted(table, numerics(3), 0.1)
     assert min(plan.forecast["privacy_to_sampling"]) > 3
+    noise, error = (np.array(result[f"{k}standard_errors"]) for k in ("privacy_", ""))
+    assert np.all(noise < error)
     assert any("dominates" in w or "Not identifiable" in w for w in result["warnings"])
     again = drive(plan.run(), whole(table)).result
     assert again["coefficients"] != result["coefficients"]

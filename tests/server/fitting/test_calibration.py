@@ -88,7 +88,9 @@ def test_the_estimand_does_not_depend_on_epsilon_n_or_the_profile():
 
 def test_a_reply_is_enough_to_compute_its_target():
     """Weights from `weighting`, the scale and tuning constant: the equation of the reply's own words is solved."""
-    plan, table = plan_of("linear", 8000, 4000.0)
+    table = plan_of("linear")[1]
+    table["x0"], table["x1"] = 10 + 3 * table["x0"], -5 + 0.2 * table["x1"]
+    plan = linear_plan(table, [*numerics(3), boolean("d")], rho_units(4000.0, 1e-6))
     result = drive(plan.run(), whole(table)).result
     X = np.column_stack([np.ones(8000), *(table[t] for t in result["terms"][1:])])
     A, R2 = np.array(result["weighting"]["matrix"]), result["weighting"]["radius_squared"]

@@ -59,7 +59,7 @@ def test_a_hypothesis_is_estimable_if_all_its_combinations_are():
     found = Directions(vectors, resolved)
     assert list(found.flags) == [True, True, False]
     assert found.estimable(np.array([[1.0, 1, 0.5]]))
-    assert not found.estimable(np.array([[1.0, 0, 0.9], [1.0, 0, -0.9]]))
+    assert not found.estimable(np.array([[1.0, 0, 0.5], [1.0, 0, -0.5]]))
     assert found.share(np.array([[1.0, 0, 1.0]])) == pytest.approx(0.5)
     A = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3]])
     np.testing.assert_allclose(found.mapped(A).vectors, A)

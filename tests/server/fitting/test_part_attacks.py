@@ -220,6 +220,8 @@ def test_the_count_of_records_in_use_attains_its_bound():
     assert isinstance(step.parts[1], CountSum)
     pair = {"x0": np.array([-1.0, 1.0]), "x1": np.zeros(2), "y": np.zeros(2)}
     assert list(farthest_records(step, pair))[1][1] == 1
+    several = next(plan_of("huber", where=Compare("x0", ">", 0.0), max_rows=3).run())
+    assert [part.unit_rows for part in several.parts] == [3, 3]
 
 
 @pytest.mark.parametrize("model", ["huber", "squared", "poisson", "gamma"])

@@ -15,11 +15,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent_server.domain.steps import FloatArray, Released, VectorSum
-from reticent_server.fitting.score import Ball, Score, whole_ball
+from reticent_server.fitting.score import Ball, BoolArray, Score, whole_ball
 from reticent_server.numerics import families as laws
 from reticent_server.numerics.glm_robust import estimated_dispersion
 
 SCALE_CUT = 1.5  # cut of the residuals whose mean square gives the scale, in scales
+_SLOPE_STEP = 1e-3  # of η, of a difference
 _GRID = 2001  # points of η at which the score's bound is taken
 _LARGEST_RESPONSE = 1e30
 _SCALE_STEP = 4.0  # largest factor of a step of the scale
@@ -49,8 +50,9 @@ class QuasiScore:
     shift: float = 0.0
     varies: bool = False
     measured: bool = True
-    signed: bool = False
-    curvature_bound: float = 1.0
+    signed: bool = True
+    curvature_bound: float = 2.0
+    most: float = 1.0
 
     @property
     def mean_square(self) -> float:
@@ -73,12 +75,34 @@ class QuasiScore:
         return np.asarray(self.law.gain(eta) / float(self.law.gain(np.array([self.start]))[0]))
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        return self.with_curvature(y, eta)[0]
+        z = np.clip(self.residual(y, eta), -self.c, self.c)
+        return np.asarray(z - self._centre(eta))
 
-    def with_curvature(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        moments = self.law.moments(eta + self.shift, self.c)
-        psi = np.clip(self.residual(y, eta), -self.c, self.c) - moments.mean
-        return np.asarray(psi), moments.slope
+    def with_curvature(
+        self, y: FloatArray, eta: FloatArray, clipped: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """h as observed, cut to ±curvature_bound: what the sandwich needs where the law is not the data's."""
+        z, centre = self.residual(y, eta), self._centre(eta)
+        q = np.clip(z, -self.c, self.c) - centre
+        length, growth = self._growth(eta)
+        tilt = (self._centre(eta + _SLOPE_STEP) - self._centre(eta - _SLOPE_STEP)) / (
+            2 * _SLOPE_STEP
+        )
+        inside = np.where(np.abs(z) < self.c, 1 + z * (1 - growth) * length, 0.0)
+        turn = np.where(clipped, -growth, growth) if self.varies else 0.0
+        h = inside + length * (tilt - turn * q)
+        return np.asarray(q), np.clip(h, -self.curvature_bound, self.curvature_bound)
+
+    def _centre(self, eta: FloatArray) -> FloatArray:
+        """(rows,) a."""
+        return self.law.moments(eta + self.shift, self.c).mean
+
+    def _growth(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(rows,) unit/m, and d ln m/dη of the law's own gain: ln √V grows by 1 less that, for a log link."""
+        up, down = (np.log(self.law.gain(eta + h)) for h in (_SLOPE_STEP, -_SLOPE_STEP))
+        return np.asarray(self.unit / self.leverage(eta)), np.asarray(
+            (up - down) / (2 * _SLOPE_STEP)
+        )
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """z, in units of s."""

@@ -40,7 +40,7 @@ def noise_free_fit(plan: FitPlan[Start], block: Block) -> Target:
         score = quasi(family.score(scale, 0))
         if done:
             break
-    _, J = table.equations(theta, score)
+    J = table.observed(theta, score)
     scores = table.scores(theta, score)
     bread = W.T @ (np.linalg.pinv(J, hermitian=True) * score.unit)
     covariance = bread @ (scores.T @ scores / len(y)) @ bread.T / len(y)
@@ -76,9 +76,16 @@ class _Table:
         """The mean score (q,) and J (q, q)."""
         eta, m = self.leverage(theta, score)
         w = self.weights(m)
-        q, h = score.with_curvature(self.y, eta)
+        q, h = score.evaluate(self.y, eta), score.expected(eta, np.zeros_like(eta))
         n = len(self.y)
         return self.U.T @ (w * m * q) / n, (self.U.T * (w * m * m * h)) @ self.U / n
+
+    def observed(self, theta: FloatArray, score: QuasiScore) -> FloatArray:
+        """J (q, q) as the last step releases it."""
+        eta, m = self.leverage(theta, score)
+        w = self.weights(m)
+        _, h = score.with_curvature(self.y, eta, w < 1)
+        return np.asarray((self.U.T * (w * m * m * h)) @ self.U / len(self.y))
 
     def rescaled(self, theta: FloatArray, score: QuasiScore, residuals: CutSquares | None) -> float:
         """The next scale."""

@@ -186,7 +186,7 @@ class Descent:
         privacy = privacy + left @ prior(whitening, self.family.offset) @ left
         W, records = (
             whitening.transform,
-            count / (self.sizes.radius_squared * score.curvature_bound),
+            count / (self.sizes.radius_squared * score.most),
         )
         found = fit_directions(
             whitening, back, released_J, noise, privacy + sampling, records, present=present

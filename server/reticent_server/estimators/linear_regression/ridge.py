@@ -43,10 +43,14 @@ def ridged(fit: StandardFit, penalty: float, coding: Coding) -> StandardFit:
 
 
 def shrinkage(P: FloatArray, penalty: float, *, intercept: bool) -> FloatArray:
-    """A (q, q)."""
+    """A (q, q), in units in which P has a diagonal of 1: a column far from 0 and narrow makes P singular to the
+    floats, and then A is the one of least norm there."""
     free = int(intercept)
     D = np.diag(np.repeat([0.0, 1.0], [free, len(P) - free]))
-    return np.asarray(np.linalg.solve(P + penalty * D, P))
+    unit = 1 / np.sqrt(np.maximum(np.diag(P), np.finfo(float).tiny))
+    both = np.outer(unit, unit)
+    A = np.linalg.lstsq((P + penalty * D) * both, P * both, rcond=None)[0]
+    return np.asarray(unit[:, None] * A / unit)
 
 
 def penalised_estimand(penalty: float) -> str:

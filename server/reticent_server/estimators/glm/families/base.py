@@ -80,6 +80,7 @@ class GlmFamily(ABC):
             joint=joint,
             curvature_bound=score.curvature_bound,
             bent=isinstance(score, BentScore),
+            early=False,
         )
 
     def cut(self, c: float) -> str:

@@ -14,7 +14,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.estimators.glm.families.base import GlmFamily, Start
 from reticent_server.estimators.glm.gradient_ball import logistic_ball
 from reticent_server.estimators.glm.quasi import QuasiScore
-from reticent_server.fitting.score import Ball, whole_ball
+from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.numerics.families import Binomial
 
 _LEAST_SHARE = 0.002  # of ones or zeros that a start assumes
@@ -39,7 +39,12 @@ class BinomialScore(QuasiScore):
         ends = (self.evaluate(np.full_like(eta, y), eta) for y in (0.0, 1.0))
         return float(max(np.max(np.abs(q)) for q in ends))
 
-    def with_curvature(self, y: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def with_curvature(
+        self,
+        y: FloatArray,
+        eta: FloatArray,
+        clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
+    ) -> tuple[FloatArray, FloatArray]:
         mu = self.law.mean(eta)
         if self.c == inf:
             return np.asarray(y - mu), np.asarray(mu * (1 - mu))
@@ -90,7 +95,9 @@ class BinomialFamily(GlmFamily):
         law = Binomial()
         limits = law.predictor_limits(start.upper)
         top = 0.25 if c == inf else 1.0
-        return BinomialScore(law, c, 1.0, 1.0, limits, start.eta, curvature_bound=top)
+        return BinomialScore(
+            law, c, 1.0, 1.0, limits, start.eta, signed=False, curvature_bound=top, most=top
+        )
 
     def curvature(self, c: float, start: Start) -> float:
         return _EXPLAINED * super().curvature(c, start)

@@ -34,7 +34,16 @@ class GammaFamily(GlmFamily):
 
     def score(self, c: float, scale: float, start: Start) -> QuasiScore:
         law = Gamma(scale**2)
-        return QuasiScore(law, c, scale, scale, law.predictor_limits(start.upper), start.eta)
+        return QuasiScore(
+            law,
+            c,
+            scale,
+            unit=scale,
+            limits=law.predictor_limits(start.upper),
+            start=start.eta,
+            signed=False,
+            curvature_bound=1 + c * scale,
+        )
 
     def residuals(self, start: Start) -> CutSquares | None:
         return CutSquares(start.scale, 0.0)
