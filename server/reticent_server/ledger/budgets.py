@@ -56,11 +56,23 @@ def set_budget(
         return _open(connection, holder, rule, wanted, by, at)
     if (present.rule, present.population) != (rule, holder.population):
         raise Conflict("An account keeps the rule and the population that it was opened with.")
+    _refuse_exchange(present, wanted, offer)
     if not repository.change_cap(connection, holder.account, wanted):
         raise Conflict("More than that is spent already; a cap cannot be below what is spent.")
     draft = Draft("cap", holder.account, by, at, detail=_caps(wanted))
     chain.append(connection, [draft])
     return replace(present, epsilon=wanted.epsilon, delta=wanted.delta, cap=wanted.cap)
+
+
+def _refuse_exchange(present: Balance, wanted: Budget, offer: Offer) -> None:
+    """Raises Conflict where one cap would be exchanged for the other after something was charged (see
+    ledger.rules): a split of δ that follows from answers has no proof."""
+    exchanged = not (present.cap.within(wanted.cap) or wanted.cap.within(present.cap))
+    if offer.query_delta is not None and present.spent != ZERO and exchanged:
+        raise Conflict(
+            "Something is charged already: the delta for queries cannot be changed at the cost of rho, or rho at "
+            "its cost. Raise epsilon and delta so that neither becomes smaller."
+        )
 
 
 def check(offer: Offer, zcdp_caps: ZcdpCaps) -> None:

@@ -4,7 +4,8 @@
     zcdp    Σ ρ_i ≤ ρ*  and  Σ δ_i ≤ δ″, each query being δ_i-approximate ρ_i-zCDP
 
 Under either, queries may be chosen adaptively and the whole interaction is (ε, δ)-DP; under zcdp
-because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ (Bun &
+because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ for the δ″ that
+the curator chose (accounting.conversions.zcdp_caps; Bun &
 Steinke 2016; Canonne, Kamath & Steinke 2020; for adaptive amounts Whitehouse et al. 2023).
 
 *Caps that change.* A curator may raise caps, or lower them to what is spent at least, after answers were
@@ -16,6 +17,10 @@ answers that were given while an account's caps were at most those of (ε, δ) a
 whatever was raised later and why; those after a raise are covered by the larger caps. There is no promise
 about a last cap as such where what was seen has decided how large it became: who means to promise (ε, δ)
 decides beforehand not to go beyond it.
+
+*The split of δ.* The caps of (ε, δ) are those of one δ″, chosen before anything is charged. If answers decided
+between two splits, one path could spend the larger ρ* and another the larger δ″, and no one pair of caps would hold
+for all paths. So after a charge no change may raise one cap and lower the other for the sake of a new δ″ (ledger.budgets).
 """
 
 from collections.abc import Callable
