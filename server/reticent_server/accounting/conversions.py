@@ -70,7 +70,7 @@ def rho_units(epsilon: float, delta: float) -> int:
 
 DELTA_FOR_QUERIES = 10
 """δ″ of a new zcdp account is δ over this, unless its curator says otherwise. A tenth of that pays for one query's
-exception (pipeline.defaults), so ten such queries fit, and ρ* is .7 % below what no δ″ at all would leave."""
+exception (pipeline.defaults), so ten such queries fit, and ρ* is less than 1 % below what no δ″ at all would leave."""
 
 
 def zcdp_caps(epsilon_units: int, delta_units: int, second: int | None = None) -> tuple[int, int]:

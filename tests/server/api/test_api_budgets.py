@@ -9,6 +9,7 @@ from reticent_server.cli import root
 from reticent_server.console import pages
 from reticent_server.pipeline.defaults import QUERIES
 from reticent_server.pipeline.documents import account_row
+from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
 from support_installation import Api, Installation
 
@@ -69,6 +70,25 @@ def test_all_analysts_cap_counts_too(installation: Installation, services: Servi
     services.ledger.set_population_cap("people", epsilon=1e3, delta=5e-7, rule="basic", by="t")
     someone = analyst(installation, services, "zcdp", epsilon=20.0, delta=1e-6)
     assert plan(someone, COUNT, 0.5)["guarantee"]["delta"] == 5e-8
+
+
+def test_the_curators_profile_takes_a_tenth_of_the_cap(services: Services) -> None:
+    services.ledger.set_population_cap("people", epsilon=1e3, delta=5e-7, rule="basic", by="t")
+    made = release_profile(services, "people", epsilon=0.5)
+    assert made["guarantee"]["delta"] == 5e-8
+
+
+def test_without_any_delta_the_policy_s_is_planned_and_the_release_refused(
+    installation: Installation, services: Services
+) -> None:
+    """A basic account of δ = 0 answers what needs none, and says what is left where one is needed."""
+    someone = analyst(installation, services, "basic", epsilon=20.0, delta=0.0)
+    found = plan(someone, COUNT, 0.5)
+    assert (found["guarantee"]["delta"], found["budget"]["covered"]) == (1e-6, False)
+    assert someone.post("/v1/releases", request(COUNT, 0.5)).json()["remaining"]["delta"] == 0.0
+    exact = {"kind": "median", "column": "y", "mechanism": "exponential"}
+    assert plan(someone, exact, 0.5)["budget"]["covered"] is True
+    assert someone.post("/v1/releases", request(exact, 0.5)).status_code == 201
 
 
 def test_the_policy_s_delta_is_the_most(installation: Installation, services: Services) -> None:
