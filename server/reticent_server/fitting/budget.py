@@ -150,7 +150,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
         gradients=tuple(next(parts) for _ in fractions),
         scales=tuple(next(parts) for _ in range(measured)),
         count=next(parts) if count else 0,
-        jacobians=_placed(T, next(parts) if early else 0, last, at=T - 2 if signal.bent else 1),
+        jacobians=_placed(T, next(parts) if early else 0, last, at=T - 2),
         meat=meat_rho,
         eta=eta,
         precision=precision(sizes, rho, rounds[-1]),

@@ -30,6 +30,7 @@ from reticent_server.numerics.matrices import floored, power
 _SURPRISE = 1e-4  # chance of a larger score than C explains, at which C is taken to be wrong
 _SMALLEST = 1e-9
 _DRIFT = 0.03  # relative change of E between the step at which it was measured and the end
+_FAR = 0.7  # see being_far
 _USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the expected one
 _SLOWEST = 0.8  # share of the way left by a step that is taken into account
 _LEAST_NOISE = 1e-14  # of a covariance that is inverted
@@ -78,22 +79,36 @@ def corrected_curvature(J: FloatArray, unit: float, known: Correction) -> Curvat
 
 
 def measured(
-    known: Correction, back: FloatArray, released: FloatArray, sd: float, upto: int | None = None
+    known: Correction,
+    back: FloatArray,
+    released: FloatArray,
+    sd: float,
+    far: FloatArray | float = 0.0,
+    upto: int | None = None,
 ) -> tuple[Correction, FloatArray]:
     """After a released Jacobian (q, q) with noise sd; and its noise (q,) in the frame B. back: B⁻¹.
 
-    Entry by entry by the precision of both; eigenvalues are kept within [.05, 5]. upto: axes that are taken from
+    Entry by entry by the precision of both; eigenvalues are kept within [.05, 5]. far: (q,) of `being_far`. upto: axes that are taken from
     it; in a rare direction all rows may lie beyond the cut on the way, and within it at the end.
     """
     B = np.linalg.inv(back)
     noise = sd * np.sum(B**2, axis=1)
     variance = known.error + known.shape**2
-    gain = variance / (variance + noise**2)
+    gain = variance / (variance + noise**2 + np.asarray(far) ** 2)
     gain[len(gain) if upto is None else upto :] = 0.0
     E = known.E + np.minimum.outer(gain, gain) * (B @ released @ B - known.E)
     left = np.sqrt(1 - gain)
     shape = np.hypot(known.shape * left, _DRIFT)
     return Correction(floored(E, *_USABLE), (1 - gain) * known.error, shape), noise
+
+
+def being_far(C: FloatArray, back: FloatArray, unit: float) -> FloatArray:
+    """(q,) by how much a Jacobian misses, in the frame B, the mean curvature along the way N(0, C) that is left.
+
+    Records that lie far along an axis have residuals beyond the cut while the fit is off there: by d standard
+    deviations of a residual, E h u² is less than E h E u² by about .7 d² (while d is small).
+    """
+    return np.asarray(_FAR * np.minimum(np.diag(back @ C @ back) / unit**2, 1.0))
 
 
 def prior(whitening: Whitening, offset: float) -> FloatArray:

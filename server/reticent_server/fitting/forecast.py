@@ -20,6 +20,7 @@ from reticent_server.fitting.coordinates import clipped_moment
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.filter import (
     PublicModel,
+    being_far,
     corrected_curvature,
     measured,
     moved,
@@ -82,7 +83,9 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
                 q, sqrt(R2 * score.curvature_bound), fit.budget.jacobians[t], m, score.signed
             )
             upto = None if t == fit.budget.steps - 1 else whitening.free
-            known, relative = measured(known, power(J, 0.5), J, planned_sd(part) / n, upto)
+            back = power(J, 0.5)
+            far = being_far(C, back, score.unit)
+            known, relative = measured(known, back, J, planned_sd(part) / n, far, upto)
         curvature = corrected_curvature(J, score.unit, known)
         C = moved(C, curvature, noise**2 * np.eye(q), np.zeros(q)).covariance
         if fit.budget.scales and fit.family.residuals is not None:

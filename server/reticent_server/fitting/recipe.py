@@ -34,6 +34,7 @@ from reticent_server.fitting.filter import (
     Correction,
     Curvature,
     PublicModel,
+    being_far,
     corrected_curvature,
     measured,
     moved,
@@ -182,7 +183,8 @@ class NoisyNewton:
         """After a released Jacobian, of the axes `upto`; and its noise (q,) in the frame B."""
         back = power(self._public(model, state, score), 0.5)
         J, sd = released.values / state.count, released.sd / state.count
-        known, noise = measured(state.known, back, J, sd, upto)
+        far = being_far(state.covariance, back, score.unit)
+        known, noise = measured(state.known, back, J, sd, far, upto)
         return replace(state, known=known), noise
 
     def _ball(self, state: State, whitening: Whitening, score: Score) -> Ball:
