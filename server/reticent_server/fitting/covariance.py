@@ -20,7 +20,7 @@ def calmed_meat(released: FloatArray, sd: float, expected: FloatArray) -> FloatA
     """Q (q, q): the released meat, mixed with a multiple of the expected one where noise is not small.
 
     In the frame in which the expected meat is I, the released one is m(I + E) + noise, m the mean of its diagonal
-    by precision: overdispersion and the errors' law make m, dependence of the errors' variance on the
+    by precision, drawn to 1 where that is noise itself: overdispersion and the errors' law make m, dependence of the errors' variance on the
     regressors makes E. Entry (j, k) is taken to the share min(gⱼ, gₖ), gⱼ = 1/(1 + (νⱼ/½m)²), νⱼ its noise's operator
     norm. Without that the noise makes some directions look surer than they are, and joint tests reject too often.
     """
@@ -29,7 +29,8 @@ def calmed_meat(released: FloatArray, sd: float, expected: FloatArray) -> FloatA
     q = len(E)
     noise = sd * np.sum(B**2, axis=1)
     weights = 1 / np.maximum(noise, _NOTICED) ** 2
-    m = max(float(weights @ np.diag(E)) / float(weights.sum()), _LEAST)
+    m = float(weights @ np.diag(E)) / float(weights.sum())
+    m = max(1 + (m - 1) / (1 + 1 / (_HALF**2 * float(weights.sum()))), _LEAST)
     noise *= np.sqrt(2 * q) / m
     gain = 1 / (1 + (noise / _HALF) ** 2)
     mixed = np.minimum.outer(gain, gain)

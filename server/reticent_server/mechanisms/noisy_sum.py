@@ -119,7 +119,8 @@ def encode(
             if not isinstance(contributions, Scaled):
                 raise TypeError("a signed Gram sum takes weights")
             q = quantise(part, contributions, scratch, norms)
-            return (q @ (q * np.sign(contributions.weights)).T).astype(np.int64)
+            signs = np.where(contributions.weights < 0, -1.0, 1.0)
+            return (q @ (q * signs).T).astype(np.int64)
         case GramSum():
             return _gram(quantise(part, contributions, scratch, norms))
         case CountSum():

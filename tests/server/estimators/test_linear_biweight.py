@@ -85,9 +85,6 @@ def test_gross_outliers_move_huber_and_not_the_biweight():
     assert errors["tukey"] < 0.03
 
 
-@pytest.mark.xfail(
-    strict=True, reason="5 % of outliers at one place throw the first steps off for good"
-)
 @pytest.mark.parametrize("asked", [LinearRegression("y ~ x"), TUKEY], ids=["huber", "tukey"])
 def test_a_cluster_of_outliers_does_not_keep_the_path_from_its_target(asked):
     table = table_of(outliers=250)
