@@ -28,7 +28,7 @@ def noise_free_fit(plan: FitPlan[Start], block: Block) -> Target:
     family = plan.model.family(plan.ground)
     measured = family.residuals
     residuals = measured if isinstance(measured, CutSquares) else None
-    table = _Table(X, y, X @ W.T, plan.sizes.radius_squared)
+    table = Equations(X, y, X @ W.T, plan.sizes.radius_squared)
     score, theta = quasi(family.score(family.start, 0)), plan.ground.start
     for _ in range(_ROUNDS):
         g, J = table.equations(theta, score)
@@ -51,7 +51,7 @@ def noise_free_fit(plan: FitPlan[Start], block: Block) -> Target:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Table:
+class Equations:
     """Records in use: rows x̃ and u (n, q), responses (n,), R²."""
 
     X: FloatArray
