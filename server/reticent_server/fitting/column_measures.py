@@ -19,7 +19,14 @@ from reticent_server.mechanisms.quantile_tree import scale
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
 
 MOST_COUNTED = 100  # values of an integer column that is counted; above, the noise of a sum of counts is larger than a quantile's
+_EMPTY = log(4096)  # candidates where no record is, for each one near a quantile
 _SURE = 2.0  # scales of a Gumbel selection: exceeded with probability e⁻²
+_ENDS = (0.01, 0.025, 0.05)  # probabilities beyond which those asked for are left out
+_FEWER = (  # fewer ones have a recursion of fewer levels, and less noise each
+    (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95),
+    (0.1, 0.25, 0.5, 0.75, 0.9),
+    (0.25, 0.5, 0.75),
+)
 _QUANTILE_WEIGHT, _VALUE_WEIGHT, _LEVEL_WEIGHT, _MISSING_WEIGHT = 16, 16, 8, 2
 
 
@@ -81,11 +88,14 @@ def measures(column: Column) -> list[Measure]:
 
 
 def reliable(part: QuantileTree, n: int, probabilities: Sequence[float]) -> tuple[float, ...]:
-    """The probabilities whose ranks a tree of this ρ can find: further from both ends than the noise of a selection
-    among all candidates is likely to reach; the median at least."""
-    reach = scale(part) * (log(part.sub_cells) + _SURE)
-    kept = tuple(p for p in probabilities if min(p, 1 - p) * n > reach)
-    return kept or (0.5,)
+    """The first of some sets of probabilities whose ranks a tree of this ρ can find: all further from both ends than
+    the noise of a selection among all candidates is likely to reach; the median where no set is."""
+    interior = [tuple(p for p in probabilities if min(p, 1 - p) >= end) for end in _ENDS]
+    for chosen in (tuple(probabilities), *interior, *_FEWER):
+        reach = scale(replace(part, probabilities=chosen)) * (_EMPTY + _SURE)
+        if chosen and min(min(p, 1 - p) for p in chosen) * n > reach:
+            return chosen
+    return (0.5,)
 
 
 def column_profile(
