@@ -24,7 +24,7 @@ from reticent_server.domain.query import LinearRegression, Privacy, ProfileQuery
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block
 from reticent_server.engine.local import LocalEngine
-from reticent_server.estimators.newton.target import noise_free_fit
+from reticent_server.estimators.linear_regression.target import noise_free_fit
 from reticent_server.estimators.profile import profile_of
 from reticent_server.pipeline import planning
 
@@ -107,7 +107,7 @@ def one_seed(p, n, seed):
     X = np.column_stack([np.ones(n), *(table.arrays[f"x{j}"] for j in range(p))])
     errors = [slope_error(np.linalg.lstsq(X, table.arrays["y"], rcond=None)[0])]
     robust = table.plan(query, EPSILONS[-1]).estimator
-    errors.append(slope_error(noise_free_fit(robust.coding, robust.settings, block).coefficients))
+    errors.append(slope_error(noise_free_fit(robust, block).coefficients))
     private = [table.release(table.plan(query, epsilon)) for epsilon in EPSILONS]
     table.close()
     return errors + [slope_error(result["coefficients"]) for result in private]
@@ -143,7 +143,7 @@ def house_runs(table, formula, epsilon):
     """Deviations (runs, q) from the noise-free target in its standard errors, and flags (q,)."""
     plan = table.plan(LinearRegression(formula), epsilon)
     block = Block(0, table.n, table.arrays, {})
-    target = noise_free_fit(plan.estimator.coding, plan.estimator.settings, block)
+    target = noise_free_fit(plan.estimator, block)
     results = [table.release(plan) for _ in range(RUNS)]
     found = np.array([r["coefficients"] for r in results])
     deviations = np.abs(found - target.coefficients) / target.standard_errors

@@ -29,8 +29,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
-from reticent_server.estimators.newton.recipe import Newton
-from reticent_server.estimators.newton.report import back_transform
+from reticent_server.fitting.report import back_transform
 from reticent_server.mechanisms import registry
 
 RUNS = int(os.environ.get("BENCH_RUNS", "100"))
@@ -98,7 +97,7 @@ class Cell:
         table.close()
 
     def ours(self, X, y):
-        """Errors (ε,) of the recipe; its bootstrap would change its standard errors only."""
+        """Errors (ε,) of the recipe."""
         return self._errors(self.plans, X, y)
 
     def biweights(self, X, y):
@@ -112,7 +111,7 @@ class Cell:
         ]
 
     def fit(self, plan, block):
-        return released(Newton(plan.coding, plan.settings, plan.sizes).fit(), block)
+        return released(plan.newton.fit(), block)
 
     def reported(self, coding, theta):
         return back_transform(coding).coefficients(theta)[1:]
@@ -127,9 +126,8 @@ class Cell:
         return float(np.linalg.norm(coefficients - self.truth))
 
     def usable(self):
-        """(ε,) whether the plan forecasts a privacy standard error below 3 sampling ones."""
-        facts = [plan.forecast for plan in self.plans]
-        return [f["privacy_standard_error"] < 3 * f["sampling_standard_error"] for f in facts]
+        """(ε,) whether the plan forecasts privacy standard errors below 3 sampling ones."""
+        return [plan.forecast_fit.worst < 3 for plan in self.plans]
 
 
 def tuned_descents(cell, X, y, scale, rng):

@@ -10,15 +10,14 @@ own constants are lost in our copy of it.)
 
 beside least squares and the noise-free robust fit. The power is that of the hypotheses β₃ = −shift on the
 same fits: regressions follow a shift of the response, up to how a profile rounds. Everything runs
-through planning, the engine and the mechanisms; a profile (ε = 1) and a factor of the bootstrap are
-those of the next 20 tables too, which come from the same distribution. BENCH_RUNS: tables of each n
+through planning, the engine and the mechanisms; a profile (ε = 1) is
+that of the next 20 tables too, which come from the same distribution. BENCH_RUNS: tables of each n
 (100). Seeds were not used for tuning.
 """
 
 import json
 import os
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,9 +28,7 @@ from benchmarks.figures import panels, save
 from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
-from reticent_server.estimators.newton import plan as newton_plan
-from reticent_server.estimators.newton.bootstrap import widening
-from reticent_server.estimators.newton.target import noise_free_fit
+from reticent_server.estimators.linear_regression.target import noise_free_fit
 
 RUNS, FIRST_SEED, KEPT = int(os.environ.get("BENCH_RUNS", "100")), 90_000, 20
 SIZES, POWER_SIZE = (1_000, 2_000, 5_000, 10_000, 20_000), 5_000
@@ -61,9 +58,8 @@ def main():
 
 def cell(design, n):
     """Errors, levels and power of every method at one n."""
-    factors = Factors()
-    with patch.object(newton_plan, "widening", factors):
-        runs = [one_table(design, n, k, factors) for k in range(RUNS)]
+    kept = Kept()
+    runs = [one_table(design, n, k, kept) for k in range(RUNS)]
     errors, found = np.array([r[0] for r in runs]), np.array([r[1] for r in runs])
     rejected = power(found, n)
     row = {
@@ -80,19 +76,13 @@ def cell(design, n):
     return row
 
 
-class Factors:
-    """The bootstrap's factor for a query, computed for each KEPT-th table."""
+class Kept:
+    """The profile of each KEPT-th table."""
 
-    def __init__(self):
-        self.name, self.kept, self.profile = "", {}, None
-
-    def __call__(self, newton, fitted, rng):
-        if self.name not in self.kept:
-            self.kept[self.name] = widening(newton, fitted, rng)
-        return self.kept[self.name]
+    profile = None
 
 
-def one_table(design, n, k, factors):
+def one_table(design, n, k, kept):
     """(methods,) errors of the slopes; (methods, 2) estimate and standard error of the third."""
     seed = FIRST_SEED + 1000 * SIZES.index(n) + k
     X, y = draw("b", 3, n, seed)
@@ -101,9 +91,9 @@ def one_table(design, n, k, factors):
         X[:bad, 2], y[:bad] = rng.normal(5.0, 0.1, bad), rng.normal(12.0, 0.1, bad)
     table = Table({f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(3)} | {"y": y}, COLUMNS)
     if k % KEPT == 0:
-        factors.kept, factors.profile = {}, table.profiled().facts.profile
-    table.facts = replace(table.facts, profile=factors.profile)
-    fits = [least_squares(X, y), robust(table), *(private(table, q, factors) for q in QUERIES)]
+        kept.profile = table.profiled().facts.profile
+    table.facts = replace(table.facts, profile=kept.profile)
+    fits = [least_squares(X, y), robust(table), *(private(table, q) for q in QUERIES)]
     table.close()
     errors = [float(np.linalg.norm(beta[1:] - slopes("b", 3))) for beta, _ in fits]
     return errors, [(beta[3], se[3]) for beta, se in fits]
@@ -120,13 +110,12 @@ def least_squares(X, y):
 def robust(table):
     """The noise-free fit of what is estimated at ε = 4."""
     plan = table.plan(asked("huber"), 4.0).estimator
-    fit = noise_free_fit(plan.coding, plan.settings, Block(0, table.n, table.arrays, {}))
+    fit = noise_free_fit(plan, Block(0, table.n, table.arrays, {}))
     return fit.coefficients, fit.standard_errors
 
 
-def private(table, name, factors):
+def private(table, name):
     loss, epsilon = QUERIES[name]
-    factors.name = name
     result = table.release(table.plan(asked(loss), epsilon))
     return np.array(result["coefficients"]), np.array(result["standard_errors"])
 

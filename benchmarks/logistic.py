@@ -20,7 +20,6 @@ from benchmarks.accuracy import Table
 from reticent_server.domain.query import Glm
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
-from reticent_server.estimators.glm.recipe import GlmNewton
 from reticent_server.estimators.glm.target import noise_free_fit
 from reticent_server.numerics.families import Binomial
 from reticent_server.numerics.glm_robust import fit_glm
@@ -74,16 +73,13 @@ def reticent(arrays: dict, columns: list[Column], mle) -> tuple[tuple[float, flo
         table = Table(arrays, columns).profiled()
         plan = table.plan(query, EPSILON)
         model = plan.estimator
-        newton = GlmNewton(
-            model.coding, model.settings, model.sizes, model.start.eta, model.start.scale
-        )
-        target = noise_free_fit(newton, Block(0, table.n, arrays, {}))
+        target = noise_free_fit(model, Block(0, table.n, arrays, {}))
         b = np.array(table.release(plan)["coefficients"])
         table.close()
         gaps = [np.abs(b - fit.coefficients) / fit.standard_errors for fit in (mle, target)]
         worst.append([float(gap.max()) for gap in gaps])
     from_mle, from_target = np.median(worst, axis=0)
-    return (float(from_mle), float(from_target)), model.choice.factor
+    return (float(from_mle), float(from_target)), model.model.radius
 
 
 def diffprivlib(X: np.ndarray, y: np.ndarray, mle) -> tuple[dict, str]:

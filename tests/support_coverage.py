@@ -54,20 +54,19 @@ class MemoryTable:
 @dataclass(frozen=True, slots=True, eq=False)
 class Replications:
     """Of k fits with q coefficients: covered (k, q), NaN where there is no interval; wald (k,) the
-    p-values of "all slopes are the true ones"; errors and standard errors (k, q); privacy, sampling:
-    what the plan forecasts."""
+    p-values of "all slopes are the true ones"; errors and standard errors (k, q); ratio: the largest forecast
+    ratio of a coefficient's privacy and sampling standard errors."""
 
     covered: FloatArray
     wald: FloatArray
     errors: FloatArray
     standard_errors: FloatArray
-    privacy: float
-    sampling: float
+    ratio: float
 
     @property
     def usable(self) -> bool:
-        """Whether the plan forecasts a privacy standard error below 3 sampling standard errors."""
-        return self.privacy < 3 * self.sampling
+        """Whether the plan forecasts privacy standard errors below 3 sampling standard errors."""
+        return self.ratio < 3
 
     @property
     def coverage(self) -> float:
@@ -122,14 +121,12 @@ def replicate(
         memory.engine.close()
     assert plan is not None
     covered, wald, errors, deviations = (np.array(x) for x in zip(*rows, strict=True))
-    forecast = plan.estimator.forecast
     return Replications(
         covered,
         wald,
         errors,
         deviations,
-        forecast["privacy_standard_error"],
-        forecast["sampling_standard_error"],
+        plan.estimator.forecast_fit.worst,
     )
 
 

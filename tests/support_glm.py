@@ -5,7 +5,6 @@ import numpy as np
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.query import Glm
 from reticent_server.estimators.glm import plan_glm
-from reticent_server.estimators.glm.recipe import GlmNewton
 from support_newton import boolean, drive, facts_of, numeric, plain_design, profile_of, whole
 
 TOP = 1000.0
@@ -54,8 +53,3 @@ def fitted(table, columns, family, epsilon=1.0, *, missing=None, **more):
     """(plan, result) through the real mechanisms."""
     plan = planned(table, columns, family, rho_units(epsilon, 1e-6), **more)
     return plan, drive(plan.run(), whole(table, missing)).result
-
-
-def newton_of(plan):
-    """The recipe of a plan that has a profile."""
-    return GlmNewton(plan.coding, plan.settings, plan.sizes, plan.start.eta, plan.start.scale)

@@ -2,7 +2,7 @@
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
-from reticent_server.estimators.newton import plan_linear_regression
+from reticent_server.estimators.linear_regression import plan_linear_regression
 from reticent_server.formula import parse_hypothesis
 from support_glm import glm_table
 from support_glm import planned as planned_glm

@@ -12,9 +12,9 @@ TENTH = PrivacyCost(
 """A tenth of open_accounts' budget, under either rule."""
 
 
-def whole_caps(epsilon_units: int, delta_units: int) -> tuple[int, int]:
+def whole_caps(epsilon_units: int, delta_units: int, second: int | None = None) -> tuple[int, int]:
     """In place of accounting's conversion: ε = 1 gives ρ* = 1, so that a tenth is a tenth."""
-    return epsilon_units * (RHO_UNITS // EPSILON_UNITS), delta_units
+    return epsilon_units * (RHO_UNITS // EPSILON_UNITS), delta_units if second is None else second
 
 
 def open_accounts(ledger: Ledger, *, rule: Any = "basic", cap: float = 1.0) -> None:

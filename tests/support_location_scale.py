@@ -1,8 +1,13 @@
 """Helpers of the location–scale tests."""
 
+import numpy as np
+
 from reticent_server.domain.design import Design
 from reticent_server.domain.query import LocationScale
 from reticent_server.estimators.location_scale import plan_location_scale
+from reticent_server.estimators.location_scale.recipe import fit
+from reticent_server.estimators.location_scale.settings import plan_settings
+from reticent_server.fitting.coding import Location
 from support_newton import drive, facts_of, numeric, profile_of, whole
 
 COLUMN = numeric("y")
@@ -18,3 +23,18 @@ def planned(y, rho, *, profile=True, max_rows=1, tuning=None, where=None, missin
 
 def released(y, rho, *, masks=None, **more):
     return drive(planned(y, rho, **more).run(), whole({"y": y}, masks)).result
+
+
+def fitted_from(y, rho, centre, scale, c=1.5):
+    """The fit from a start of one's own, and the scales that its steps were taken at."""
+    design = Design(None, (), False, None, ("y",), ())
+    query = LocationScale("y", tuning=c)
+    settings = plan_settings(len(y), 1, rho, query, masked=False, expected_n=len(y))
+    trace = drive(fit(design, "y", settings, Location(centre, scale)), whole({"y": y}))
+    return trace.result, [step.map_fn.scale for step in trace.steps]
+
+
+def in_errors(found, truth):
+    """(2,) (found − truth) over the reported standard errors."""
+    se = np.sqrt(np.diag(found.sampling + found.privacy))
+    return (np.array([found.location, found.scale]) - truth) / se

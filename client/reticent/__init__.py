@@ -34,7 +34,7 @@ from reticent._errors import (
     UnexpectedReply,
 )
 from reticent._estimate import Estimate
-from reticent._guarantee import Amount, Guarantee
+from reticent._guarantee import Amount, Coverage, Guarantee
 from reticent._hypotheses import WaldTest
 from reticent._location_scale import LocationScaleResults
 from reticent._plan import Plan
@@ -59,6 +59,7 @@ __all__ = [
     "Client",
     "Column",
     "Conflict",
+    "Coverage",
     "Crosstab",
     "Dataset",
     "DepthMedian",

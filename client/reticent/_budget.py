@@ -11,13 +11,17 @@ from reticent._text import html_table, plain, text_table
 
 History = Callable[[], Sequence[Release]]
 
-_HEADER = ("data set", "rule", "total ε", "spent ε", "left ε", "total δ", "left δ", "left ρ")
+_HEADER = ("data set", "rule", "promise", "total", "spent", "left", "left as ε")
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A budget for one data set. rule: "basic" (Σε, Σδ) or "zcdp" (Σρ under one (ε, δ)). project: the name
-    of the shared project whose it is; None: the caller's own."""
+    """A budget for one data set. rule: "basic" (Σε, Σδ) or "zcdp" (Σρ and Σδ under one (ε, δ)). project: the
+    name of the shared project whose it is; None: the caller's own.
+
+    total, spent, remaining: in what the rule adds up. Under zcdp that is rho and rho_delta; `total` has the
+    epsilon and delta that were given, too, and the epsilon of the others is the one that their rho implies.
+    """
 
     dataset: str
     rule: str
@@ -73,7 +77,9 @@ class Budget:
                 "remaining_epsilon": account.remaining.epsilon,
                 "total_delta": account.total.delta,
                 "remaining_delta": account.remaining.delta,
+                "total_rho": account.total.rho,
                 "remaining_rho": account.remaining.rho,
+                "remaining_rho_delta": account.remaining.rho_delta,
             }
             for account in self.accounts
         ]
@@ -105,12 +111,11 @@ class Budget:
             (
                 account.dataset,
                 account.rule,
-                plain(account.total.epsilon),
-                plain(account.spent.epsilon),
+                account.total.under("basic"),
+                account.total.under(account.rule),
+                account.spent.under(account.rule),
+                account.remaining.under(account.rule),
                 plain(account.remaining.epsilon),
-                plain(account.total.delta),
-                plain(account.remaining.delta),
-                plain(account.remaining.rho),
             )
             for account in self.accounts
         ]

@@ -133,18 +133,19 @@ class Dataset(Statistics):
         *,
         epsilon: float,
         delta: float | None = None,
-        tuning: float | None = None,
+        tuning: float | str | None = None,
         ridge: float | None = None,
         mechanism: str | None = None,
         calibration: str | None = None,
         loss: str | None = None,
         idempotency_key: str | None = None,
     ) -> RegressionResults | NoReply:
-        """Robust (Huber–Mallows) regression. tuning: Huber's c; None means planned.
+        """Robust (Huber–Mallows) regression. tuning: Huber's c; 1.345 where it is None.
 
-        loss: "huber" where it is None; "tukey" is the biweight, started from a private Huber fit, and its c
-        is 4.685 where tuning is None.
-        ridge: λ of the penalty λ/2 times the sum of squared slopes of the standardised terms.
+        loss: "huber" where it is None; "squared" is least squares with residuals truncated at 4 of their scales and
+        leverage at twice Huber's; "tukey" is the biweight, started from a private Huber fit, with c = 4.685.
+        tuning="planned" chooses Huber's c and the weights for the smallest error at this ε: what is estimated
+        then depends on ε. ridge: λ of the penalty λ/2 times the sum of squared slopes in the units of the data.
         mechanism: "newton" where it is None; "gradient_descent" is the yardstick, and noisier; "influence"
         adds noise to the exact fit, and may give No Reply. calibration: of influence, "ptr" or
         "asymptotic".
@@ -164,7 +165,7 @@ class Dataset(Statistics):
         *,
         epsilon: float,
         delta: float | None = None,
-        tuning: float | None = None,
+        tuning: float | str | None = None,
         mechanism: str | None = None,
         calibration: str | None = None,
         dispersion: float | None = None,
@@ -173,8 +174,8 @@ class Dataset(Statistics):
         """Robust generalised linear model: family "binomial", "poisson", "gamma", "gaussian" or
         "negative_binomial".
 
-        tuning: where Pearson residuals are cut; None means as far out as the noise allows. mechanism:
-        "newton" where it is None; "influence" for the binomial family, and may give No Reply.
+        tuning: where Pearson residuals are cut; the family's default where it is None, "planned" as of
+        `linear_regression`. mechanism: "newton" where it is None; "influence" for the binomial family, and may give No Reply.
         calibration: of influence; "ptr" or "asymptotic". dispersion: α of the negative binomial, whose variance
         is μ + αμ²; a public number.
 
@@ -190,14 +191,15 @@ class Dataset(Statistics):
         *,
         epsilon: float,
         delta: float | None = None,
-        tuning: float | None = None,
+        tuning: float | str | None = None,
         mechanism: str | None = None,
         calibration: str | None = None,
         idempotency_key: str | None = None,
     ) -> LocationScaleResults | NoReply:
         """Location and scale of a column, jointly and robustly (Huber's Proposal 2).
 
-        mechanism: "newton" where it is None; "influence" adds noise to the exact solution and needs
+        tuning: Huber's c, 1.5 where it is None; "planned" is the smallest error at this ε, and moves what is
+        estimated with it. mechanism: "newton" where it is None; "influence" adds noise to the exact solution and needs
         calibration="asymptotic", whose guarantee is conditional.
 
         >>> ds.location_scale("price", where="grade >= 7", epsilon=1.0)

@@ -79,7 +79,7 @@ class BudgetExhausted(ReticentError):
     """The request costs more than is left; nothing was charged.
 
     remaining: what is left, by name: epsilon and delta under the rule basic, rho and rho_delta under
-    zcdp (`client.budget()` tells the same of one's own account in epsilon).
+    zcdp, as `client.budget()` shows them.
 
     >>> try:
     ...     ds.count(epsilon=90.0)
@@ -96,7 +96,7 @@ class BudgetExhausted(ReticentError):
         super().__init__(f"{detail} Left: {left}." if left else detail, **facts)
 
 
-_SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "rho_delta": "δ″"}
+_SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "rho_delta": "δ"}
 
 
 def _amount(name: str, amount: Any) -> str:
@@ -182,7 +182,7 @@ _NOT_OURS = "Is this the address of a Reticent server, without a path?"
 _ADVICE: dict[type[ReticentError], str] = {
     Unauthorized: "Check the key that reticent.Client was given, or ask the curator for a new one.",
     NotFound: "client.datasets() and client.releases() list what this key may see.",
-    BudgetExhausted: "client.budget() shows your account in ε, ds.plan(...) what a question costs; both are free.",
+    BudgetExhausted: "client.budget() shows your account, ds.plan(...) what a question costs there; both are free.",
     PolicyRefused: "ds.policy says what is allowed.",
 }
 """What to do, where the server's sentence cannot know how it was asked."""

@@ -19,6 +19,12 @@ class Amount:
     rho: float | None = None
     rho_delta: float | None = None
 
+    def under(self, rule: str) -> str:
+        """The parts that add up under an account's rule: ε and δ, or ρ and δ (its rho_delta)."""
+        basic = (("ε", self.epsilon), ("δ", self.delta))
+        named = (("ρ", self.rho), ("δ", self.rho_delta)) if rule == "zcdp" else basic
+        return ", ".join(f"{name} = {plain(value)}" for name, value in named if value is not None)
+
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Amount":
         names = ("epsilon", "delta", "rho", "rho_delta")
@@ -28,6 +34,25 @@ class Amount:
         named = (("ε", self.epsilon), ("δ", self.delta), ("ρ", self.rho))
         shown = [f"{name} = {plain(value)}" for name, value in named if value is not None]
         return ", ".join(shown + ([f"with δ = {plain(self.rho_delta)}"] if self.rho_delta else []))
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a plan costs one account and what is left there, in what the account's rule adds up."""
+
+    rule: str
+    cost: Amount
+    remaining: Amount
+    covered: bool
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Coverage":
+        cost, remaining = (Amount.from_json(content[name]) for name in ("cost", "remaining"))
+        return cls(str(content["rule"]), cost, remaining, bool(content["covered"]))
+
+    def __str__(self) -> str:
+        verdict = "covers" if self.covered else "does not cover"
+        return f"{self.remaining.under(self.rule)} left {verdict} {self.cost.under(self.rule)}"
 
 
 @dataclass(frozen=True, slots=True)

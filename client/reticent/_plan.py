@@ -1,14 +1,16 @@
 """What a release would cost and bring, before anything is spent."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from reticent._errors import NotFound
-from reticent._guarantee import Amount, Guarantee
+from reticent._guarantee import Amount, Coverage, Guarantee
 from reticent._text import Text, number, paragraph, plain
 from reticent._vector import Vector
+
+ACCOUNTS = {"analyst": "Your budget", "dataset": "Budget of all analysts"}
 
 _SHOWN = {"terms", "privacy_to_sampling", "epsilon_for", "notes"}
 
@@ -18,7 +20,8 @@ class Plan:
     """A plan: free, and made from public facts only.
 
     deadline_ms: when the reply becomes visible. forecast: expected standard errors and the like, by
-    name, as JSON.
+    name, as JSON. budget: by account ("analyst": yours; "dataset": that of all analysts), what the plan costs
+    there and what is left; None where no budget is set.
     """
 
     dataset: str
@@ -28,6 +31,7 @@ class Plan:
     guarantee: Guarantee
     deadline_ms: float
     forecast: Mapping[str, Any]
+    budget: Mapping[str, Coverage | None] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Plan":
@@ -39,7 +43,18 @@ class Plan:
             guarantee=Guarantee.from_json(content["guarantee"]),
             deadline_ms=float(content["deadline_ms"]),
             forecast=dict(content["forecast"]),
+            budget={
+                name: Coverage.from_json(found[name]) if found.get(name) else None
+                for found in (content.get("budget") or {},)
+                for name in ACCOUNTS
+                if name in found
+            },
         )
+
+    @property
+    def covered(self) -> bool:
+        """Whether a release would be charged now; else it would be refused, and nothing charged."""
+        return bool(self.budget) and all(a is not None and a.covered for a in self.budget.values())
 
     @property
     def privacy_to_sampling(self) -> Vector:
@@ -73,6 +88,7 @@ class Plan:
                 *fields,
                 "",
                 f"Cost: {self.cost}; the reply comes after {self.deadline_ms / 1000:.2g} s",
+                *self._coverage(),
                 *paragraph(f"Guarantee: {self.guarantee}"),
                 *self._forecast(),
             ]
@@ -80,6 +96,12 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return Text(repr(self))._repr_html_()
+
+    def _coverage(self) -> list[str]:
+        return [
+            f"{ACCOUNTS[name]}: {account or 'no budget is set'}"
+            for name, account in self.budget.items()
+        ]
 
     def _forecast(self) -> list[str]:
         lines = self._coefficients()

@@ -157,7 +157,8 @@ def _panel(shown: "Profile", name: str, axes: Any) -> None:
     )
     axes.set_title(name + share, fontsize="medium")
     if shown.columns[name].get("quantiles"):
-        axes.plot(np.asarray(shown.quantiles(name)), shown.probabilities, ".-", color=SAMPLING)
+        places = shown.probabilities_of(name)
+        axes.plot(np.asarray(shown.quantiles(name)), places, ".-", color=SAMPLING)
         axes.set_ylim(0, 1)
         axes.set_ylabel("share below")
         return

@@ -26,7 +26,7 @@ class Profile:
     >>> profile.quantiles("price")["50%"], profile.plot()
 
     n: the public number of records. schema: the codebook. columns: the released figures by column,
-    as JSON, with quantiles at `probabilities`; empty where the curator has released no profile.
+    as JSON, with quantiles at `probabilities` or a column's own; empty where the curator has released no profile.
     """
 
     name: str
@@ -49,14 +49,21 @@ class Profile:
         values = self._figures(column).get("quantiles")
         if values is None:
             raise KeyError(f"{column}: no quantiles have been released")
-        return Vector(values, [f"{100 * p:g}%" for p in self.probabilities])
+        return Vector(values, [f"{100 * p:g}%" for p in self.probabilities_of(column)])
+
+    def probabilities_of(self, column: str) -> tuple[float, ...]:
+        """Probabilities of a column's quantiles: those that its release could find."""
+        return tuple(map(float, self._figures(column).get("probabilities", self.probabilities)))
 
     def counts(self, column: str) -> Vector:
-        """Noisy counts by level. Raises KeyError where there are none."""
-        values = self._figures(column).get("counts")
+        """Noisy counts by level, or by value of a whole number. Raises KeyError where there are none."""
+        figures = self._figures(column)
+        values = figures.get("counts")
         if values is None:
             raise KeyError(f"{column}: no counts have been released")
-        return Vector(values, self.schema[column].levels or ("0", "1"))
+        first = int(figures.get("first", 0))
+        names = self.schema[column].levels or [str(first + k) for k in range(len(values))]
+        return Vector(values, names)
 
     def missing(self, column: str) -> float | None:
         """Noisy number of missing cells; None where there can be none, or no profile."""
@@ -119,7 +126,8 @@ class Profile:
             ]
         lines: list[str] = []
         for column in self.schema:
-            if self._figures(column.name).get("counts"):
+            figures = self._figures(column.name)
+            if figures.get("counts") and not figures.get("quantiles"):
                 lines += ["", *_bars(column.name, self.counts(column.name))]
         return [*lines, "", "Quantiles, counts and missing rates are noisy releases."]
 

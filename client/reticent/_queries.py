@@ -22,14 +22,19 @@ def mean(column: str, where: str | None = None) -> Query:
 def linear_regression(
     formula: str,
     where: str | None = None,
-    tuning: float | None = None,
+    tuning: float | str | None = None,
     ridge: float | None = None,
     mechanism: str | None = None,
     calibration: str | None = None,
     loss: str | None = None,
 ) -> Query:
-    c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
-    fields = {"formula": formula, "where": where, "tuning": c, "mechanism": mechanism}
+    c = _tuning(tuning)
+    fields: dict[str, Any] = {
+        "formula": formula,
+        "where": where,
+        "tuning": c,
+        "mechanism": mechanism,
+    }
     if loss is not None:
         fields["loss"] = loss
     if ridge is not None:
@@ -41,15 +46,22 @@ def glm(
     formula: str,
     family: str,
     where: str | None = None,
-    tuning: float | None = None,
+    tuning: float | str | None = None,
     mechanism: str | None = None,
     calibration: str | None = None,
     dispersion: float | None = None,
 ) -> Query:
-    c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
-    fields = {"formula": formula, "family": family, "where": where, "tuning": c}
+    c = _tuning(tuning)
+    fields: dict[str, Any] = {"formula": formula, "family": family, "where": where, "tuning": c}
     fields["dispersion"] = _dispersion(dispersion)
     return _query("glm", mechanism=mechanism, calibration=calibration, **fields)
+
+
+def _tuning(c: float | str | None) -> float | str | None:
+    """A number, or "planned"."""
+    if c is None or c == "planned":
+        return c
+    return _number(c, InvalidQuery('tuning must be a finite number, or "planned".'))
 
 
 def _dispersion(alpha: float | None) -> float | None:
@@ -60,12 +72,11 @@ def _dispersion(alpha: float | None) -> float | None:
 def location_scale(
     column: str,
     where: str | None = None,
-    tuning: float | None = None,
+    tuning: float | str | None = None,
     mechanism: str | None = None,
     calibration: str | None = None,
 ) -> Query:
-    c = None if tuning is None else _number(tuning, InvalidQuery("tuning must be a finite number."))
-    fields = {"column": column, "where": where, "tuning": c}
+    fields = {"column": column, "where": where, "tuning": _tuning(tuning)}
     return _query("location_scale", mechanism=mechanism, calibration=calibration, **fields)
 
 

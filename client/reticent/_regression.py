@@ -17,7 +17,7 @@ from reticent._text import Text, html_table
 from reticent._vector import Vector
 
 FloatArray = NDArray[np.float64]
-_MOSTLY = 0.5  # of the variance, as the server's flags
+_MOSTLY = 0.3  # of the variance, as the server's flags
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

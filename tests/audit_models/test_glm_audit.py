@@ -27,7 +27,7 @@ def coverage(family, n, epsilon, rng):
         low, high = np.array(result["confidence_intervals"], dtype=float).T
         covered = (low <= TRUTH) & (high >= TRUTH)
         inside.append(np.where(result["estimable"], covered, np.nan))
-        ratio = plan.settings.eta
+        ratio = plan.forecast_fit.worst
     return float(np.nanmean(inside)), ratio
 
 

@@ -17,11 +17,9 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.query import LinearRegression
-from reticent_server.estimators.glm.target import noise_free_fit as glm_target
 from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
-from reticent_server.estimators.newton import plan_linear_regression
-from reticent_server.estimators.newton.target import noise_free_fit as linear_target
-from support_glm import newton_of
+from reticent_server.estimators.linear_regression import plan_linear_regression
+from support_fits import target_of
 from support_glm import planned as glm_planned
 from support_newton import drive, facts_of, numeric, plain_design, profile_of, whole
 
@@ -92,8 +90,7 @@ def replicate(model, n, epsilon, contaminated=False):
     for _ in range(REPLICATIONS):
         table = table_of(model, n, rng, contaminated)
         plan = plan_of(model, table, epsilon)
-        forecast = plan.forecast
-        ratio = forecast["privacy_standard_error"] / forecast["sampling_standard_error"]
+        ratio = plan.forecast_fit.worst
         both = drive(HypothesisTestPlan(plan, "wald", NULL).run(), whole(table))
         covered.append(intervals_cover(both.result["fit"]))
         p["wald"].append(both.result["p_value"])
@@ -126,10 +123,7 @@ def intervals_cover(fit):
 
 def robust_rejects(model, plan, table):
     """The noise-free robust z-tests of the two slopes."""
-    if model == "linear":
-        fit = linear_target(plan.coding, plan.settings, whole(table))
-    else:
-        fit = glm_target(newton_of(plan), whole(table))
+    fit = target_of(plan, whole(table))
     return np.abs(fit.coefficients[2:] / fit.standard_errors[2:]) > 1.959964
 
 

@@ -25,6 +25,7 @@ NAME_FIELDS = [
     ("/console/ledger/verify", "A head that you kept", "Verify against it"),
     ("/console/budgets", "Total ε", "Set the budget"),
     ("/console/budgets", "Total δ", "Set the budget"),
+    ("/console/budgets", "Of δ, for queries", "Set the budget"),
     ("/console/budgets", "ε (rule basic) or ρ (rule zcdp)", "Credit"),
     ("/console/budgets", "δ", "Credit"),
     ("/console/budgets", "Reason", "Credit"),

@@ -137,22 +137,27 @@ def test_the_budget(server: Server) -> None:
     account = {
         "dataset": "houses",
         "rule": "zcdp",
-        "total": {"epsilon": 2.0, "delta": 1e-6, "rho": 0.08},
-        "spent": {"epsilon": 1.0, "delta": 0.0, "rho": 0.024},
-        "remaining": {"epsilon": 1.1, "delta": 1e-6, "rho": 0.056},
+        "total": {"epsilon": 2.0, "delta": 1e-6, "rho": 0.08, "rho_delta": 1e-7},
+        "spent": {"epsilon": 1.0, "rho": 0.024, "rho_delta": 0.0},
+        "remaining": {"epsilon": 1.1, "rho": 0.056, "rho_delta": 1e-7},
     }
     basic = account | {
         "dataset": "flats",
         "rule": "basic",
+        "spent": {"epsilon": 1.0, "delta": 0.0},
         "remaining": {"epsilon": 0.5, "delta": 0},
     }
     server.always(200, {"accounts": [account, basic]})
     budget = server.client().budget()
-    assert budget["houses"].remaining == reticent.Amount(1.1, 1e-6, 0.056)
+    assert budget["houses"].remaining == reticent.Amount(1.1, None, 0.056, 1e-7)
     assert budget["flats"].remaining.rho is None
+    houses = " ".join(repr(budget).splitlines()[-2].split())
+    assert houses.endswith("ρ = 0.024, δ = 0 ρ = 0.056, δ = 1e-07 1.1")
     assert [a.rule for a in budget] == ["zcdp", "basic"]
     assert len(budget) == 2
-    assert " ".join(repr(budget).splitlines()[-1].split()) == "flats basic 2 1 0.5 1e-06 0 –"
+    assert " ".join(repr(budget).splitlines()[-1].split()) == (
+        "flats basic ε = 2, δ = 1e-06 ε = 2, δ = 1e-06 ε = 1, δ = 0 ε = 0.5, δ = 0 0.5"
+    )
     assert budget._repr_html_().count("<tr>") == 3
     with pytest.raises(KeyError, match="no account"):
         budget["absent"]

@@ -17,8 +17,8 @@ ACCOUNT = {
     "dataset": "houses",
     "rule": "zcdp",
     "total": {"epsilon": 2.0, "delta": 1e-6, "rho": 0.1},
-    "spent": {"epsilon": 1.0, "delta": 0.0, "rho": 0.06},
-    "remaining": {"epsilon": 1.1, "delta": 1e-6, "rho": 0.04},
+    "spent": {"epsilon": 1.0, "rho": 0.06, "rho_delta": 0.0},
+    "remaining": {"epsilon": 1.1, "rho": 0.04, "rho_delta": 1e-7},
 }
 
 

@@ -79,7 +79,7 @@ def test_the_profile(client: reticent.Client, services: Services) -> None:
     release_profile(services, "people", epsilon=50.0)
     profile = client.dataset("people").profile()
     quantiles = profile.quantiles("x")
-    assert len(quantiles) == len(PROFILE_PROBABILITIES)
+    assert 5 <= len(quantiles) <= len(PROFILE_PROBABILITIES)
     assert abs(quantiles["50%"]) < 0.5
     np.testing.assert_allclose(profile.counts("g"), [134, 133, 133], atol=20)
     missing = profile.missing("m")

@@ -164,5 +164,5 @@ def test_what_the_data_do_not_tell_is_flagged(api):
             fit = answer(api, formula=formula, **kind)
             flags = dict(zip(fit["terms"], fit["estimable"], strict=True))
             flagged += not flags["flat"]
-            assert flags["flat"] or any("Not estimable" in text for text in fit["warnings"])
+            assert flags["flat"] or any("Not identifiable" in text for text in fit["warnings"])
     assert flagged >= 6

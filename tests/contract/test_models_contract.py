@@ -75,9 +75,13 @@ def test_location_and_scale(dataset):
     assert found.cov_params().shape == (2, 2)
     assert "standard error" in str(found.summary())
     masked = dataset.location_scale("m", 'g == "a"', tuning=1.5, epsilon=10.0)
-    assert masked.tuning == 1.5
+    assert masked.tuning == found.tuning == 1.5
+    chosen = dataset.location_scale("y", tuning="planned", epsilon=10.0)
+    assert "planned for the smallest error" in chosen.result["estimand"]
     with pytest.raises(reticent.InvalidQuery):
         dataset.location_scale("g", epsilon=1.0)
+    with pytest.raises(reticent.InvalidQuery):
+        dataset.location_scale("y", tuning="large", epsilon=1.0)
 
 
 def test_hypothesis_tests(dataset):

@@ -16,7 +16,6 @@ HELPERS = {
     "depth_reference",
     "scales",
     "standardise",
-    "standardise_private",
     "whole_columns",
 }
 """Of `estimators`: what only serves others."""
@@ -49,7 +48,7 @@ def test_every_attack_is_there(path: Path) -> None:
 
 def test_every_path_on_it_exists() -> None:
     paths = re.findall(
-        r"`((?:tests|mechanisms|estimators|numerics|domain|accounting)/[\w/]+\.py)`", PAGE
+        r"`((?:tests|mechanisms|estimators|fitting|numerics|domain|accounting)/[\w/]+\.py)`", PAGE
     )
     assert len(paths) > 30
     for path in paths:

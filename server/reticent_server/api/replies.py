@@ -68,17 +68,17 @@ class DatasetsReply(_Reply):
 
 
 class AmountsReply(_Reply):
-    """epsilon and delta; `rho` and `rho_delta` for accounts under the rule zcdp only."""
+    """What an account is kept in: epsilon and delta under the rule basic, rho and rho_delta under zcdp."""
 
-    epsilon: float
-    delta: float
+    epsilon: float | None = None
+    delta: float | None = None
     rho: float | None = None
     rho_delta: float | None = None
 
 
 class AccountReply(_Reply):
-    """An account. Under zcdp the spent and the remaining epsilon and delta are those that the spent
-    and the remaining rho imply; they do not add up to the total."""
+    """An account. Under zcdp rho and rho_delta add up; `total` has the epsilon and delta that were given,
+    too, and the epsilon of `spent` and `remaining` is the one that their rho implies."""
 
     dataset: str
     project: str | None = Field(description="The shared project's name; null: your own budget.")
@@ -86,6 +86,24 @@ class AccountReply(_Reply):
     total: AmountsReply
     spent: AmountsReply
     remaining: AmountsReply
+
+
+class CoverageReply(_Reply):
+    """What a plan costs one account, and what is left there, in the units that it is kept in."""
+
+    rule: Literal["basic", "zcdp"]
+    cost: AmountsReply
+    remaining: AmountsReply
+    covered: bool
+
+
+class PlanBudgetReply(_Reply):
+    """Whether a release would be charged now: to your account, and to that of all analysts of the
+    data set; null where no budget is set."""
+
+    covered: bool
+    analyst: CoverageReply | None
+    dataset: CoverageReply | None
 
 
 class BudgetReply(_Reply):
@@ -153,6 +171,7 @@ class PlanReply(_Reply):
     version: int
     query: dict[str, Any]
     cost: ChargeReply
+    budget: PlanBudgetReply
     guarantee: GuaranteeReply
     deadline_ms: int
     forecast: dict[str, Any]

@@ -106,7 +106,7 @@ def show_dataset(services: WithServices, asker: Asker, name: str) -> Response:
 
 @router.get("/budget", response_model=replies.BudgetReply)
 def show_budget(services: WithServices, asker: Asker) -> Response:
-    """Your accounts. What a zcdp account has spent is shown as the ε that its ρ implies."""
+    """Your accounts, in the units that they are kept in: ε and δ, or ρ and δ under the rule zcdp."""
     return _written({"accounts": browse.accounts(services, asker())})
 
 
@@ -137,8 +137,10 @@ def list_requests(services: WithServices, caller: Wisher) -> Response:
 
 @router.post("/plans", response_model=replies.PlanReply, responses=documented(404, 408, 413, 422))
 def make_plan(services: WithServices, caller: Caller, body: PlanBody) -> Response:
-    """What a release would cost, what it would promise, and its expected errors. Free."""
-    return _written(plan_json(answer.plan(services, caller, body.ask()), body.target))
+    """What a release would cost, whether your budget covers it, what it would promise, and its
+    expected errors. Free."""
+    ready, standing = answer.plan_with_accounts(services, caller, body.ask())
+    return _written(plan_json(ready, standing, body.target))
 
 
 @router.post(

@@ -20,6 +20,7 @@ from reticent_server.domain.query import (
 from reticent_server.pipeline.ask import Ask
 
 Tuning = Annotated[float, Field(ge=0.1, le=100, allow_inf_nan=False)]
+TuningOrPlanned = Annotated[Tuning | Literal["planned"], Field(union_mode="left_to_right")]
 Dispersion = Annotated[
     Annotated[float, Field(ge=0.001, le=100, allow_inf_nan=False)] | None,
     Field(description="α of the negative binomial, V = μ + αμ²; no other family has one."),
@@ -57,14 +58,19 @@ class LinearRegressionBody(Strict):
     kind: Literal["linear_regression"]
     formula: Text = Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")
     where: Text | None = None
-    loss: Literal["huber", "tukey"] = Field(
-        "huber", description="tukey: the biweight, started from a private Huber fit; newton only."
+    loss: Literal["huber", "squared", "tukey"] = Field(
+        "huber",
+        description="squared: least squares with a large public truncation. tukey: the biweight, started from a "
+        "private Huber fit; newton only.",
     )
-    tuning: Tuning | None = Field(
-        None, description="The loss's c; null means planned (tukey: 4.685)."
+    tuning: TuningOrPlanned | None = Field(
+        None,
+        description="The loss's c; null: 1.345 (squared: 4, tukey: 4.685). planned: chosen for the smallest error at "
+        "this ε, which moves what is estimated with it (huber and newton only).",
     )
     ridge: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = Field(
-        None, description="λ of the penalty λ/2 times the sum of squared standardised slopes."
+        None,
+        description="λ of the penalty λ/2 times the sum of squared slopes in the units of the data.",
     )
     mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"
     calibration: Literal["ptr", "asymptotic"] | None = Field(
@@ -93,10 +99,10 @@ class GlmBody(Strict):
     formula: Text = Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")
     family: Family
     where: Text | None = None
-    tuning: Tuning | None = Field(
+    tuning: TuningOrPlanned | None = Field(
         None,
-        description="Where Pearson residuals are cut; null: as far out as the noise allows "
-        "(binomial: not at all).",
+        description="Where Pearson residuals are cut; null: the family's default (binomial: not at all). planned: "
+        "chosen for the smallest error at this ε, which moves what is estimated with it.",
     )
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Literal["ptr", "asymptotic"] | None = Field(
@@ -125,7 +131,11 @@ class LocationScaleBody(Strict):
     kind: Literal["location_scale"]
     column: Name
     where: Text | None = None
-    tuning: Tuning | None = Field(None, description="Huber's c; null means planned.")
+    tuning: Tuning | Literal["planned"] | None = Field(
+        None,
+        description="Huber's c; null: 1.5. planned: the smallest error at this epsilon, which moves "
+        "the estimand with it; newton only.",
+    )
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Literal["asymptotic"] | None = Field(
         None, description="Of the influence mechanism, which needs it: a conditional guarantee."
@@ -219,7 +229,8 @@ QueryBody = Annotated[
 
 
 class PrivacyBody(Strict):
-    """What the release may cost; delta null means the policy's default."""
+    """What the release may cost; delta null: the policy's default, and where an account is charged
+    for delta at most a tenth of the account's, so that ten such requests fit."""
 
     epsilon: Positive
     delta: Positive | None = None

@@ -20,6 +20,7 @@ from reticent_server.domain.source import (
 )
 
 Json = dict[str, Any]
+_FIRST_PROBABILITIES = tuple(k / 20 for k in range(1, 20))  # of profiles stored without them
 
 
 def schema_to_json(schema: Schema) -> Json:
@@ -98,6 +99,9 @@ def _column_profile(stored: Json) -> ColumnProfile:
         quantiles=_floats(stored["quantiles"]),
         counts=_floats(stored["counts"]),
         missing=stored["missing"],
+        probabilities=tuple(stored.get("probabilities", _FIRST_PROBABILITIES)),
+        first=stored.get("first", 0.0),
+        count_sd=stored.get("count_sd"),
     )
 
 

@@ -9,6 +9,7 @@ from reticent_server.access.service import Access, Analyst
 from reticent_server.app import build_services
 from reticent_server.cli.common import (
     JsonFlag,
+    QueryDeltaOption,
     RuleName,
     RuleOption,
     command,
@@ -46,12 +47,13 @@ def add(
     epsilon: Annotated[float | None, typer.Option(help="Total epsilon of that budget.")] = None,
     delta: Annotated[float | None, typer.Option(help="Total delta of that budget.")] = None,
     rule: RuleOption = None,
+    query_delta: QueryDeltaOption = None,
     expires_days: ExpiresDays = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Add an analyst and print the key, once."""
     services = build_services(Settings())
-    offer = _offer(epsilon, delta, rule, dataset)
+    offer = _offer(dataset, epsilon, delta, rule, query_delta)
     if dataset is not None and offer is not None:
         require(Act.SET_BUDGETS)
         check_offer(services, dataset, offer)  # before there is a key that nobody would see
@@ -65,14 +67,18 @@ def add(
 
 
 def _offer(
-    epsilon: float | None, delta: float | None, rule: RuleName | None, dataset: str | None
+    dataset: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    rule: RuleName | None,
+    query_delta: float | None,
 ) -> Offer | None:
     """The budget of the options: all of them, or none. Raises InvalidRequest."""
-    if dataset is None and (epsilon, delta, rule) == (None, None, None):
+    if all(option is None for option in (dataset, epsilon, delta, rule, query_delta)):
         return None
     if dataset is None or epsilon is None or delta is None:
         raise InvalidRequest("A budget needs --dataset, --epsilon and --delta.")
-    return Offer(epsilon, delta, None if rule is None else rule.value, by=user())
+    return Offer(epsilon, delta, rule.value if rule else None, user(), query_delta)
 
 
 @app.command("list")

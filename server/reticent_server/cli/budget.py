@@ -7,6 +7,7 @@ import typer
 from reticent_server.app import build_services
 from reticent_server.cli.common import (
     JsonFlag,
+    QueryDeltaOption,
     RuleOption,
     command,
     err,
@@ -23,11 +24,10 @@ from reticent_server.pipeline.budgets import (
     account_of,
     balance_of,
     has_cap,
-    share_spent,
 )
 from reticent_server.pipeline.budgets import credit as give_back
 from reticent_server.pipeline.budgets import set_budget as set_account
-from reticent_server.pipeline.documents import account_json
+from reticent_server.pipeline.documents import account_json, account_row
 from reticent_server.pipeline.oversight import names_of
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
@@ -53,12 +53,13 @@ def set_budget(
     analyst: AnalystName = None,
     project: ProjectName = None,
     rule: RuleOption = None,
+    query_delta: QueryDeltaOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Set a budget. Without --analyst and --project: the cap over all analysts of the population; with
     one, also the grant to ask about the data set."""
     services = build_services(Settings())
-    offer = Offer(epsilon, delta, None if rule is None else rule.value, by=user())
+    offer = Offer(epsilon, delta, rule.value if rule else None, user(), query_delta)
     balance = set_account(services, dataset, analyst, offer, project=project)
     if not has_cap(services, balance):
         err.print(f"{NO_CAP} Set it with `budget set` without --analyst.")
@@ -124,18 +125,13 @@ def _show(services: Services, balances: list[Balance], *, as_json: bool) -> None
 
 def _document(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
     analyst = None if balance.analyst_id is None else names.get(balance.analyst_id)
-    return {"account": balance.account, "analyst": analyst} | balance.public()
+    named = {"account": balance.account, "analyst": analyst, "population": balance.population}
+    return named | account_json(balance)
 
 
 def _row(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
-    public, left = balance.public(), account_json(balance)["remaining"]
-    return {
+    holder = {
         "analyst": "(all)" if balance.analyst_id is None else names.get(balance.analyst_id),
         "data set": balance.dataset or f"population {balance.population}",
-        "rule": balance.rule,
-        "epsilon": public["total"]["epsilon"],
-        "delta": public["total"]["delta"],
-        "spent": f"{share_spent(balance):.1%}",
-        "left": f"epsilon {left['epsilon']:.4g}"
-        + (f" (rho {left['rho']:.4g})" if balance.rule == "zcdp" else ""),
     }
+    return holder | account_row(balance)

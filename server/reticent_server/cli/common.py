@@ -42,6 +42,14 @@ RuleOption = Annotated[
     RuleName | None,
     typer.Option(help="How costs add up; fixed when the account is opened (then zcdp)."),
 ]
+QueryDeltaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--query-delta",
+        help="Of delta, what queries may be charged under the rule zcdp; the rest turns rho into epsilon. "
+        "Left out: as it was, a tenth of delta for a new account.",
+    ),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 ACTS: dict[str, Act | None] = {}

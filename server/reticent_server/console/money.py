@@ -1,5 +1,6 @@
 """Budgets: every account, a form to set one, and a form to credit one."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
 from fastapi import Depends, Response
@@ -51,7 +52,8 @@ def _page(visit: Visit, problem: ReticentError | None = None, form: str = "") ->
 
 def _given(given: dict[str, str], chosen: Account | None) -> dict[str, Any]:
     """What the forms are filled with: what was sent or linked, else empty."""
-    names = ("dataset", "analyst", "project", "epsilon", "delta", "rule", "primary", "reason")
+    amounts = ("epsilon", "delta", "query_delta", "rule", "primary", "reason")
+    names = ("dataset", "analyst", "project", *amounts)
     filled = {name: given.get(name, "") for name in names}
     return filled | {"account": chosen.balance.account if chosen else ""}
 
@@ -66,6 +68,7 @@ def set_budget(visit: Paying) -> Response:
             delta=amount(fields, "delta", "Delta"),
             rule=_rule(fields.get("rule", "")),
             by=visit.actor,
+            query_delta=_query_delta(fields),
         )
         dataset, analyst = fields.get("dataset", ""), fields.get("analyst") or None
         project = fields.get("project") or None
@@ -91,6 +94,11 @@ def credit(visit: Paying) -> Response:
     except ReticentError as error:
         return _page(visit, error, "credit")
     return visit.redirect(f"/console/budgets?done=credit&account={balance.account}#chosen")
+
+
+def _query_delta(fields: Mapping[str, str]) -> float | None:
+    """None where the field is empty. Raises InvalidPrivacy."""
+    return amount(fields, "query_delta", "Delta for queries") if fields.get("query_delta") else None
 
 
 def _rule(text: str) -> Rule | None:

@@ -15,7 +15,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight
 from reticent_server.pipeline.budgets import share_spent
-from reticent_server.pipeline.documents import account_json
+from reticent_server.pipeline.documents import account_row
 from reticent_server.pipeline.services import Services
 
 router = pages_router()
@@ -25,13 +25,13 @@ _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account for a template. share: of its cap that is spent. amounts: as an analyst sees them. place:
+    """An account for a template. share: of its cap that is spent. row: as the command line shows it. place:
     the page about whose it is."""
 
     balance: Balance
     whose: str
     share: float
-    amounts: dict[str, Any]
+    row: dict[str, str]
     place: str
 
     @property
@@ -45,7 +45,7 @@ def account(services: Services, balance: Balance) -> Account:
     shared = {project.id for project in services.projects.all()}
     own = f"/console/analysts/{quote(whose)}"
     place = "/console/projects" if balance.analyst_id in shared else own
-    return Account(balance, whose, share_spent(balance), account_json(balance), place)
+    return Account(balance, whose, share_spent(balance), account_row(balance), place)
 
 
 def chart(services: Services, balance: Balance | None) -> BurnDown | None:

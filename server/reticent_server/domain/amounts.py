@@ -13,6 +13,9 @@ UNITS: dict[Rule, tuple[tuple[str, int], tuple[str, int]]] = {
 }
 """The names of a rule's two amounts, and how many units make 1."""
 
+SYMBOLS: dict[Rule, tuple[str, str]] = {"basic": ("ε", "δ"), "zcdp": ("ρ", "δ")}
+"""How a rule's two amounts are shown to people; the same wherever one is shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
@@ -38,6 +41,11 @@ class Amounts:
             first: from_units(self.primary, first_units),
             second: from_units(self.secondary, second_units),
         }
+
+    def text(self, rule: Rule) -> str:
+        """Such as "ρ = 0.3087, δ = 1e-07": in the units that the account is kept in, which add up."""
+        named = zip(SYMBOLS[rule], self.floats(rule).values(), strict=True)
+        return ", ".join(f"{symbol} = {value:.6g}" for symbol, value in named)
 
 
 ZERO = Amounts(0, 0)

@@ -5,21 +5,31 @@ from dataclasses import dataclass, field
 
 from reticent_server.domain.schema import Schema
 
-PROFILE_PROBABILITIES: tuple[float, ...] = tuple(k / 20 for k in range(1, 20))
+_TAIL: tuple[float, ...] = (0.005, 0.01, 0.025)
+PROFILE_PROBABILITIES: tuple[float, ...] = (
+    *_TAIL,
+    *(k / 20 for k in range(1, 20)),
+    *(1 - p for p in reversed(_TAIL)),
+)
+"""Probabilities of a profile's quantiles: twentieths, and tails that show spikes and heavy ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnProfile:
     """One column's released profile.
 
-    quantiles: at PROFILE_PROBABILITIES, for numeric and integer columns that are not dummies.
-    counts: noisy counts by level (two for a dummy: 0 and 1) for the others.
+    quantiles: at `probabilities`, for numeric and integer columns that are not dummies.
+    counts: noisy counts by value, of the levels (two for a dummy: 0 and 1) or, of an integer column
+    with few values, of the whole numbers from `first` on; count_sd: the noise of one of them.
     missing: noisy number of missing cells, for columns that may be missing.
     """
 
     quantiles: tuple[float, ...] | None = None
     counts: tuple[float, ...] | None = None
     missing: float | None = None
+    probabilities: tuple[float, ...] = PROFILE_PROBABILITIES
+    first: float = 0.0
+    count_sd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,17 +33,18 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class LinearRegression:
-    """Huber–Mallows regression. tuning None: planned. calibration: of influence; None: ptr.
+    """Huber–Mallows regression. calibration: of influence; None: ptr.
 
-    loss: "tukey" is the biweight, from a private Huber fit; newton only.
-    ridge: λ of the penalty λ/2 times the sum of squared standardised slopes; newton only.
+    loss: "tukey" is the biweight, from a private Huber fit, "squared" least squares with a large public
+    truncation; newton only. tuning None: the loss's default; "planned": chosen for the smallest error at this
+    ε, which moves the estimand with it. ridge: λ of the penalty λ/2 times the sum of squared slopes in the units of the data; newton only.
     """
 
     kind: ClassVar[str] = "linear_regression"
     formula: str
     where: str | None = None
-    loss: Literal["huber", "tukey"] = "huber"
-    tuning: float | None = None
+    loss: Literal["huber", "squared", "tukey"] = "huber"
+    tuning: float | Literal["planned"] | None = None
     ridge: float | None = None
     mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"
     calibration: Literal["ptr", "asymptotic"] | None = None
@@ -52,7 +53,8 @@ class LinearRegression:
 
 @dataclass(frozen=True, slots=True)
 class Glm:
-    """Robust generalised linear model. tuning None: as large as the noise allows (binomial: ∞).
+    """Robust generalised linear model. tuning None: the family's default (binomial: ∞); "planned": chosen
+    for the smallest error at this ε, which moves the estimand with it.
 
     dispersion: α of the negative binomial, V = μ + αμ², which no other family has.
     calibration: of influence; None: ptr.
@@ -62,7 +64,7 @@ class Glm:
     formula: str
     family: Family
     where: str | None = None
-    tuning: float | None = None
+    tuning: float | Literal["planned"] | None = None
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Literal["ptr", "asymptotic"] | None = None
     confidence_level: float = 0.95
@@ -71,7 +73,8 @@ class Glm:
 
 @dataclass(frozen=True, slots=True)
 class LocationScale:
-    """Location and scale of a column by Huber's Proposal 2. tuning None: planned.
+    """Location and scale of a column by Huber's Proposal 2. tuning None: 1.5; "planned": chosen for the smallest
+    error at this ε, which moves the estimand with it; newton only.
 
     calibration: of influence, which has no other.
     """
@@ -79,7 +82,7 @@ class LocationScale:
     kind: ClassVar[str] = "location_scale"
     column: str
     where: str | None = None
-    tuning: float | None = None
+    tuning: float | Literal["planned"] | None = None
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Literal["asymptotic"] | None = None
     confidence_level: float = 0.95

@@ -75,12 +75,16 @@ class VectorSum:
 
 @dataclass(frozen=True, slots=True)
 class GramSum:
-    """Σ v_i v_iᵀ of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows)."""
+    """Σ v_i v_iᵀ of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows).
+
+    signed: Σ ±v_i v_iᵀ, with the signs of the weights of a `Scaled` contribution.
+    """
 
     size: int
     clip: float
     rho: int
     unit_rows: int = 1
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from math import isfinite, sqrt
 import numpy as np
 
 from reticent_server.domain.design import Apply, ColumnValue, Expression, Indicator, Term
-from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, Profile
+from reticent_server.domain.facts import ColumnProfile, Profile
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.evaluate import apply_function
 
@@ -80,14 +80,6 @@ def term_atoms(term: Term, profile: Profile) -> Atoms | None:
     return product
 
 
-def dummy_frequency(term: Term, profile: Profile | None) -> float | None:
-    """The released relative frequency of ones of a dummy term, in (0, 1); None if not released."""
-    atoms = None if profile is None else term_atoms(term, profile)
-    if atoms is None:
-        return None
-    return float(np.clip(atoms.weights[atoms.values > 0.5].sum(), 1e-6, 1 - 1e-6))
-
-
 def _expression_atoms(expression: Expression, profile: Profile) -> Atoms | None:
     match expression:
         case ColumnValue(column):
@@ -108,12 +100,12 @@ def _expression_atoms(expression: Expression, profile: Profile) -> Atoms | None:
 
 def _column_atoms(column: ColumnProfile | None) -> Atoms | None:
     """Interpolated released quantiles as equal atoms, or released counts as atoms at 0, 1, …"""
-    if column is not None and column.quantiles is not None:
-        values = np.interp(_LEVELS, PROFILE_PROBABILITIES, column.quantiles)
+    if column is not None and column.quantiles is not None and column.counts is None:
+        values = np.interp(_LEVELS, column.probabilities[: len(column.quantiles)], column.quantiles)
         return _atoms(values, np.ones(len(values)))
     if column is not None and column.counts is not None:
         counts = np.maximum(np.asarray(column.counts, dtype=np.float64), 0.0)
-        return _atoms(np.arange(len(counts), dtype=np.float64), counts + 1e-9)
+        return _atoms(column.first + np.arange(len(counts), dtype=np.float64), counts + 1e-9)
     return None
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidQuery
@@ -48,12 +48,13 @@ def _whole_column(facts: DatasetFacts, name: str) -> Column:
 def profile_quantiles(
     facts: DatasetFacts, name: str, probabilities: Sequence[float]
 ) -> tuple[float, ...] | None:
-    """The profile's quantiles of a column at some of its probabilities; None without them."""
+    """The profile's quantiles of a column, each at the nearest probability that it has (tails that were not
+    reliable are not in it); None without any."""
     found = facts.profile.columns.get(name) if facts.profile else None
-    if found is None or found.quantiles is None:
+    if found is None or not found.quantiles:
         return None
-    by_probability = dict(zip(PROFILE_PROBABILITIES, found.quantiles, strict=True))
-    return tuple(by_probability[p] for p in probabilities)
+    known = list(zip(found.probabilities, found.quantiles, strict=False))
+    return tuple(min(known, key=lambda pair: abs(pair[0] - p))[1] for p in probabilities)
 
 
 def released_quartiles(facts: DatasetFacts, name: str) -> tuple[float, float, float] | None:

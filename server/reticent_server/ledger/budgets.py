@@ -8,10 +8,11 @@ from sqlalchemy import Connection
 from reticent_server.chain import repository as chain
 from reticent_server.chain.entries import Draft
 from reticent_server.domain.amounts import ZERO, Amounts, Rule
-from reticent_server.errors import Conflict, InvalidRequest, NotFound
+from reticent_server.domain.cost import DELTA_UNITS
+from reticent_server.errors import Conflict, InvalidPrivacy, InvalidRequest, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.model import Balance
-from reticent_server.ledger.rules import Budget, ZcdpCaps, budget
+from reticent_server.ledger.rules import Budget, ZcdpCaps, budget, decimal_floor
 
 DEFAULT_RULE: Rule = "zcdp"
 
@@ -28,11 +29,16 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a curator sets. rule None: the account's own, zcdp for a new one."""
+    """What a curator sets. rule None: the account's own, zcdp for a new one.
+
+    query_delta: δ″, of δ what queries may be charged under zcdp. None: the same share of δ as it was, and for a
+    new account the usual one.
+    """
 
     epsilon: float
     delta: float
     rule: Rule | None
+    query_delta: float | None = None
 
 
 def set_budget(
@@ -45,16 +51,45 @@ def set_budget(
     """
     present = repository.account(connection, holder.account)
     rule = offer.rule or (present.rule if present else DEFAULT_RULE)
-    wanted = budget(offer.epsilon, offer.delta, rule, zcdp_caps)
+    wanted = budget(offer.epsilon, offer.delta, rule, zcdp_caps, _second(offer, rule, present))
     if present is None:
         return _open(connection, holder, rule, wanted, by, at)
     if (present.rule, present.population) != (rule, holder.population):
         raise Conflict("An account keeps the rule and the population that it was opened with.")
+    _refuse_exchange(present, wanted, offer)
     if not repository.change_cap(connection, holder.account, wanted):
         raise Conflict("More than that is spent already; a cap cannot be below what is spent.")
     draft = Draft("cap", holder.account, by, at, detail=_caps(wanted))
     chain.append(connection, [draft])
     return replace(present, epsilon=wanted.epsilon, delta=wanted.delta, cap=wanted.cap)
+
+
+def _refuse_exchange(present: Balance, wanted: Budget, offer: Offer) -> None:
+    """Raises Conflict where one cap would be exchanged for the other after something was charged (see
+    ledger.rules): a split of δ that follows from answers has no proof."""
+    exchanged = not (present.cap.within(wanted.cap) or wanted.cap.within(present.cap))
+    if offer.query_delta is not None and present.spent != ZERO and exchanged:
+        raise Conflict(
+            "Something is charged already: the delta for queries cannot be changed at the cost of rho, or rho at "
+            "its cost. Raise epsilon and delta so that neither becomes smaller."
+        )
+
+
+def check(offer: Offer, zcdp_caps: ZcdpCaps) -> None:
+    """Raises the InvalidPrivacy that opening an account with this offer would raise."""
+    rule = offer.rule or DEFAULT_RULE
+    budget(offer.epsilon, offer.delta, rule, zcdp_caps, _second(offer, rule, None))
+
+
+def _second(offer: Offer, rule: Rule, present: Balance | None) -> int | None:
+    """δ″ in units; None: the usual part of δ. Raises InvalidPrivacy."""
+    if offer.query_delta is not None:
+        if rule == "basic":
+            raise InvalidPrivacy("Only an account under the rule zcdp has a delta for queries.")
+        return decimal_floor(offer.query_delta, DELTA_UNITS)
+    if rule == "basic" or present is None or present.rule != rule:
+        return None
+    return decimal_floor(offer.delta, DELTA_UNITS) * present.cap.secondary // present.delta
 
 
 def _open(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reticent_server.domain.amounts import Amounts, Rule
-from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost, from_units
+from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 
 CURATOR = "curator"
@@ -43,20 +43,20 @@ class Balance:
     def remaining(self) -> Amounts:
         return self.cap - self.spent
 
-    def public(self) -> dict[str, Any]:
-        """JSON-able floats, for display: rule, total, spent, remaining."""
-        given = {
-            "epsilon": from_units(self.epsilon, EPSILON_UNITS),
-            "delta": from_units(self.delta, DELTA_UNITS),
-        }
-        return {
-            "dataset": self.dataset,
-            "population": self.population,
-            "rule": self.rule,
-            "total": given | self.cap.floats(self.rule),
-            "spent": self.spent.floats(self.rule),
-            "remaining": self.remaining.floats(self.rule),
-        }
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a request meets in the ledger. analyst, population: its accounts, None where none is set; analyst is None
+    for the curator's own, too. request: what its idempotency key was used for before."""
+
+    analyst: Balance | None
+    population: Balance | None
+    request: dict[str, Any] | None = None
+
+    @property
+    def accounts(self) -> tuple[Balance, ...]:
+        """The accounts that are set."""
+        return tuple(b for b in (self.population, self.analyst) if b is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ from reticent_server.ledger.model import (
     ReleaseRecord,
     Replay,
     Stale,
+    Standing,
+    analyst_account,
+    population_account,
 )
 from reticent_server.ledger.rules import MAX_AMOUNT, charge
 
@@ -174,6 +177,26 @@ def release_digest(record: ReleaseRecord) -> str:
     if record.project_id is not None:  # an analyst's own project leaves the digest as it was
         fixed.append(record.project_id)
     return digest(canonical_json(fixed))
+
+
+def standing(
+    connection: Connection,
+    analyst_id: str | None,
+    dataset: str,
+    population: str,
+    idempotency_key: str | None,
+    project_id: str | None = None,
+) -> Standing:
+    """The accounts that a request would be charged to, and what its key was used for before."""
+    account, owner, key = repository.account, analyst_id or "", idempotency_key
+    payer = project_id or owner
+    own = account(connection, analyst_account(payer, dataset)) if payer else None
+    found = repository.release_by_key(connection, owner, key) if key is not None else None
+    return Standing(
+        analyst=own,
+        population=account(connection, population_account(population)),
+        request=None if found is None else json.loads(found.request),
+    )
 
 
 def _resume(

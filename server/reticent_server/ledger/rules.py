@@ -4,7 +4,8 @@
     zcdp    Σ ρ_i ≤ ρ*  and  Σ δ_i ≤ δ″, each query being δ_i-approximate ρ_i-zCDP
 
 Under either, queries may be chosen adaptively and the whole interaction is (ε, δ)-DP; under zcdp
-because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ (Bun &
+because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ for the δ″ that
+the curator chose (accounting.conversions.zcdp_caps; Bun &
 Steinke 2016; Canonne, Kamath & Steinke 2020; for adaptive amounts Whitehouse et al. 2023).
 
 *Caps that change.* A curator may raise caps, or lower them to what is spent at least, after answers were
@@ -16,6 +17,10 @@ answers that were given while an account's caps were at most those of (ε, δ) a
 whatever was raised later and why; those after a raise are covered by the larger caps. There is no promise
 about a last cap as such where what was seen has decided how large it became: who means to promise (ε, δ)
 decides beforehand not to go beyond it.
+
+*The split of δ.* The caps of (ε, δ) are those of one δ″, chosen before anything is charged. If answers decided
+between two splits, one path could spend the larger ρ* and another the larger δ″, and no one pair of caps would hold
+for all paths. So after a charge no change may raise one cap and lower the other for the sake of a new δ″ (ledger.budgets).
 """
 
 from collections.abc import Callable
@@ -27,7 +32,8 @@ from reticent_server.domain.amounts import ZERO, Amounts, Rule
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.errors import InvalidPrivacy
 
-ZcdpCaps = Callable[[int, int], tuple[int, int]]
+ZcdpCaps = Callable[[int, int, int | None], tuple[int, int]]
+"""(ε, δ, δ″ or None for the usual part of δ) → (ρ*, δ″), all in units."""
 
 MAX_AMOUNT = 2**63 - 1
 
@@ -48,10 +54,13 @@ class Budget:
     cap: Amounts
 
 
-def budget(epsilon: float, delta: float, rule: Rule, zcdp_caps: ZcdpCaps) -> Budget:
+def budget(
+    epsilon: float, delta: float, rule: Rule, zcdp_caps: ZcdpCaps, second: int | None = None
+) -> Budget:
     """The budget for (ε, δ), rounded down; the decimal that prints is meant (0.1 is one tenth).
 
-    Raises InvalidPrivacy unless 0 < ε, 0 ≤ δ < 1 (0 < δ under zcdp) and the caps can be stored.
+    second: δ″ of a zcdp account in DELTA_UNITS; None: the usual part of δ.
+    Raises InvalidPrivacy unless 0 < ε, 0 ≤ δ < 1 (0 < δ and δ″ < δ under zcdp) and the caps can be stored.
     """
     epsilon_units = decimal_floor(epsilon, EPSILON_UNITS)
     delta_units = decimal_floor(delta, DELTA_UNITS)
@@ -60,12 +69,24 @@ def budget(epsilon: float, delta: float, rule: Rule, zcdp_caps: ZcdpCaps) -> Bud
     if rule == "basic":
         cap = Amounts(epsilon_units, delta_units)
     else:
-        cap = Amounts(*zcdp_caps(epsilon_units, delta_units)) if delta_units else ZERO
+        cap = _zcdp_cap(epsilon_units, delta_units, second, zcdp_caps)
     if cap.primary <= 0:
-        raise InvalidPrivacy("A budget under the rule zcdp has delta > 0, large enough to answer.")
+        raise InvalidPrivacy(
+            "A budget under the rule zcdp has delta > 0, and of it, beside what is for queries, enough to answer."
+        )
     if max(epsilon_units, cap.primary) > MAX_AMOUNT:
         raise InvalidPrivacy("That epsilon is too large to mean anything.")
     return Budget(epsilon_units, delta_units, cap)
+
+
+def _zcdp_cap(epsilon: int, delta: int, second: int | None, zcdp_caps: ZcdpCaps) -> Amounts:
+    if delta == 0:
+        return ZERO
+    if second is not None and not 0 <= second <= delta:
+        raise InvalidPrivacy(
+            "The delta for queries is a part of delta: at least 0, and not all of it."
+        )
+    return Amounts(*zcdp_caps(epsilon, delta, second))
 
 
 def decimal_floor(value: float, units: int) -> int:

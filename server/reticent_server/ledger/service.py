@@ -29,6 +29,7 @@ from reticent_server.ledger.model import (
     Pending,
     Replay,
     Stale,
+    Standing,
     analyst_account,
     population_account,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "Pending",
     "Replay",
     "Stale",
+    "Standing",
     "Undecided",
 ]
 
@@ -85,14 +87,22 @@ class Ledger:
         self._engine.dispose()
 
     def set_population_cap(
-        self, population: str, *, epsilon: float, delta: float, rule: Rule | None = None, by: str
+        self,
+        population: str,
+        *,
+        epsilon: float,
+        delta: float,
+        rule: Rule | None = None,
+        query_delta: float | None = None,
+        by: str,
     ) -> Balance:
         """Opens the population's account, or changes its cap (over all analysts and the profile).
 
-        Raises Conflict (a cap below what is spent; another rule), InvalidPrivacy.
+        query_delta: as in budgets.Offer. Raises Conflict (a cap below what is spent; another rule),
+        InvalidPrivacy.
         """
         holder = budgets.Holder(population_account(population), population)
-        return self._set(holder, budgets.Offer(epsilon, delta, rule), by)
+        return self._set(holder, budgets.Offer(epsilon, delta, rule, query_delta), by)
 
     def set_analyst_budget(
         self,
@@ -103,12 +113,13 @@ class Ledger:
         epsilon: float,
         delta: float,
         rule: Rule | None = None,
+        query_delta: float | None = None,
         by: str,
     ) -> Balance:
         """Opens the analyst's account for a data set, or changes its cap; raises as the above."""
         account = analyst_account(analyst_id, dataset)
         holder = budgets.Holder(account, population, analyst_id, dataset)
-        return self._set(holder, budgets.Offer(epsilon, delta, rule), by)
+        return self._set(holder, budgets.Offer(epsilon, delta, rule, query_delta), by)
 
     def open_accounts(
         self,
@@ -217,6 +228,21 @@ class Ledger:
         with reading(self._engine) as connection:
             found = repository.release_by_key(connection, analyst_id, idempotency_key)
         return found is not None
+
+    def standing(
+        self,
+        analyst_id: str | None,
+        dataset: str,
+        population: str,
+        idempotency_key: str | None = None,
+        project_id: str | None = None,
+    ) -> Standing:
+        """The accounts that a request would be charged to, and what its key was used for before.
+        project_id: of the shared project that would pay; None: the analyst's own."""
+        with reading(self._engine) as connection:
+            return reservations.standing(
+                connection, analyst_id, dataset, population, idempotency_key, project_id
+            )
 
     def stored(
         self, analyst_id: str, dataset: str, request: dict[str, Any], idempotency_key: str | None

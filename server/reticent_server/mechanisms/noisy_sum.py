@@ -17,6 +17,8 @@ for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced 
   above it σ/√2. With a = Σ_j D_jj² and b = Σ_{j<k} D_jk², a + 2b = ‖D‖_F² ≤ Δ², and the product of
   the two noises is a/(2σ²) + b/(2(σ/√2)²) = (a + 2b)/(2σ²) ≤ Δ²/(2σ²) = ρ zCDP. (Equal noise on the
   upper triangle has the same bound and √2 more noise off the diagonal.)
+- signed GramSum: with signs s, s′ ∈ {−1, 1}, ‖s q qᵀ − s′ q′ q′ᵀ‖_F² = |q|⁴ + |q′|⁴ − 2ss′ (qᵀq′)² ≤ 4 C_q⁴,
+  attained by q′ = q, s′ = −s, so Δ = 2 C_q² m; the rest is as above.
 - CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
 
 A sum over a subset of positions that does not depend on the records (domain.steps.SumStep) has some of
@@ -59,6 +61,8 @@ def sensitivity(part: SumPart) -> float:
     match part:
         case VectorSum():
             return 2.0 * norm_limit(part) * part.unit_rows
+        case GramSum(signed=True):
+            return 2.0 * norm_limit(part) ** 2 * part.unit_rows
         case GramSum():
             return float(np.nextafter(sqrt(2), 2)) * norm_limit(part) ** 2 * part.unit_rows
         case CountSum(bins=1):
@@ -73,8 +77,10 @@ def scale(part: SumPart) -> float:
 
 
 def off_diagonal_scale(part: GramSum) -> float:
-    """σ/√2, as the smallest scale that bills at most `part.rho` for Δ/√2 = C_q² m."""
-    return smallest_scale(norm_limit(part) ** 2 * part.unit_rows, part.rho / RHO_UNITS)
+    """σ/√2, as the smallest scale that bills at most `part.rho` for Δ/√2: C_q² m, signed √2 C_q² m."""
+    factor = float(np.nextafter(sqrt(2), 2)) if part.signed else 1.0
+    bound = factor * norm_limit(part) ** 2 * part.unit_rows
+    return smallest_scale(bound, part.rho / RHO_UNITS)
 
 
 def noise_sd(part: SumPart) -> float:
@@ -109,6 +115,12 @@ def encode(
         case VectorSum():
             q = quantise(part, contributions, scratch, norms)
             return np.asarray(q.sum(axis=1), dtype=np.int64)
+        case GramSum(signed=True):
+            if not isinstance(contributions, Scaled):
+                raise TypeError("a signed Gram sum takes weights")
+            q = quantise(part, contributions, scratch, norms)
+            signs = np.where(contributions.weights < 0, -1.0, 1.0)
+            return (q @ (q * signs).T).astype(np.int64)
         case GramSum():
             return _gram(quantise(part, contributions, scratch, norms))
         case CountSum():

@@ -17,6 +17,7 @@ from functools import cached_property
 from math import sqrt
 
 import numpy as np
+from scipy.special import ndtr
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.huber_mallows import HuberFit, second_moment, white_norms
@@ -65,6 +66,15 @@ class Biweight:
     def mean_derivative(self) -> float:
         """E ψ′(z)."""
         return self._mean(self.derivative)
+
+    def mean_derivative_at(self, variance: FloatArray) -> FloatArray:
+        """E ψ′(z) for normal z of these variances (any shape): M₀ − 6M₂/c² + 5M₄/c⁴, M_k = E[z^k; |z| ≤ c]."""
+        a = self.c / np.sqrt(variance)
+        density = np.exp(-a * a / 2) / sqrt(2 * np.pi)
+        inside = 2 * ndtr(a) - 1
+        second = (inside - 2 * a * density) / a**2
+        fourth = (3 * inside - 2 * a * (a * a + 3) * density) / a**4
+        return np.asarray(inside - 6 * second + 5 * fourth)
 
     @cached_property
     def mean_weight(self) -> float:

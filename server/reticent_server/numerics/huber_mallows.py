@@ -13,6 +13,7 @@ Two estimating equations are solved, each to the precision of floats:
 Source: Huber & Ronchetti (2009), ch. 7; Maronna (1976) for the whitening; NEWTON recipe.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -214,3 +215,22 @@ def white_norms(X: FloatArray, M: FloatArray) -> FloatArray:
     """(n,) ‖M^(−1/2)x‖²."""
     u = X @ inverse_root(M)
     return np.asarray(np.sum(u * u, axis=1))
+
+
+def fit_mallows(
+    X: FloatArray,
+    y: FloatArray,
+    c: float,
+    weights: FloatArray,
+    measure: Callable[[FloatArray], float],
+) -> HuberFit:
+    """Solves Σ w ψ_c(r/s) x = 0, s = measure(r), for X (n, q), y (n,) and given weights w (n,)."""
+    family = Huber(c)
+    beta = np.asarray(np.linalg.lstsq(X, y, rcond=None)[0], np.float64)
+    s = max(measure(y - X @ beta), _LEAST_SCALE)
+    for _ in range(500):
+        beta = regress(X, y, s, weights, family, beta, steps=3)
+        previous, s = s, max(measure(y - X @ beta), _LEAST_SCALE)
+        if abs(s - previous) <= 1e-14 * s:
+            break
+    return _finish(X, y, s, weights, family, beta)

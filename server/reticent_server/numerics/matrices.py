@@ -57,3 +57,22 @@ def at_least(matrix: FloatArray, least: FloatArray) -> FloatArray:
 def psd_part(matrix: FloatArray) -> FloatArray:
     """The nearest positive semi-definite matrix (negative eigenvalues set to zero)."""
     return floored(matrix, 0.0)
+
+
+def power(matrix: FloatArray, exponent: float, least: float = 1e-12) -> FloatArray:
+    """The symmetric M^exponent of a positive semi-definite matrix; eigenvalues count `least` at least."""
+    values, vectors = eigen(matrix)
+    return rebuild(np.maximum(values, least) ** exponent, vectors)
+
+
+def without_noise(values: FloatArray, sd: FloatArray) -> FloatArray:
+    """(q,) what vᵢᵀSvᵢ is expected to be, for the eigenvectors vᵢ of S + N with these eigenvalues.
+
+    N: symmetric noise whose entry (i, j) has the variance sdᵢsdⱼ/2 in the eigenvectors' frame (sd (q,)).
+    Noise pushes eigenvalues apart: ξᵢ = λᵢ − 2Σ_{j≠i} (sdᵢsdⱼ/2)(λᵢ − λⱼ)/((λᵢ − λⱼ)² + η²), η² = sdᵢsdⱼ.
+    Source: Bun, Allez, Bouchaud & Potters (2016), rotationally invariant estimator for additive noise.
+    """
+    gaps = values[:, None] - values[None, :]
+    variance = np.outer(sd, sd) / 2
+    pull = variance * gaps / np.maximum(gaps**2 + 2 * variance, np.finfo(float).tiny)
+    return np.asarray(values - 2 * np.sum(pull, axis=1))

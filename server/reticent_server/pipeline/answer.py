@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import structlog
 
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release, Reservation
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import (
@@ -13,10 +14,18 @@ from reticent_server.errors import (
     ReticentError,
     Unavailable,
 )
-from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
-from reticent_server.pipeline import metrics, planning
+from reticent_server.ledger.service import (
+    Fresh,
+    InFlight,
+    Outcome,
+    Pending,
+    Replay,
+    Stale,
+    Standing,
+)
+from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
-from reticent_server.pipeline.authorising import Standing, authorised
+from reticent_server.pipeline.authorising import Admitted, authorised
 from reticent_server.pipeline.documents import plan_json, release_body, unplanned_body
 from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
@@ -31,34 +40,54 @@ log = structlog.get_logger(__name__)
 
 def plan(services: Services, principal: Principal, ask: Ask) -> Plan:
     """Authorise → plan: free, and reads no private cell."""
-    return _planned(authorised(services, principal, ask.dataset, ask.project), ask)
+    return plan_with_accounts(services, principal, ask)[0]
 
 
-def _planned(standing: Standing, ask: Ask) -> Plan:
-    return planning.plan(standing.facts, ask.query, ask.privacy)
+def plan_with_accounts(services: Services, principal: Principal, ask: Ask) -> tuple[Plan, Standing]:
+    """The plan, and the accounts that it would be charged to."""
+    admitted = authorised(services, principal, ask.dataset, ask.project)
+    standing = standing_of(services, admitted.facts, ask, principal.id, admitted.project_id)
+    _, ready = defaults.planned(admitted.facts, ask, standing)
+    return ready, standing
+
+
+def standing_of(
+    services: Services,
+    facts: DatasetFacts,
+    ask: Ask,
+    analyst_id: str | None,
+    project_id: str | None = None,
+) -> Standing:
+    """What the request meets in the ledger. analyst_id None: the curator's own. project_id: of the shared
+    project that would pay."""
+    key = ask.idempotency_key
+    return services.ledger.standing(analyst_id, facts.name, facts.population, key, project_id)
 
 
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
-    standing = authorised(services, principal, ask.dataset, ask.project)
-    ready = plan_or_stored(services, principal, ask, standing)
+    admitted = authorised(services, principal, ask.dataset, ask.project)
+    ready = plan_or_stored(services, principal, ask, admitted)
     if isinstance(ready, bytes):
         return ready
-    return charge_and_execute(services, ready, ask, principal.id, standing.project_id)
+    return charge_and_execute(services, *ready, principal.id, admitted.project_id)
 
 
 def plan_or_stored(
-    services: Services, principal: Principal, ask: Ask, standing: Standing
-) -> Plan | bytes:
-    """The plan; or the stored bytes for a retry of what cannot be planned any more, after a change of
-    the policy or of the schema: a refusal would say that nothing was charged."""
+    services: Services, principal: Principal, ask: Ask, admitted: Admitted
+) -> tuple[Plan, Ask] | bytes:
+    """The plan, and the ask with its δ; or the stored bytes for a retry of what cannot be planned any more,
+    after a change of the policy or of the schema: a refusal would say that nothing was charged."""
+    standing = standing_of(services, admitted.facts, ask, principal.id, admitted.project_id)
+    ask = defaults.with_stored_delta(ask, standing)
     try:
-        return _planned(standing, ask)
+        ask, ready = defaults.planned(admitted.facts, ask, standing)
     except (InvalidRequest, PolicyRefused):
         stored = _stored(services, principal, ask)
         if stored is None:
             raise
         return stored
+    return ready, ask
 
 
 def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | None:

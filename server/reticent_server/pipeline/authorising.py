@@ -12,7 +12,7 @@ SEVERAL = "Several of your projects have this data set; say in `project` which o
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Admitted:
     """facts: of the data set. project_id: of the shared project that pays; None: the caller's own."""
 
     facts: DatasetFacts
@@ -21,7 +21,7 @@ class Standing:
 
 def authorised(
     services: Services, principal: Principal, dataset: str, project: str | None = None
-) -> Standing:
+) -> Admitted:
     """project: the name of a shared project; None: the caller's own where it has a grant, else the one
     shared project that has.
 
@@ -29,14 +29,14 @@ def authorised(
     InvalidRequest where no project is named and several could pay.
     """
     if project is None and services.access.granted(principal.id, dataset):
-        return Standing(services.catalog.facts(dataset), None)
+        return Admitted(services.catalog.facts(dataset), None)
     seats = services.projects.seats(principal.id, dataset)
     paying = [project_id for project_id, name, _ in seats if project in (None, name)]
     if not paying:
         raise NotFound(NOT_FOUND)
     if len(paying) > 1:
         raise InvalidRequest(SEVERAL)
-    return Standing(services.catalog.facts(dataset), paying[0])
+    return Admitted(services.catalog.facts(dataset), paying[0])
 
 
 def askable(services: Services, principal: Principal) -> frozenset[str]:

@@ -6,9 +6,10 @@ from typing import Protocol
 from reticent_server.accounting.conversions import zcdp_caps
 from reticent_server.domain.amounts import UNITS, Amounts, Rule
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
-from reticent_server.ledger.budgets import DEFAULT_RULE
+from reticent_server.ledger.budgets import Offer as BudgetOffer
+from reticent_server.ledger.budgets import check
 from reticent_server.ledger.model import Balance, analyst_account, population_account
-from reticent_server.ledger.rules import budget, decimal_floor
+from reticent_server.ledger.rules import decimal_floor
 from reticent_server.pipeline import second_person
 from reticent_server.pipeline.services import Services
 
@@ -17,12 +18,16 @@ NO_CAP = "No cap over all analysts is set yet for this data set; until then noth
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A budget to be set. rule None: the account's own, zcdp for a new one. by: who sets it."""
+    """A budget to be set. rule None: the account's own, zcdp for a new one. by: who sets it.
+
+    query_delta: δ″, what queries may be charged of δ under zcdp; None: as it was, a tenth of δ for a new account.
+    """
 
     epsilon: float
     delta: float
     rule: Rule | None
     by: str
+    query_delta: float | None = None
 
 
 def set_budget(
@@ -39,16 +44,34 @@ def set_budget(
     Raises NotFound, Conflict, InvalidPrivacy, InvalidRequest (both named), SecondPerson (the cap).
     """
     population = services.catalog.facts(dataset).population
-    given = {"epsilon": offer.epsilon, "delta": offer.delta}
     holder = _holder(services, analyst, project)
     if holder is None:
-        wish = given | {"rule": offer.rule}
+        wish = {
+            "epsilon": offer.epsilon,
+            "delta": offer.delta,
+            "rule": offer.rule,
+            "query_delta": offer.query_delta,
+        }
         second_person.require(
             services.catalog, services.approvals, "cap", population, wish, by=offer.by
         )
-        return services.ledger.set_population_cap(population, **given, rule=offer.rule, by=offer.by)
+        return services.ledger.set_population_cap(
+            population,
+            epsilon=offer.epsilon,
+            delta=offer.delta,
+            rule=offer.rule,
+            query_delta=offer.query_delta,
+            by=offer.by,
+        )
     balance = services.ledger.set_analyst_budget(
-        holder.id, dataset, population, **given, rule=offer.rule, by=offer.by
+        holder.id,
+        dataset,
+        population,
+        epsilon=offer.epsilon,
+        delta=offer.delta,
+        rule=offer.rule,
+        query_delta=offer.query_delta,
+        by=offer.by,
     )
     holder.grant(holder.id, dataset, by=offer.by)
     return balance
@@ -85,7 +108,7 @@ def _holder(services: Services, analyst: str | None, project: str | None) -> _Ho
 def check_offer(services: Services, dataset: str, offer: Offer) -> None:
     """Raises what set_budget would raise for a new account: NotFound, InvalidPrivacy."""
     services.catalog.facts(dataset)
-    budget(offer.epsilon, offer.delta, offer.rule or DEFAULT_RULE, zcdp_caps)
+    check(BudgetOffer(offer.epsilon, offer.delta, offer.rule, offer.query_delta), zcdp_caps)
 
 
 def has_cap(services: Services, balance: Balance) -> bool:

@@ -30,13 +30,14 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
 
     Raises QueueFull, and then charges nothing, and what `answer` raises before it computes.
     """
-    standing = authorised(services, principal, ask.dataset, ask.project)
-    ready = plan_or_stored(services, principal, ask, standing)
-    if isinstance(ready, bytes):
-        return ready
+    admitted = authorised(services, principal, ask.dataset, ask.project)
+    found = plan_or_stored(services, principal, ask, admitted)
+    if isinstance(found, bytes):
+        return found
+    ready, ask = found
     with services.queue.admission:
         start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
-        outcome = reserve(services, ready, ask, principal.id, standing.project_id, start_ms)
+        outcome = reserve(services, ready, ask, principal.id, admitted.project_id, start_ms)
     _put(services, ready, outcome, principal.id)
     match outcome:
         case Replay(body=body):

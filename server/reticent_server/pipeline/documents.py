@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from reticent_server.accounting.conversions import epsilon_of
-from reticent_server.domain.amounts import ZERO, Amounts
+from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import (
     DELTA_UNITS,
     EPSILON_UNITS,
@@ -18,8 +18,9 @@ from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts, Pr
 from reticent_server.domain.plan import Guarantee, Plan, Release, Reservation
 from reticent_server.domain.query import query_json
 from reticent_server.domain.schema import Column, Schema
-from reticent_server.ledger.model import Balance, Pending
+from reticent_server.ledger.model import Balance, Pending, Standing
 from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.coverage import coverage_json
 from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.pipeline.schedule import Turn
 
@@ -38,13 +39,14 @@ def charged_json(cost: PrivacyCost) -> dict[str, float]:
     }
 
 
-def plan_json(ready: Plan, target: float | None = None) -> Json:
+def plan_json(ready: Plan, standing: Standing, target: float | None = None) -> Json:
     """The reply to POST /v1/plans. target: of the forecast (pipeline.forecasts)."""
     return {
         "dataset": ready.facts.name,
         "version": ready.facts.version,
         "query": query_json(ready.query),
         "cost": charged_json(ready.cost),
+        "budget": coverage_json(ready, standing),
         "guarantee": asdict(ready.guarantee),
         "deadline_ms": ready.deadline_ms,
         "forecast": forecast_json(ready, target),
@@ -183,10 +185,11 @@ def _profile_json(profile: Profile) -> Json:
 
 
 def account_json(balance: Balance, project: str | None = None) -> Json:
-    """An account in (ε, δ); one under the rule zcdp also in (rho, rho_delta), which it is kept in.
+    """An account, the same for its analyst, the console and the command line: `total`, `spent` and `remaining`
+    in the units that it is kept in, which add up: (ε, δ) under basic, (rho, rho_delta) under zcdp.
 
-    Under zcdp the spent and the remaining (ε, δ) are those that the spent and the remaining
-    (rho, rho_delta) imply at the account's δ′; as ε grows like √rho, they do not add up to the total.
+    Under zcdp `total` has the (ε, δ) that were given, too, and `spent` and `remaining` have the ε that their
+    rho implies at the account's δ′; as it grows like √rho, those two do not add up to the total.
     project: the name of the shared project whose account it is; None: the analyst's own.
     """
     return {
@@ -199,6 +202,19 @@ def account_json(balance: Balance, project: str | None = None) -> Json:
     }
 
 
+def account_row(balance: Balance) -> dict[str, str]:
+    """An account in words, by column: the same figures and units in the console and on the command line."""
+    document, rule = account_json(balance), balance.rule
+    row = {
+        "rule": rule,
+        "promise": f"ε = {document['total']['epsilon']:.6g}, δ = {document['total']['delta']:.6g}",
+        "total": balance.cap.text(rule),
+        "spent": balance.spent.text(rule),
+        "left": balance.remaining.text(rule),
+    }
+    return row | {"left as ε": f"{document['remaining']['epsilon']:.6g}"}
+
+
 def _given(balance: Balance) -> dict[str, float]:
     return {
         "epsilon": from_units(balance.epsilon, EPSILON_UNITS),
@@ -209,10 +225,5 @@ def _given(balance: Balance) -> dict[str, float]:
 def _implied(balance: Balance, amount: Amounts) -> dict[str, float]:
     if balance.rule == "basic":
         return amount.floats("basic")
-    if amount == ZERO:
-        return {"epsilon": 0.0, "delta": 0.0} | amount.floats("zcdp")
-    conversion = balance.delta - balance.cap.secondary  # δ′ = δ − δ″
-    return {
-        "epsilon": _epsilon_of(amount.primary, from_units(conversion, DELTA_UNITS)),
-        "delta": from_units(conversion + amount.secondary, DELTA_UNITS),
-    } | amount.floats("zcdp")
+    conversion = from_units(balance.delta - balance.cap.secondary, DELTA_UNITS)  # δ′ = δ − δ″
+    return {"epsilon": _epsilon_of(amount.primary, conversion)} | amount.floats("zcdp")

@@ -12,8 +12,8 @@ from reticent_server.domain.cost import DELTA_UNITS, from_units
 from reticent_server.domain.plan import Plan
 from reticent_server.errors import InvalidQuery
 from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
-from reticent_server.estimators.newton import LinearRegressionPlan
-from reticent_server.estimators.newton.forecast import least_rho
+from reticent_server.fitting.fit_plan import FitPlan
+from reticent_server.fitting.forecast import least_rho
 
 USUAL_TARGETS = (1.0, 0.5)
 MAX_EPSILON = 100.0
@@ -22,7 +22,7 @@ _DIGITS = 3
 
 
 def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
-    """The estimator's forecast; of a linear regression also `epsilon_for`, at `target` or at 1 and ½.
+    """The estimator's forecast; of a regression model also `epsilon_for`, at `target` or at 1 and ½.
 
     epsilon null: the target is not reached at any ε that can be asked for. Raises InvalidQuery for a
     target of another kind.
@@ -30,7 +30,7 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
     found = dict(ready.estimator.forecast)
     fit = _regression(ready)
     if fit is None and target is not None:
-        raise InvalidQuery("A target is for linear regressions by newton; leave it out.")
+        raise InvalidQuery("A target is for regression models by newton; leave it out.")
     if fit is not None:
         targets = USUAL_TARGETS if target is None else (target,)
         delta = from_units(ready.cost.delta, DELTA_UNITS)
@@ -40,18 +40,18 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
     return found
 
 
-def _regression(ready: Plan) -> LinearRegressionPlan | None:
-    """The linear regression that is planned, or that a planned test is made of."""
+def _regression(ready: Plan) -> FitPlan[Any] | None:
+    """The fit that is planned, or that a planned test is made of."""
     match ready.estimator:
-        case LinearRegressionPlan() as fit:
+        case FitPlan() as fit:
             return fit
-        case HypothesisTestPlan(model=LinearRegressionPlan() as fit):
+        case HypothesisTestPlan(model=fit):
             return fit
         case _:
             return None
 
 
-def epsilon_for(estimator: LinearRegressionPlan, delta: float, target: float) -> float | None:
+def epsilon_for(estimator: FitPlan[Any], delta: float, target: float) -> float | None:
     """The ε, to three digits and rounded up, at which the largest forecast ratio falls to `target`."""
     limits = (LEAST_RHO, rho_units(MAX_EPSILON, delta))
     rho = least_rho(estimator.noise_ratio, target, estimator.rho, limits)

@@ -10,7 +10,7 @@ from typing import Any
 
 from reticent_server.chain.acts import DIGEST
 from reticent_server.chain.entries import Draft, Entry
-from reticent_server.domain.amounts import UNITS, Rule
+from reticent_server.domain.amounts import SYMBOLS, UNITS
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
 from reticent_server.errors import NotFound
 from reticent_server.ledger.model import CURATOR, Balance
@@ -21,7 +21,6 @@ Json = dict[str, Any]
 
 HISTORY = 2_000
 EVERYBODY = "all analysts"
-_SYMBOLS: Mapping[Rule, tuple[str, str]] = {"basic": ("ε", "δ"), "zcdp": ("ρ", "δ")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def _subject(draft: Draft, names: Mapping[str, str]) -> str:
 
 def _amount(entry: Entry, account: Balance) -> str:
     change = entry.draft.change.floats(account.rule)
-    named = zip(_SYMBOLS[account.rule], change.values(), strict=True)
+    named = zip(SYMBOLS[account.rule], change.values(), strict=True)
     return ", ".join(f"{symbol} {value:+.4g}" for symbol, value in named if value)
 
 

@@ -24,24 +24,18 @@ from reticent_server.domain.query import (
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Part, QuantileTree
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
-from reticent_server.estimators.gradient_descent import (
-    GradientDescentPlan,
-    plan_gradient_descent,
-)
+from reticent_server.estimators.gradient_descent import plan_gradient_descent
 from reticent_server.estimators.influence import plan_influence_regression
-from reticent_server.estimators.moments import plan_count, plan_mean
-from reticent_server.estimators.newton import (
-    LinearRegressionPlan,
-    bootstrap,
+from reticent_server.estimators.linear_regression import (
     plan_linear_regression,
 )
+from reticent_server.estimators.moments import plan_count, plan_mean
 from reticent_server.estimators.profile import ProfilePlan, plan_profile
 from reticent_server.estimators.quantiles import (
     ExponentialMedianPlan,
     QuantilesPlan,
     RangePlan,
 )
-from reticent_server.estimators.standardise_private import MiniProfile
 from reticent_server.formula import mask_design, parse_formula
 from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
 from reticent_server.pipeline import policy
@@ -96,25 +90,15 @@ def deadline_ms(facts: DatasetFacts, estimator: EstimatorPlan) -> int:
     """When the reply becomes visible: from n, the columns and the plan alone, and generous.
 
     Measured: a pass takes about 10 ns a record and column, a cold read 100 ns a cell, a
-    quantile's selection 100 ns a sub-cell, a bootstrap 4 ms a pass and coefficient.
+    quantile's selection 100 ns a sub-cell.
     """
     cells = facts.n * len(estimator.columns)
     pilot = getattr(estimator, "pilot", estimator)
     nanoseconds = (
         cells * 200 + estimator.passes * cells * 30 + _selected(pilot) * SELECTION_NANOSECONDS
     )
-    bootstrapping = 8 * estimator.passes * _bootstrapped(estimator)
     columns = getattr(estimator, "column_ms", 0)
-    return 50 + 20 * estimator.passes + ceil(nanoseconds / 10**6) + bootstrapping + columns
-
-
-def _bootstrapped(estimator: EstimatorPlan) -> int:
-    """Coefficients of a fit that will be bootstrapped, which its public noise ratio decides."""
-    match estimator:
-        case LinearRegressionPlan() if estimator.settings.eta > bootstrap.NOISY:
-            return estimator.sizes.size
-        case _:
-            return 0
+    return 50 + 20 * estimator.passes + ceil(nanoseconds / 10**6) + columns
 
 
 def _selected(estimator: EstimatorPlan) -> int:
@@ -123,11 +107,6 @@ def _selected(estimator: EstimatorPlan) -> int:
     match estimator:
         case ProfilePlan():
             parts = estimator.parts
-        case (
-            LinearRegressionPlan(start=MiniProfile() as start)
-            | GradientDescentPlan(start=MiniProfile() as start)
-        ):
-            parts = start.step.parts
         case QuantilesPlan(part=part) | RangePlan(part=part) | ExponentialMedianPlan(part=part):
             parts = (part,)
     trees = [part for part in parts if isinstance(part, QuantileTree)]

@@ -14,16 +14,17 @@ from reticent_server.domain.query import (
     SubsampleAggregateQuery,
 )
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.glm import GlmPlan, plan_glm
+from reticent_server.estimators.glm import plan_glm
 from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
 from reticent_server.estimators.influence import (
     plan_influence_glm,
     plan_influence_location_scale,
 )
+from reticent_server.estimators.linear_regression import plan_linear_regression
 from reticent_server.estimators.location_scale import plan_location_scale
-from reticent_server.estimators.newton import LinearRegressionPlan, plan_linear_regression
 from reticent_server.estimators.subsample_aggregate import plan_subsample_aggregate
 from reticent_server.estimators.subsample_aggregate.model import location_scale, regression
+from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.formula import mask_design, parse_formula, parse_hypothesis
 from reticent_server.pipeline.planning_robust import numeric_column, sufficient
 
@@ -67,9 +68,7 @@ def _hypothesis_test(
     return HypothesisTestPlan(model, query.test, hypothesis)
 
 
-def _model(
-    facts: DatasetFacts, query: Glm | HypothesisTest, offer: PrivacyCost
-) -> LinearRegressionPlan | GlmPlan:
+def _model(facts: DatasetFacts, query: Glm | HypothesisTest, offer: PrivacyCost) -> FitPlan[Any]:
     """The fit of a model query. A Gaussian response is a linear regression with Huber's score."""
     design = parse_formula(query.formula, facts.schema, query.where)
     if query.family in {None, "gaussian"}:

@@ -7,8 +7,8 @@ from reticent_server.domain.query import Privacy, ProfileQuery
 from reticent_server.errors import Conflict, Unavailable
 from reticent_server.estimators.profile import profile_of
 from reticent_server.ledger.model import CURATOR
-from reticent_server.pipeline import planning
-from reticent_server.pipeline.answer import Ask, charge_and_execute
+from reticent_server.pipeline import defaults
+from reticent_server.pipeline.answer import Ask, charge_and_execute, standing_of
 from reticent_server.pipeline.services import Services
 
 
@@ -25,7 +25,8 @@ def release_profile(
         raise Conflict(f"Version {facts.version} of {name} has a profile already.")
     privacy = Privacy(epsilon=epsilon, delta=delta)
     ask = Ask(name, ProfileQuery(), privacy, idempotency_key=f"profile-{facts.version_id}")
-    ready = planning.plan(facts, ask.query, privacy)
+    standing = standing_of(services, facts, ask, None)
+    ask, ready = defaults.planned(facts, defaults.with_stored_delta(ask, standing), standing)
     release: dict[str, Any] = json.loads(charge_and_execute(services, ready, ask, None))
     if release["status"] != "reply":
         raise Unavailable("The profile could not be computed; its cost has been charged.")

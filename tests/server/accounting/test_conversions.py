@@ -56,8 +56,25 @@ def test_max_rho_is_the_largest(epsilon):
 
 def test_zcdp_caps_split_delta_and_lose_nothing():
     rho, second = conversions.zcdp_caps(EPSILON_UNITS, 10**12 + 1)
-    assert second == 10**12 // 2
+    assert second == 10**11
     assert rho == conversions.max_rho(EPSILON_UNITS, 10**12 + 1 - second)
+
+
+@pytest.mark.parametrize("second", [0, 10**11, 5 * 10**11])
+def test_a_zcdp_account_never_promises_more_than_its_delta(second):
+    """δ″ for the exceptions and what ρ* leaves at ε are δ together, and not less by a millionth."""
+    rho, kept = conversions.zcdp_caps(EPSILON_UNITS, 10**12, second)
+    total = kept / DELTA_UNITS + conversions.delta_of(rho / RHO_UNITS, 1.0)
+    assert kept == second
+    assert 1e-6 * (1 - 1e-6) < total <= 1e-6
+
+
+def test_a_tenth_for_queries_costs_less_than_a_hundredth_of_rho():
+    none, _ = conversions.zcdp_caps(EPSILON_UNITS, 10**12, 0)
+    usual, _ = conversions.zcdp_caps(EPSILON_UNITS, 10**12)
+    half, _ = conversions.zcdp_caps(EPSILON_UNITS, 10**12, 5 * 10**11)
+    assert usual > 0.99 * none
+    assert 1.04 < usual / half < 1.07
 
 
 def test_nothing_for_nothing():

@@ -170,7 +170,7 @@ def test_the_budget_of_both_rules(api: Api, installation: Installation) -> None:
     rho = [amounts.rho or 0.0 for amounts in (account.spent, account.remaining, account.total)]
     assert rho[0] > 0
     assert rho[0] + rho[1] == pytest.approx(rho[2], abs=1e-12)
-    # At δ′ = 5·10⁻⁴ the ρ of (0.5, 10⁻⁶) implies less than 0.5.
+    # At δ′ = 9·10⁻⁴ the ρ of (0.5, 10⁻⁶) implies less than 0.5.
     assert 0.2 < account.spent.epsilon < 0.5
     assert 99 < account.remaining.epsilon < 100
 

@@ -61,7 +61,9 @@ def test_as_json_it_prints_nothing_else(
 ) -> None:
     def session(_keep: Path | None) -> tuple[RegressionResults, Target]:
         demo.out.print("much that is for people")
-        return RegressionResults({"id": "rel_1"}), Target(np.array([1.5]), np.array([0.5]))
+        return RegressionResults({"id": "rel_1"}), Target(
+            np.array([1.5]), np.array([0.5]), 1.0, np.ones(1)
+        )
 
     monkeypatch.setattr(demo, "_session", session)
     monkeypatch.setattr(demo.signal, "signal", lambda *_: None)

@@ -133,6 +133,12 @@ def test_a_cap_and_a_budget_with_its_grant_are_set_and_shown(run: Run, services:
     assert mine["total"]["epsilon"] == 2.0
     assert mine["total"]["rho"] > 0
     assert len(told(run("budget", "show", "--analyst", "alice", "--json"))) == 1
+    assert mine["total"]["rho_delta"] == 1e-7
+    chosen = told(
+        run("budget", "set", *given, "--analyst", "alice", "--query-delta", "3e-7", "--json")
+    )
+    assert chosen[0]["total"]["rho_delta"] == 3e-7
+    assert "rule zcdp" in refused(run("budget", "set", *given, "--query-delta", "3e-7"))
     table = run("budget", "show").stdout
     assert "alice" in table
     assert "population town" in table
@@ -173,7 +179,10 @@ def test_a_credit_is_in_the_accounts_own_unit(
     spend(services)
     credit = ("budget", "credit", "--dataset", "houses", "--reason", "power cut", "--yes")
     (after,) = told(run(*credit, right, "0.001", "--json"))
-    spent = {"basic": {"epsilon": 0.099, "delta": 0.0}, "zcdp": {"rho": 0.0, "rho_delta": 0.0}}
+    spent = {
+        "basic": {"epsilon": 0.099, "delta": 0.0},
+        "zcdp": {"epsilon": 0.0, "rho": 0.0, "rho_delta": 0.0},
+    }
     assert after["spent"] == spent[rule]
     assert "rule" in refused(run(*credit, wrong, "0.001"))
     assert "spent" in refused(run(*credit, right, "1"))

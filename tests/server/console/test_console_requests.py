@@ -308,6 +308,8 @@ REFUSED: list[tuple[str, dict[str, str], int]] = [
     ("set", {"epsilon": ""}, 422),
     ("set", {"rule": "free"}, 422),
     ("set", {"rule": "zcdp"}, 409),
+    ("set", {"query_delta": "1e-8"}, 422),  # of an account under the rule basic
+    ("set", {"query_delta": "a tenth"}, 422),
     ("set", {"dataset": "nothing"}, 404),
     ("set", {"analyst": "nobody"}, 404),
     ("credit", {"reason": "  "}, 422),

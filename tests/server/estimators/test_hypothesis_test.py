@@ -9,16 +9,17 @@ from scipy.stats import chi2
 from reticent_server.domain.design import ColumnValue, Indicator, Term
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.errors import InvalidQuery
+from reticent_server.estimators.hypothesis_test.plan import tested_fit as under_test
 from reticent_server.estimators.hypothesis_test.statistics import (
     FitUnderTest,
     likelihood_ratio,
     wald,
 )
 from reticent_server.estimators.hypothesis_test.terms import term_hypotheses
-from reticent_server.estimators.newton.estimable import Directions
+from reticent_server.fitting.identifiability import Directions
 from reticent_server.formula import parse_hypothesis
-from support_hypotheses import outcome_of, table_of
-from support_newton import HUGE_RHO
+from support_hypotheses import outcome_of, planned, table_of
+from support_newton import HUGE_RHO, drive, whole
 
 FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")
@@ -103,6 +104,17 @@ def test_a_factor_is_one_term_of_the_table():
     found = term_hypotheses(terms, intercept=True)
     assert [(name, h.df) for name, h in found] == [("x", 1), ("C(g)", 2), ("x:C(g)", 2)]
     np.testing.assert_array_equal(found[1][1].rows, np.eye(6)[[2, 3]])
+
+
+def test_the_covariance_under_test_is_the_reply_s():
+    """With the privacy noise, most of it here."""
+    table = table_of("linear", 600, np.random.default_rng(9))
+    plan = planned(table, "linear", "wald", ["x2 = 0"], 0.5)
+    ground, fit = drive(plan.model.fitted(), whole(table)).result
+    result, found = plan.model.result(ground, fit), under_test(ground.coding, fit)
+    np.testing.assert_allclose(found.covariance, result["covariance"], rtol=1e-9)
+    np.testing.assert_allclose(found.coefficients, result["coefficients"])
+    assert np.all(np.array(result["privacy_standard_errors"]) ** 2 < np.diag(found.covariance))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -137,7 +137,8 @@ def test_few_records_have_no_reply_and_the_forecast_says_so():
     assert answer(small, whole(table_of(3000))) is None
     assert not small.forecast["reply_likely"]
     assert large.forecast["reply_likely"]
-    assert large.forecast["privacy_standard_error"] < small.forecast["privacy_standard_error"]
+    larger, smaller = (max(p.forecast["privacy_to_sampling"]) for p in (large, small))
+    assert larger < smaller
     assert large.column_ms > small.column_ms
 
 
@@ -176,7 +177,7 @@ def test_the_asymptotic_calibration_names_its_assumptions_and_hides_its_scale(lo
     assert np.abs(z).max() < 8
     assert found["calibration"] == "asymptotic"
     assert all(0 < p < 1 for p in found["noisy_p_values"])
-    again = p_intervals(found["coefficients"], found["noisy_p_values"], plan.confidence_level)
+    again = p_intervals(found["coefficients"], found["noisy_p_values"], plan.pilot.level)
     assert found["noisy_p_intervals"] == again
     assert len(plan.assumptions) >= 3
     assert plan.cost.epsilon <= offer(5.0).epsilon

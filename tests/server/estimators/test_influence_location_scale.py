@@ -81,6 +81,7 @@ def test_it_costs_what_was_offered_and_names_its_assumptions():
         {"missing": ("y",)},
         {"tuning": 0.5},
         {"tuning": 4.0},
+        {"tuning": "planned"},
     ],
 )
 def test_what_has_no_proof_is_refused(fields):

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from reticent_server.accounting.conversions import rho_units
-from reticent_server.domain.design import Compare
+from reticent_server.domain.design import Compare, Design
+from reticent_server.domain.query import LocationScale
+from reticent_server.estimators.location_scale import plan_location_scale
 from reticent_server.estimators.location_scale.maps import LocationScaleMap, score_radius
 from reticent_server.numerics.proposal2 import fit_proposal2
-from support_location_scale import planned, released
-from support_newton import HUGE_RHO, blocks_of, drive, whole
+from support_location_scale import fitted_from, in_errors, planned, released
+from support_newton import HUGE_RHO, blocks_of, drive, facts_of, numeric, whole
 
 
 def samples(n=4000, seed=0):
@@ -65,7 +67,10 @@ def test_contributions_do_not_depend_on_the_block_and_stay_in_their_ball(rows):
 
 
 def test_the_error_is_what_is_said_and_near_that_without_noise():
-    """n = 10,000, ε = .5: near 1.1 of the non-private error, with intervals that cover."""
+    """n = 10,000, ε = .5: below 1.2 of the non-private error, with intervals that cover.
+
+    Of 60 intervals of level .95, 16 or more miss with a probability below 10⁻⁷.
+    """
     errors, inside = [], []
     for seed in range(60):
         y = samples(10_000, seed)["normal"]
@@ -74,10 +79,104 @@ def test_the_error_is_what_is_said_and_near_that_without_noise():
         se = np.sqrt(np.diag(target.covariance))
         found = np.array([result["location"], result["scale"]])
         errors.append((found - [target.location, target.scale]) / se)
-        low, high = np.array(result["confidence_intervals"]).T
+        low, high = np.array(result["confidence_intervals"], dtype=float).T
         inside.append((low < [3, 2]) & (high > [3, 2]))
-    assert np.all(np.sqrt(1 + np.mean(np.square(errors), axis=0)) < 1.22)
-    assert np.all(np.mean(inside, axis=0) > 0.85)
+    assert np.all(np.sqrt(1 + np.mean(np.square(errors), axis=0)) < 1.2)
+    assert np.all(np.sum(inside, axis=0) > 60 - 16)
+
+
+@pytest.mark.parametrize("start", [(3.0, 16.0), (3.0, 0.25), (11.0, 2.0), (-7.0, 1.0), (3.0, 1.8)])
+@pytest.mark.parametrize("name", ["normal", "skewed"])
+def test_a_bad_start_is_only_a_longer_way(name, start):
+    """Scales off by 8 and centres off by 4 or 5 scales; |z| above 7 has a probability below 10⁻¹¹."""
+    y = samples(20_000)[name]
+    target = fit_proposal2(y, 1.5)
+    unit = target.scale / 2
+    centre = target.location + (start[0] - 3) * unit
+    found, _ = fitted_from(y, rho_units(4.0, 1e-6), centre, start[1] * unit)
+    assert found.estimable
+    assert np.all(np.abs(in_errors(found, [target.location, target.scale])) < 7)
+    exact, _ = fitted_from(y, HUGE_RHO, centre, start[1] * unit)
+    assert exact.estimable
+    error = np.array([exact.location - target.location, exact.scale - target.scale])
+    assert np.all(np.abs(error) < 0.05 * np.sqrt(np.diag(target.covariance)))
+
+
+def test_what_the_last_step_has_not_reached_is_in_the_privacy_covariance():
+    """Ten thousand scales away nothing converges; nothing is given an interval, and the way left is reported."""
+    y = samples()["normal"]
+    found, _ = fitted_from(y, HUGE_RHO, 3.0, 2e-4)
+    far, scales = fitted_from(y, HUGE_RHO, 900.0, 1e-7)
+    assert found.estimable
+    assert not far.estimable
+    assert not far.settled
+    assert scales[1] == pytest.approx(4 * scales[0])
+    assert far.privacy[0, 0] > far.scale**2
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0, None])
+@pytest.mark.parametrize("share", [0.7, 0.8, 0.92])
+@pytest.mark.parametrize("sides", ["both", "one"])
+def test_ties_without_a_positive_root_are_declined(sides, share, epsilon):
+    """c = 1.5: from 65 % of one value on with the others on both sides, from 74 % on with the others on one."""
+    if sides == "one" and share == 0.7:
+        share = 0.76
+    rng = np.random.default_rng(5)
+    other = rng.normal(size=5000) if sides == "both" else rng.exponential(size=5000)
+    y = np.where(np.arange(5000) < share * 5000, 0.0, other)
+    result = released(y, rho_units(epsilon, 1e-6) if epsilon else HUGE_RHO)
+    assert result["estimable"] == [False, False]
+    assert result["confidence_intervals"] == [[None, None]] * 2
+    assert "65% to 74%" in result["warnings"][0]
+
+
+def test_ties_that_leave_the_two_equations_nearly_alike_are_declined():
+    """72 % of one value, the others on one side: the root is there, but both equations say almost the same of it."""
+    y = np.where(np.arange(20_000) < 14_400, 0.0, np.random.default_rng(8).exponential(size=20_000))
+    found, _ = fitted_from(y, HUGE_RHO, 0.05, 0.1)
+    assert found.settled
+    assert not found.estimable
+
+
+def test_ties_with_a_positive_root_are_fitted():
+    rng = np.random.default_rng(6)
+    y = np.where(rng.random(20_000) < 0.5, 0.0, rng.exponential(size=20_000))
+    result, target = released(y, rho_units(4.0, 1e-6)), fit_proposal2(y, 1.5)
+    assert result["estimable"] == [True, True]
+    noise = np.array(result["privacy_standard_errors"])
+    assert abs(result["location"] - target.location) < 7 * noise[0]
+    assert abs(result["scale"] - target.scale) < 7 * noise[1]
+
+
+def test_the_estimand_depends_on_neither_epsilon_nor_n_nor_the_start():
+    for n, epsilon in ((100, 0.05), (4000, 1.0), (4000, 50.0)):
+        y = samples(n)["skewed"]
+        plan = planned(y, rho_units(epsilon, 1e-6))
+        assert plan.settings.c == 1.5
+        result = released(y, rho_units(epsilon, 1e-6))
+        assert result["tuning"] == 1.5
+        assert "planned" not in result["estimand"]
+    y = samples()["skewed"]
+    se = np.sqrt(np.diag(fit_proposal2(y, 1.5).covariance))
+    starts = [fitted_from(y, HUGE_RHO, *start)[0] for start in ((0.7, 0.7), (1.5, 1.1), (0.2, 0.3))]
+    points = np.array([[f.location, f.scale] for f in starts])
+    assert np.all(np.ptp(points, axis=0) < 0.02 * se)
+
+
+def test_a_planned_tuning_has_the_smallest_forecast_error_and_says_so():
+    y = samples()["normal"]
+    noisy, quiet = (planned(y, rho_units(e, 1e-6), tuning="planned") for e in (0.1, 50.0))
+    assert noisy.settings.c == 1.0
+    assert quiet.settings.c == 2.5
+    fixed = planned(y, rho_units(0.1, 1e-6))
+    error = [np.hypot(*plan_errors(plan)) for plan in (noisy, fixed)]
+    assert error[0] < error[1]
+    result = released(y, rho_units(50.0, 1e-6), tuning="planned")
+    assert "c planned for the smallest error" in result["estimand"]
+
+
+def plan_errors(plan):
+    return [plan.forecast[f"{kind}_standard_error"] for kind in ("sampling", "privacy")]
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 50.0])
@@ -102,13 +201,13 @@ def test_no_column_raises(kind, epsilon, profile):
     assert np.isfinite(result["location"])
     assert result["scale"] > 0
     if kind == "constant" and epsilon > 1:
-        assert result["estimable"][1] is False
+        assert result["estimable"] == [False, False]
         assert result["confidence_intervals"][1] == [None, None]
 
 
 @pytest.mark.audit
 @pytest.mark.parametrize("name", ["normal", "skewed", "contaminated"])
-@pytest.mark.parametrize(("n", "epsilon"), [(1_000, 1.0), (10_000, 0.5), (5_000, 4.0)])
+@pytest.mark.parametrize(("n", "epsilon"), [(2_000, 1.0), (10_000, 0.5), (5_000, 4.0)])
 def test_intervals_cover(name, n, epsilon):
     """Against the population's solution, taken from a million records; those that are given, nearly all."""
     inside, given = [], []
@@ -118,7 +217,7 @@ def test_intervals_cover(name, n, epsilon):
         inside.append((low < population(name)) & (population(name) < high))
         given.append(np.isfinite(low))
     covered = np.sum(inside, axis=0) / np.sum(given, axis=0)
-    assert np.all(np.abs(covered - 0.95) < 0.045), covered
+    assert np.all(np.abs(covered - 0.95) < 0.06), covered
     assert np.all(np.mean(given, axis=0) > 0.9), np.mean(given, axis=0)
 
 
@@ -130,3 +229,20 @@ def population(name):
         fit = fit_proposal2(samples(1_000_000, 7)[name], 1.5)
         POPULATION[name] = np.array([fit.location, fit.scale])
     return POPULATION[name]
+
+
+def test_without_a_profile_the_mask_may_read_other_columns():
+    rng = np.random.default_rng(9)
+    table = {"y": rng.normal(3, 2, 4000), "x": rng.normal(size=4000)}
+    table["y"][table["x"] > 0] += 50
+    columns = [numeric("y"), numeric("x")]
+    facts = facts_of(4000, columns, None)
+    design = Design(None, (), False, Compare("x", "<", 0.0), ("y", "x"), ("x",))
+    query = LocationScale("y")
+    plan = plan_location_scale(facts, design, columns[0], query, rho_units(20.0, 1e-6))
+    missing = {"x": np.zeros(4000, bool)}
+    result = drive(plan.run(), whole(table, missing)).result
+    assert result["estimable"] == [True, True]
+    assert result["location"] == pytest.approx(3, abs=0.5)
+    assert plan.rho <= rho_units(20.0, 1e-6)
+    assert len(plan.own_profile.step.parts) == 1

@@ -4,23 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm, norm
 
-from reticent_server.domain.design import Apply, ColumnValue, Indicator, Term
+from reticent_server.domain.design import Apply, ColumnValue, Term
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, Profile
 from reticent_server.estimators.standardise import (
     Location,
-    dummy_frequency,
     location,
     term_location,
-)
-from reticent_server.estimators.standardise_private import plan_mini_profile
-from support_newton import (
-    drive_step,
-    linear_table,
-    numeric,
-    plain_design,
-    plain_term,
-    schema_of,
-    whole,
 )
 
 X = ColumnValue("x")
@@ -78,39 +67,3 @@ def test_a_column_that_is_not_in_the_profile_has_no_location():
     assert term_location(term(ColumnValue("new")), profile(x=P)) is None
     assert term_location(term(X, ColumnValue("new")), profile(x=P)) is None
     assert term_location(term(Apply("log", X)), profile(x=-P)) is None
-
-
-def test_frequencies_of_dummies():
-    released = profile(x=P)
-    assert dummy_frequency(term(Indicator("g", 1.0)), released) == pytest.approx(0.2)
-    assert dummy_frequency(term(ColumnValue("d")), released) == pytest.approx(0.1)
-    both = dummy_frequency(term(ColumnValue("d"), Indicator("g", 0.0)), released)
-    assert both == pytest.approx(0.07)
-    assert dummy_frequency(term(ColumnValue("d")), None) is None
-
-
-def test_the_mini_profile_spends_its_share_and_finds_the_quartiles():
-    n, columns, y = 20_000, [numeric("x0"), numeric("x1")], numeric("y")
-    table = linear_table(n, 2, np.random.default_rng(1))
-    table["x1"] = np.round(table["x1"] > 0.5) * table["x1"]  # two thirds zeros
-    design = plain_design(columns, y)
-    terms = tuple(plain_term(c) for c in (*columns, y))
-    start = plan_mini_profile(design, terms, schema_of([*columns, y]), n, 10**12)
-    assert start.rho == pytest.approx(0.05 * 10**12, abs=3)
-    released = drive_step(start.step, whole(table))
-    x0, x1, response = start.locations(released)
-    assert x0.centre == pytest.approx(0, abs=0.1)
-    assert x0.scale == pytest.approx(1, rel=0.1)
-    assert x1.centre == 0
-    assert 0.2 < x1.scale < 1.5
-    assert response.scale == pytest.approx(np.std(table["y"]), rel=0.1)
-
-
-def test_the_mini_profile_takes_more_where_its_ranks_would_be_noise():
-    columns, y = [numeric("x0")], numeric("y")
-    design, schema = plain_design(columns, y), schema_of([*columns, y])
-    shares = [
-        plan_mini_profile(design, (plain_term(y),), schema, n, 10**10).rho / 10**10
-        for n in (1000, 30_000)
-    ]
-    assert shares == pytest.approx([0.2, 0.05], abs=1e-6)

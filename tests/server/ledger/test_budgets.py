@@ -1,5 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from reticent_server.errors import (
     InvalidRequest,
     NotFound,
 )
-from reticent_server.ledger.model import analyst_account, population_account
+from reticent_server.ledger.model import Balance, analyst_account, population_account
 from reticent_server.ledger.service import Ledger
 from support_ledger import TENTH, ask, open_accounts, whole_caps
 
@@ -25,7 +26,7 @@ def test_a_new_account_is_zcdp_with_the_converted_caps(ledger: Ledger) -> None:
     assert made == ledger.population_balance("people")
     assert (made.rule, made.cap) == ("zcdp", Amounts(*zcdp_caps(10**9, 10**12)))
     assert made.remaining == made.cap
-    assert made.public()["total"]["epsilon"] == 1.0
+    assert (made.epsilon, made.delta) == (10**9, 10**12)
 
 
 def test_an_analyst_sees_only_the_accounts_that_are_theirs(ledger: Ledger) -> None:
@@ -136,3 +137,34 @@ def test_a_credit_that_is_sent_many_times_at_once_is_written_once(ledger: Ledger
     ledger.credit(PEOPLE, Amounts(1, 0), reason="power cut", by="carol")
     ledger.credit(PEOPLE, Amounts(1, 0), reason="power cut", by="dan")
     assert ledger.verify() == []
+
+
+def offered(ledger: Ledger, **changed: Any) -> Balance:
+    given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "rule": "zcdp", "by": "carol"}
+    return ledger.set_population_cap("people", **given | changed)
+
+
+def test_the_delta_for_queries_is_kept_as_a_share(ledger: Ledger) -> None:
+    assert offered(ledger, query_delta=3e-7).cap.secondary == 3 * 10**11
+    assert offered(ledger, epsilon=2.0).cap.secondary == 3 * 10**11
+    assert offered(ledger, delta=2e-6).cap.secondary == 6 * 10**11
+    assert offered(ledger, query_delta=0.0).cap == Amounts(*zcdp_caps(10**9, 10**12, 0))
+
+
+def test_a_basic_account_has_no_delta_for_queries(ledger: Ledger) -> None:
+    with pytest.raises(InvalidPrivacy, match="zcdp"):
+        offered(ledger, rule="basic", query_delta=1e-7)
+
+
+def test_after_a_charge_neither_cap_is_exchanged_for_the_other(ledger: Ledger) -> None:
+    """Only before: and then also down and up again. Afterwards a raise of both is one."""
+    ledger._zcdp_caps = whole_caps
+    open_accounts(ledger, rule="zcdp")
+    offered(ledger, query_delta=2e-7)
+    offered(ledger, query_delta=9e-7)
+    ask(ledger)
+    for epsilon, second in ((1.1, 8e-7), (0.9, 1e-6)):
+        with pytest.raises(Conflict, match="charged already"):
+            offered(ledger, epsilon=epsilon, query_delta=second)
+    assert offered(ledger, epsilon=1.1, query_delta=1e-6).cap.secondary == 10**12
+    assert offered(ledger, epsilon=0.9, query_delta=8e-7).cap.secondary == 8 * 10**11

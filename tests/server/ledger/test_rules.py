@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.accounting.conversions import max_rho, zcdp_caps
 from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.cost import PrivacyCost, decimal_units
 from reticent_server.errors import InvalidPrivacy
@@ -21,11 +21,23 @@ def test_a_budget_between_two_units_is_the_lower(rule: Rule) -> None:
     assert (between.epsilon, between.delta) == (300_000_000, 10**12)
 
 
-def test_a_budget_under_zcdp_is_converted_with_half_of_delta() -> None:
+def test_a_budget_under_zcdp_keeps_a_tenth_of_delta_for_queries() -> None:
     made = budget(1.0, 1e-6, "zcdp", zcdp_caps)
     assert made.cap == Amounts(*zcdp_caps(10**9, 10**12))
-    assert made.cap.secondary == 5 * 10**11
+    assert made.cap.secondary == 10**11
     assert (made.epsilon, made.delta) == (10**9, 10**12)
+
+
+@pytest.mark.parametrize("second", [0, 1, 5 * 10**11, 10**12 - 1])
+def test_a_curator_chooses_how_much_of_delta_queries_may_be_charged(second: int) -> None:
+    made = budget(1.0, 1e-6, "zcdp", zcdp_caps, second)
+    assert made.cap == Amounts(max_rho(10**9, 10**12 - second), second)
+
+
+@pytest.mark.parametrize("second", [-1, 10**12, 10**12 + 1])
+def test_queries_cannot_be_charged_all_of_delta(second: int) -> None:
+    with pytest.raises(InvalidPrivacy, match="for queries"):
+        budget(1.0, 1e-6, "zcdp", zcdp_caps, second)
 
 
 @given(st.floats(min_value=1e-9, max_value=1e9))

@@ -10,7 +10,7 @@ import pytest
 
 from reticent_server.domain.plan import Plan, Release, Reservation
 from reticent_server.domain.principal import Principal
-from reticent_server.domain.query import Count, LinearRegression, Mean, Privacy, ProfileQuery
+from reticent_server.domain.query import Count, Glm, LinearRegression, Mean, Privacy, ProfileQuery
 from reticent_server.errors import IdempotencyConflict, NotFound, Unavailable
 from reticent_server.ledger.service import Fresh, Pending
 from reticent_server.pipeline import browse, planning
@@ -188,9 +188,12 @@ def test_the_deadline_is_a_function_of_public_facts(world: World) -> None:
 
     fit = LinearRegression("y ~ x")
     assert deadline(10**6, fit) > deadline(10**5, fit) > deadline(10**5, Mean("y"))
-    # Quantiles and a bootstrap have their time, too.
-    assert deadline(400, ProfileQuery()) > 1000
-    assert deadline(10**5, fit, 0.003) > deadline(10**5, fit)
+    # Draws of quantiles and slow scores have their time, too.
+    assert deadline(400, ProfileQuery()) > deadline(400, Mean("y")) + 100
+    slow, quick = (
+        Glm("k ~ x", f, dispersion=d) for f, d in (("negative_binomial", 0.5), ("poisson", None))
+    )
+    assert deadline(10**5, slow) > deadline(10**5, quick)
 
 
 def test_a_dead_process_loses_nothing(world: World) -> None:

@@ -1,114 +1,95 @@
 """What the noisy recipe estimates, computed without noise: for the curator, benchmarks and tests.
 
-θ solves Σ w v q = 0 at the scale s with mean ψ_k²(z) = κ_k (where s is free), with weights whose
-whitening settles: W = (P/k₀)^(−1/2) on the white block, P the weighted information at θ.
+θ solves Σ w v q = 0 at the scale s with mean ψ_k²(z) = κ_k (where s is free), with the weights of the coordinates that
+whitening settles on the table itself.
 """
 
-from dataclasses import dataclass, replace
-from math import sqrt
+from dataclasses import dataclass
 
 import numpy as np
 
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.estimators.glm.prediction import PublicDesign
-from reticent_server.estimators.glm.recipe import GlmNewton
-from reticent_server.estimators.glm.score import QuasiScore
-from reticent_server.estimators.glm.settings import SCALE_CUT
-from reticent_server.estimators.newton.jacobian import whitening
-from reticent_server.estimators.newton.report import back_transform
-from reticent_server.estimators.newton.target import standardised_table
-from reticent_server.numerics.evaluate import evaluate_term, in_use
-from reticent_server.numerics.glm_robust import estimated_dispersion
-from reticent_server.numerics.matrices import eigen, rebuild
+from reticent_server.estimators.glm.families.base import Start
+from reticent_server.estimators.glm.quasi import CutSquares, QuasiScore, quasi
+from reticent_server.fitting.fit_plan import FitPlan
+from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.target import Target, records, settled_whitening
+from reticent_server.numerics.mallows import mallows_weights
 
-_ROUNDS = 400
-_TOLERANCE = 1e-12
+_ROUNDS, _TOLERANCE = 400, 1e-12
+_LONGEST = 2.0  # step in the predictor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GlmTarget:
-    """Private. coefficients and sandwich standard errors (q,), in the units of the data and the
-    reported order; weights w (n,) of the records in use; residual: the largest |mean equation|."""
-
-    coefficients: FloatArray
-    standard_errors: FloatArray
-    scale: float
-    weights: FloatArray
-    residual: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
-    """Records in use: rows x̃ with the recipe's radius and cap, and responses."""
-
-    design: PublicDesign
-    y: FloatArray
-
-    def gradient(self, theta: FloatArray, score: QuasiScore, W: FloatArray) -> FloatArray:
-        """(n, q) w m q x̃ of each record."""
-        eta = np.clip(self.design.X @ theta, *score.limits)
-        m, w = score.leverage(eta), self.design.weights(eta, score, W)
-        return np.asarray(self.design.X * (w * m * score.evaluate(self.y, eta)[0])[:, None])
-
-
-def noise_free_fit(newton: GlmNewton, block: Block) -> GlmTarget:
-    """Solves the recipe's equations on a whole table."""
-    table, score = _table(newton, block), newton.settings.score(newton.scale, newton.start)
-    theta = newton.first_theta()
-    P = np.eye(len(theta))
+def noise_free_fit(plan: FitPlan[Start], block: Block) -> Target:
+    """Solves the plan's equations on a whole table."""
+    coding = plan.ground.coding
+    X, y = records(coding, block)
+    W = settled_whitening(plan, X).transform
+    family = plan.model.family(plan.ground)
+    measured = family.residuals
+    residuals = measured if isinstance(measured, CutSquares) else None
+    table = Equations(X, y, X @ W.T, plan.sizes.radius_squared)
+    score, theta = quasi(family.score(family.start, 0)), plan.ground.start
     for _ in range(_ROUNDS):
-        W = whitening(_positive(P / newton.size_of(P)), newton.sizes.white_size)
-        P = table.design.information(theta, score, W)
-        g = table.gradient(theta, score, W).mean(axis=0)
-        move = score.unit * np.linalg.pinv(P, hermitian=True) @ g
-        length = sqrt(max(float(move @ P @ move) / newton.size_of(P), 0.0))
-        theta = theta + move * min(1.0, 2.0 / max(length, 1e-300))
-        moved = _rescaled(newton, table, theta, score)
-        done = length < _TOLERANCE and abs(moved.scale / score.scale - 1) < _TOLERANCE
-        score = moved
+        g, J = table.equations(theta, score)
+        move = W.T @ (score.unit * np.linalg.pinv(J, hermitian=True) @ g)
+        length = float(np.sqrt(np.mean((X @ move) ** 2)))
+        theta = theta + move * min(1.0, _LONGEST / max(length, 1e-300))
+        scale = table.rescaled(theta, score, residuals)
+        done = length < _TOLERANCE and abs(scale / score.scale - 1) < _TOLERANCE
+        score = quasi(family.score(scale, 0))
         if done:
             break
-    return _reported(newton, table, theta, score, W)
+    J = table.observed(theta, score)
+    scores = table.scores(theta, score)
+    bread = W.T @ (np.linalg.pinv(J, hermitian=True) * score.unit)
+    covariance = bread @ (scores.T @ scores / len(y)) @ bread.T / len(y)
+    back = back_transform(coding)
+    errors = np.sqrt(np.diag(back.covariance(covariance)))
+    weights = table.weights(table.leverage(theta, score)[1])
+    return Target(back.coefficients(theta), np.asarray(errors), score.scale, weights)
 
 
-def _table(newton: GlmNewton, block: Block) -> _Table:
-    used = in_use(newton.coding.design, block)
-    X, _ = standardised_table(newton.coding, block)
-    y = evaluate_term(newton.coding.response, block)
-    coding = newton.coding
-    radius = coding.white_radius_squared or 1.0
-    return _Table(PublicDesign(X[used], coding.white_size, radius, newton.cap), y[used])
+@dataclass(frozen=True, slots=True, eq=False)
+class Equations:
+    """Records in use: rows x̃ and u (n, q), responses (n,), R²."""
 
+    X: FloatArray
+    y: FloatArray
+    U: FloatArray
+    radius_squared: float
 
-def _rescaled(newton: GlmNewton, table: _Table, theta: FloatArray, score: QuasiScore) -> QuasiScore:
-    if not newton.settings.scales:
-        return score
-    if not newton.settings.overdispersed:
-        return replace(score, scale=1.0)
-    eta = np.clip(table.design.X @ theta, *score.limits)
-    mean = float(np.mean(score.residual_square(table.y, eta, SCALE_CUT)))
-    law = score.law
-    ratio = sqrt(estimated_dispersion(law, mean, SCALE_CUT) / law.dispersion)
-    return replace(score, scale=newton.bounded_scale(score.scale * ratio))
+    def leverage(self, theta: FloatArray, score: QuasiScore) -> tuple[FloatArray, FloatArray]:
+        eta = np.clip(self.X @ theta, *score.limits)
+        return eta, score.leverage(eta)
 
+    def weights(self, m: FloatArray) -> FloatArray:
+        """(n,) w."""
+        return mallows_weights(np.sum(self.U**2, axis=1) * m**2, self.radius_squared)
 
-def _reported(
-    newton: GlmNewton, table: _Table, theta: FloatArray, score: QuasiScore, W: FloatArray
-) -> GlmTarget:
-    scores = table.gradient(theta, score, W)
-    bread = np.linalg.pinv(table.design.information(theta, score, W), hermitian=True) * score.unit
-    covariance = bread @ (scores.T @ scores / len(scores)) @ bread.T / len(scores)
-    back = back_transform(newton.coding)
-    eta = np.clip(table.design.X @ theta, *score.limits)
-    return GlmTarget(
-        coefficients=back.coefficients(theta),
-        standard_errors=np.asarray(np.sqrt(np.diag(back.covariance(covariance)))),
-        scale=score.scale,
-        weights=table.design.weights(eta, score, W),
-        residual=float(np.max(np.abs(scores.mean(axis=0)))),
-    )
+    def scores(self, theta: FloatArray, score: QuasiScore) -> FloatArray:
+        """(n, q) w m q u of each record."""
+        eta, m = self.leverage(theta, score)
+        return np.asarray(self.U * (self.weights(m) * m * score.evaluate(self.y, eta))[:, None])
 
+    def equations(self, theta: FloatArray, score: QuasiScore) -> tuple[FloatArray, FloatArray]:
+        """The mean score (q,) and J (q, q)."""
+        eta, m = self.leverage(theta, score)
+        w = self.weights(m)
+        q, h = score.evaluate(self.y, eta), score.expected(eta, np.zeros_like(eta))
+        n = len(self.y)
+        return self.U.T @ (w * m * q) / n, (self.U.T * (w * m * m * h)) @ self.U / n
 
-def _positive(M: FloatArray) -> FloatArray:
-    values, vectors = eigen(M)
-    return rebuild(np.maximum(values, 1e-9 * max(float(values[-1]), 1e-9)), vectors)
+    def observed(self, theta: FloatArray, score: QuasiScore) -> FloatArray:
+        """J (q, q) as the last step releases it."""
+        eta, m = self.leverage(theta, score)
+        w = self.weights(m)
+        _, h = score.with_curvature(self.y, eta, w < 1)
+        return np.asarray((self.U.T * (w * m * m * h)) @ self.U / len(self.y))
+
+    def rescaled(self, theta: FloatArray, score: QuasiScore, residuals: CutSquares | None) -> float:
+        """The next scale."""
+        if residuals is None:
+            return score.scale
+        eta, _ = self.leverage(theta, score)
+        return residuals.next(score, float(np.mean(residuals.squares(score, self.y, eta))))

@@ -1,167 +1,220 @@
 """The recipe of noisy gradient descent: a generator of steps that sees released values only.
 
-1. The Jacobian J₀ at θ = 0, s = 1 fixes the step: γ = 1/(1.2 λ_max(J₀)).
-2. T times: the mean clipped score g at (θ, s); θ ← θ + s γ g. After a few of the steps s is estimated
-   again from a noisy histogram.
-3. θ̄ is the mean of the last third of the path. At θ̄ the Jacobian J and the meat Q are released.
+1. Rounds of Gram matrices whiten the coordinates, as for noisy Newton (fitting.rounds).
+2. T times: the mean score g at (θ, s); θ ← θ + sγWᵀg, γ = 1/(1.2 λ_max) of the curvature that the public rows
+   lead to expect of a settled fit. After a few of the steps s is measured again.
+3. θ̄ is the mean of the last points of the path. There the Jacobian J and the meat Q are released.
 
 Each step is e ← (I − γJ)e + s_tγ ξ_t near the solution, ξ_t the gradient's noise, so with m points from
-t₀ on the mean has the noise (γ/m) Σ_t s_t A_t ξ_t, A_t = Σ_{k ≥ max(t₀, t)} (I − γJ)^(k−t).
-Sampling: s² J⁻¹(Q/n)J⁻¹. Bias: the start, θ = 0, still weighs A = (1/m) Σ_{t > t₀} (I − γJ)^t, so θ̄ ≈ (I − A)θ* and
-b = A(I − A)⁻¹θ̄ ≈ θ* − θ̄; the covariance counts b bᵀ. A direction in which less than e⁻¹ of the start is forgotten, or which J cannot
-tell from noise, is not resolved (eigenvalues of J count less half of its noise's operator norm, so that
-standard errors err on the large side); a coefficient that lies mostly in such is not estimable.
+t₀ on the mean has the noise (γ/m) Σ_t s_t A_t ξ_t, A_t = Σ_{k ≥ max(t₀, t)} (I − γJ)^(k−t). Sampling: s²J⁻¹(Q/n)J⁻¹.
+The start still weighs A = (1/m) Σ_{t > t₀} (I − γJ)^t, so its covariance C₀ (fitting.filter.prior) adds AC₀A: a direction
+that has not converged has a standard error that says so.
 
 Source: Bassily, Smith & Thakurta (2014); Avella-Medina, Bradshaw & Loh (2023), noisy gradient descent.
 """
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
-from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
-from reticent_server.estimators.gradient_descent.maps import CurvatureMap, GradientMap
-from reticent_server.estimators.gradient_descent.settings import Settings
-from reticent_server.estimators.newton.coding import Coding
-from reticent_server.estimators.newton.estimable import Directions
-from reticent_server.estimators.newton.maps import Point, ScaleMap
-from reticent_server.estimators.newton.recipe import StandardFit
-from reticent_server.estimators.newton.settings import Dimensions
-from reticent_server.numerics.matrices import eigen, psd_part
-from reticent_server.numerics.scale_histogram import median_ratio
+from reticent_server.domain.steps import (
+    FloatArray,
+    GramSum,
+    Released,
+    Step,
+    SumStep,
+    VectorSum,
+)
+from reticent_server.estimators.gradient_descent.maps import CurvatureMap
+from reticent_server.fitting.budget import Sizes
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.coordinates import Coordinates
+from reticent_server.fitting.covariance import calmed_meat, sandwich
+from reticent_server.fitting.filter import (
+    PublicModel,
+    corrected_curvature,
+    measured,
+    no_correction,
+    prior,
+)
+from reticent_server.fitting.huber import LinearFamily
+from reticent_server.fitting.identifiability import fit_directions
+from reticent_server.fitting.maps import Point, ResidualMap, ScoreMap, on_lattice
+from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.rounds import whitening_rounds
+from reticent_server.fitting.score import Score
+from reticent_server.fitting.whitening import Whitening
+from reticent_server.numerics.matrices import eigen, power
 
+STEPS, AVERAGED_FROM = 20, 8
+SCALES_AFTER = (2, 4, 7, 10)
 _CAUTION = 1.2
-_LEAST_SHARE = 0.02
-_FORGOTTEN = np.exp(-1.0)
-_LEAST_CURVATURE = 1e-6
 _LARGEST_THETA = 2.0**20
-_LARGEST_BIAS = 0.5
+
+Fitting = Generator[Step, tuple[Released, ...], StandardFit]
+
+
+@dataclass(frozen=True, slots=True)
+class DescentBudget:
+    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), one of the T gradients, one of the scales, the
+    Jacobian and the meat at the end, the count of a masked design."""
+
+    rounds: tuple[tuple[int, float], ...]
+    gradient: int
+    scale: int
+    jacobian: int
+    meat: int
+    count: int
+
+    @property
+    def rho(self) -> int:
+        once = sum(rho for rho, _ in self.rounds) + self.jacobian + self.meat + self.count
+        return once + STEPS * self.gradient + len(SCALES_AFTER) * self.scale
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Descended:
-    """The fit, whose sampling covariance holds b bᵀ, and converged: whether b hardly matters in it."""
-
-    fit: StandardFit
-    converged: bool
-
-
-Fitting = Generator[Step, tuple[Released, ...], Descended]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """Where the descent stands, all released: θ, s, γ, and the records in use."""
+class _State:
+    """θ of x̃ (q,), s, γ: released or public."""
 
     theta: FloatArray
     scale: float
     rate: float
-    count: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Descent:
-    """A planned descent on a public standardised design."""
+    """A planned descent of a public standardised design. start: θ before any release (q,)."""
 
     coding: Coding
-    settings: Settings
-    sizes: Dimensions
+    coordinates: Coordinates
+    family: LinearFamily
+    budget: DescentBudget
+    sizes: Sizes
+    start: FloatArray
 
     def fit(self) -> Fitting:
-        """Runs the recipe from θ = 0, s = 1."""
-        state = self._started((yield self._first_step()))
-        path, scales = [], []
-        for t in range(self.settings.steps):
-            scales.append(state.scale)
-            (gradient,) = yield self._gradient_step(state, t)
-            move = state.scale * state.rate * gradient.values / state.count
-            theta = np.clip(state.theta + move, -_LARGEST_THETA, _LARGEST_THETA)
-            state = replace(state, theta=theta)
-            path.append(theta)
-            if t + 1 in self.settings.scales_after:
-                (histogram,) = yield self._scale_step(state, t)
-                ratio = median_ratio(histogram.values, state.count)
-                state = replace(state, scale=state.scale * ratio)
-        mean = np.mean(path[self.settings.averaged_from :], axis=0)
-        state = replace(state, theta=np.asarray(mean))
-        jacobian, meat = yield self._last_step(state)
-        return self._finished(state, jacobian, meat, gradient.sd * np.array(scales))
-
-    def _point(self, state: State) -> Point:
-        return Point(state.theta, state.scale, np.eye(self.sizes.white_size))
-
-    def _first_step(self) -> SumStep:
-        start = State(np.zeros(self.sizes.size), 1.0, 0.0, float(self.sizes.n))
-        curvature = CurvatureMap(
-            self.coding,
-            self._point(start),
-            self.settings.c,
-            reweighted=True,
-            count=self.settings.count > 0,
+        """Runs the recipe."""
+        whitening, count, present = yield from whitening_rounds(
+            self.coding, self.coordinates, self.budget.rounds, self.budget.count, self.sizes
         )
-        return SumStep("first curvature", self.settings.first_parts(self.sizes), curvature)
+        model = PublicModel(whitening, self.sizes.radius_squared)
+        state = self._started(model)
+        path, noises = [], []
+        for t in range(STEPS):
+            (gradient,) = yield self._gradient_step(state, whitening, t)
+            noises.append(state.scale * gradient.sd / count)
+            state = self._moved(state, whitening, gradient.values / count)
+            path.append(state.theta)
+            if t + 1 in SCALES_AFTER and self.family.residuals is not None:
+                (residuals,) = yield self._scale_step(state, whitening, t)
+                s = self.family.residuals.scale(self._score(state), residuals, count)
+                state = replace(state, scale=s)
+        theta = on_lattice(np.mean(path[AVERAGED_FROM:], axis=0), self.sizes.size)
+        state = replace(state, theta=theta)
+        released = yield self._last_step(state, whitening)
+        return self._finished(model, state, released, np.array(noises), count, present=present)
 
-    def _started(self, released: tuple[Released, ...]) -> State:
-        n = float(self.sizes.n)
-        noisy = float(released[1].values[0]) if len(released) > 1 else n
-        count = float(np.clip(noisy, _LEAST_SHARE * n, n))
-        largest = float(eigen(released[0].values)[0][-1]) / count
-        rate = 1 / (_CAUTION * max(largest, _LEAST_SHARE))
-        return State(np.zeros(self.sizes.size), 1.0, rate, count)
+    def _score(self, state: _State) -> Score:
+        return self.family.score(state.scale, STEPS)
 
-    def _gradient_step(self, state: State, t: int) -> SumStep:
-        gradient = GradientMap(self.coding, self._point(state), self.settings.c)
-        return SumStep(f"gradient {t + 1}", (self.settings.gradient_part(self.sizes),), gradient)
+    def _started(self, model: PublicModel) -> _State:
+        """γ from the curvature of a settled fit."""
+        state = _State(on_lattice(self.start, self.sizes.size), self.family.start, 0.0)
+        nowhere = np.zeros((self.sizes.size, self.sizes.size))
+        J = model.curvature(self._score(state), self._direction(model, state), nowhere)
+        return replace(state, rate=1 / (_CAUTION * float(eigen(J)[0][-1])))
 
-    def _scale_step(self, state: State, t: int) -> SumStep:
-        part = self.settings.scale_part(self.sizes)
-        return SumStep(
-            f"residual scale {t + 1}", (part,), ScaleMap(self.coding, self._point(state))
+    def _direction(self, model: PublicModel, state: _State) -> FloatArray:
+        return model.whitening.inside(state.theta)
+
+    def _moved(self, state: _State, whitening: Whitening, g: FloatArray) -> _State:
+        theta = state.theta + state.scale * state.rate * whitening.transform.T @ g
+        kept = on_lattice(np.clip(theta, -_LARGEST_THETA, _LARGEST_THETA), self.sizes.size)
+        return replace(state, theta=kept)
+
+    def _point(self, state: _State, whitening: Whitening) -> Point:
+        radius_squared, score = self.sizes.radius_squared, self._score(state)
+        return Point(state.theta, whitening.transform, radius_squared, score)
+
+    def _gradient_step(self, state: _State, whitening: Whitening, t: int) -> SumStep:
+        q, m, R = self.sizes.size, self.sizes.unit_rows, sqrt(self.sizes.radius_squared)
+        part = VectorSum(q, R * self._score(state).bound, self.budget.gradient, m)
+        scores = ScoreMap(self.coding, self._point(state, whitening), np.zeros(q))
+        return SumStep(f"gradient {t + 1}", (part,), scores)
+
+    def _scale_step(self, state: _State, whitening: Whitening, t: int) -> SumStep:
+        residuals = self.family.residuals
+        if residuals is None:
+            raise ValueError("a family without a scale has no budget for it")
+        part = residuals.part(self.budget.scale, self.sizes.unit_rows)
+        measure = ResidualMap(self.coding, self._point(state, whitening), residuals)
+        return SumStep(f"residual scale {t + 1}", (part,), measure)
+
+    def _last_step(self, state: _State, whitening: Whitening) -> SumStep:
+        q, m, R = self.sizes.size, self.sizes.unit_rows, sqrt(self.sizes.radius_squared)
+        parts = (
+            GramSum(q, R, self.budget.jacobian, m),
+            GramSum(q, R * self._score(state).bound, self.budget.meat, m),
         )
-
-    def _last_step(self, state: State) -> SumStep:
-        curvature = CurvatureMap(
-            self.coding, self._point(state), self.settings.c, reweighted=False, meat=True
-        )
-        return SumStep("last curvature", self.settings.last_parts(self.sizes), curvature)
+        point = self._point(state, whitening)
+        scores = ScoreMap(self.coding, point, np.zeros(q), curvature=True, meat=True)
+        return SumStep("last curvature", parts, CurvatureMap(scores))
 
     def _finished(
-        self, state: State, jacobian: Released, meat: Released, noises: FloatArray
-    ) -> Descended:
-        """noises: (T,) the standard deviations of s_t times the sums of scores."""
-        values, vectors = eigen(jacobian.values / state.count)
-        noise = jacobian.sd * np.sqrt(2 * self.sizes.size) / state.count
-        kept = np.maximum(values - noise / 2, max(noise / 2, _LEAST_CURVATURE))
-        left = np.abs(1 - state.rate * kept) ** self.settings.averaged_from
-        unresolved = (values < noise) | (left > _FORGOTTEN)
-        inverse = (vectors / kept) @ vectors.T
-        sandwich = inverse @ psd_part(meat.values / state.count) @ inverse / state.count
-        gains = self._gains(state.rate * kept, state.rate * noises / state.count)
-        bias = vectors @ (self._remaining(state.rate * kept) * (vectors.T @ state.theta))
-        fit = StandardFit(
-            theta=state.theta,
-            sampling=state.scale**2 * sandwich + np.outer(bias, bias),
-            privacy=(vectors * gains) @ vectors.T,
-            scale=state.scale,
-            directions=Directions(vectors / np.sqrt(kept), ~unresolved),
-            count=state.count,
-            records=(),
+        self,
+        model: PublicModel,
+        state: _State,
+        released: tuple[Released, ...],
+        noises: FloatArray,
+        count: float,
+        *,
+        present: bool,
+    ) -> StandardFit:
+        """noises: (T,) standard deviations of s_t times the mean scores."""
+        whitening, score, theta = model.whitening, self._score(state), self._direction(model, state)
+        J = model.curvature(score, theta, np.zeros((self.sizes.size, self.sizes.size)))
+        back, (jacobian, meat) = power(J, 0.5), released
+        released_J, sd = jacobian.values / count, jacobian.sd / count
+        known, noise = measured(no_correction(whitening, self.family.shape), back, released_J, sd)
+        curvature = corrected_curvature(J, score.unit, known)
+        Q = calmed_meat(meat.values / count, meat.sd / count, model.meat(score, theta))
+        sampling = sandwich(np.asarray(np.linalg.inv(curvature.H)), Q, count)
+        privacy = self._noise(curvature.J, state.rate, noises)
+        left = self._left(curvature.J, state.rate)
+        privacy = privacy + left @ prior(whitening, self.family.offset) @ left
+        W, records = (
+            whitening.transform,
+            count / (self.sizes.radius_squared * score.most),
         )
-        largest = _LARGEST_BIAS * np.sqrt(np.diag(fit.sampling + fit.privacy))
-        return Descended(fit, converged=bool(np.all(np.abs(bias) <= largest)))
+        found = fit_directions(
+            whitening, back, released_J, noise, privacy + sampling, records, present=present
+        )
+        return StandardFit(
+            theta=state.theta,
+            sampling=np.asarray(W.T @ sampling @ W),
+            privacy=np.asarray(W.T @ privacy @ W),
+            scale=state.scale,
+            directions=found,
+            count=count,
+            information=np.asarray(np.linalg.solve(W, np.linalg.solve(W, curvature.J).T)),
+            inverse=np.asarray(W.T @ np.linalg.inv(curvature.J) @ W),
+            transform=W,
+        )
 
-    def _remaining(self, steps: FloatArray) -> FloatArray:
-        """(q,) A/(1 − A), A = (1/m) Σ_{t > t₀} (1 − γλ)^t: what the start still weighs, per part of θ̄."""
-        T, start = self.settings.steps, self.settings.averaged_from
-        left = (np.abs(1 - steps)[:, None] ** np.arange(start + 1, T + 1)).mean(axis=1)
-        return np.asarray(left / np.maximum(1 - left, _LEAST_CURVATURE))
+    def _left(self, J: FloatArray, rate: float) -> FloatArray:
+        """A (q, q): what the start still weighs in θ̄."""
+        values, vectors = eigen(J)
+        powers = np.arange(AVERAGED_FROM + 1, STEPS + 1)
+        left = (np.abs(1 - rate * values)[:, None] ** powers).mean(axis=1)
+        return np.asarray((vectors * left) @ vectors.T)
 
-    def _gains(self, steps: FloatArray, noises: FloatArray) -> FloatArray:
-        """(q,) Σ_t (s_tγ sd/m)² (Σ_{k ≥ max(t₀, t)} (1 − γλ)^(k−t))² for eigenvalues γλ."""
-        T, start = self.settings.steps, self.settings.averaged_from
-        keep, total = 1 - steps, np.zeros(len(steps))
+    def _noise(self, J: FloatArray, rate: float, noises: FloatArray) -> FloatArray:
+        """(q, q) covariance of the gradients' noise in θ̄."""
+        values, vectors = eigen(J)
+        keep, total = 1 - rate * values, np.zeros(len(values))
         for t, noise in enumerate(noises):
-            powers = np.arange(max(start, t) - t, T - t)
-            total += (noise * (keep[:, None] ** powers).sum(axis=1)) ** 2
-        return np.asarray(total / (T - start) ** 2)
+            powers = np.arange(max(AVERAGED_FROM, t) - t, STEPS - t)
+            total += (rate * noise * (keep[:, None] ** powers).sum(axis=1)) ** 2
+        return np.asarray((vectors * total) @ vectors.T / (STEPS - AVERAGED_FROM) ** 2)

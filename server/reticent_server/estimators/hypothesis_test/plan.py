@@ -1,8 +1,8 @@
 """A planned test of a linear hypothesis: one private fit, and post-processing of what it released.
 
 Wald and likelihood-ratio-type tests fit the whole model; a score test fits it under the hypothesis and
-takes the efficient score from the last release (estimators.newton.restriction). Every value that leaves
-the table is one of the fit's parts: privacy is the fit's (estimators.newton.plan, estimators.glm.plan).
+takes the efficient score from the last release (fitting.restriction). Every value that leaves
+the table is one of the fit's parts: privacy is the fit's (fitting.fit_plan).
 Without a hypothesis every term of the formula is tested (Wald or LR), from the one fit.
 
 Source: Heritier & Ronchetti (1994); Avella-Medina (2021), §4; Cantoni & Ronchetti (2001), §4.
@@ -16,9 +16,6 @@ import numpy as np
 
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.plan import Recipe
-from reticent_server.domain.steps import FloatArray, QuantileTree
-from reticent_server.estimators.glm.plan import GlmPlan
-from reticent_server.estimators.glm.recipe import GlmFitted
 from reticent_server.estimators.hypothesis_test.statistics import (
     FitUnderTest,
     Outcome,
@@ -26,16 +23,12 @@ from reticent_server.estimators.hypothesis_test.statistics import (
     wald,
 )
 from reticent_server.estimators.hypothesis_test.terms import term_hypotheses
-from reticent_server.estimators.newton.bootstrap import NOISY
-from reticent_server.estimators.newton.coding import Coding
-from reticent_server.estimators.newton.covariance import StepRecord
-from reticent_server.estimators.newton.plan import LinearRegressionPlan
-from reticent_server.estimators.newton.recipe import StandardFit
-from reticent_server.estimators.newton.report import back_transform
-from reticent_server.estimators.newton.restriction import Restriction
-from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.fit_plan import FitPlan
+from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.restriction import Restriction
 
-ModelPlan = LinearRegressionPlan | GlmPlan
 TestName = Literal["wald", "score", "lr"]
 _REFERENCES = "Heritier & Ronchetti (1994); Avella-Medina (2021), section 4"
 
@@ -44,7 +37,7 @@ _REFERENCES = "Heritier & Ronchetti (1994); Avella-Medina (2021), section 4"
 class HypothesisTestPlan:
     """A planned test; satisfies EstimatorPlan. hypothesis None: a table of the model's terms."""
 
-    model: ModelPlan
+    model: FitPlan[Any]
     test: TestName
     hypothesis: LinearHypothesis | None
 
@@ -62,14 +55,7 @@ class HypothesisTestPlan:
 
     @property
     def column_ms(self) -> int:
-        """Planned time beyond that of sums: the model's, and a linear regression's bootstrap."""
-        if isinstance(self.model, GlmPlan):
-            return self.model.column_ms
-        trees = self.model.start.step.parts if self.model.start else ()
-        draws = sum(t.sub_cells * 3 for t in trees if isinstance(t, QuantileTree))
-        noisy = self.test != "score" and self.model.settings.eta > NOISY
-        runs = 8 * self.passes * self.model.sizes.size if noisy else 0
-        return runs + draws * SELECTION_NANOSECONDS // 10**6
+        return self.model.column_ms
 
     @property
     def mechanism(self) -> str:
@@ -95,8 +81,9 @@ class HypothesisTestPlan:
     def run(self) -> Recipe:
         """The recipe; its result has the test, or the table, and the fit's result with it."""
         restrict = self._restriction if self.test == "score" else None
-        ready, fitted, result = yield from self.model.fitted(restrict)
-        fit = tested_fit(ready, fitted, float(result.get("interval_factor", 1.0)))
+        ground, fitted = yield from self.model.fitted(restrict)
+        result = self.model.result(ground, fitted)
+        fit = tested_fit(ground.coding, fitted)
         outcomes = [(name, self._outcome(fit, h)) for name, h in self.hypotheses]
         head = {"test": self.test, "n": result["n"], "warnings": result["warnings"]}
         if self.hypothesis is None:
@@ -120,22 +107,16 @@ class HypothesisTestPlan:
         return Restriction(rows / unit[:, None], values / unit)
 
 
-def tested_fit(coding: Coding, fitted: StandardFit | GlmFitted, factor: float) -> FitUnderTest:
-    """A released fit in the units of the data; `factor` widens its standard errors."""
+def tested_fit(coding: Coding, fitted: StandardFit) -> FitUnderTest:
+    """A released fit in the units of the data."""
     back = back_transform(coding)
     return FitUnderTest(
         coefficients=back.coefficients(fitted.theta),
-        covariance=factor**2 * back.covariance(fitted.sampling + fitted.privacy),
-        inverse_information=back.covariance(inverse_information(fitted.records[-1])),
+        covariance=back.covariance(fitted.sampling + fitted.privacy),
+        inverse_information=back.covariance(fitted.inverse),
         n=fitted.count,
         directions=fitted.directions.mapped(back.matrix),
     )
-
-
-def inverse_information(last: StepRecord) -> FloatArray:
-    """M⁻¹ (q, q) of θ: s²WᵀJ⁻¹W."""
-    W = last.curvature.transform
-    return np.asarray(last.scale**2 * W.T @ np.linalg.solve(last.curvature.J, W))
 
 
 def _shown(outcome: Outcome) -> dict[str, Any]:

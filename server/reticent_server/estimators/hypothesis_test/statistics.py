@@ -17,7 +17,7 @@ from scipy.special import chdtrc
 
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.steps import FloatArray
-from reticent_server.estimators.newton.estimable import Directions
+from reticent_server.fitting.identifiability import Directions
 from reticent_server.numerics.matrices import eigen
 from reticent_server.numerics.weighted_chi2 import survival
 

@@ -28,20 +28,14 @@ from reticent_server.domain.columns import AsymptoticFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.plan import Recipe
 from reticent_server.domain.steps import ColumnStep, FloatArray
-from reticent_server.estimators.influence.maps import InfluenceMap
-from reticent_server.estimators.influence.pilot import (
-    NANOSECONDS,
-    Pilot,
-    PilotFit,
-    notes,
-    pilot_fit,
-    reported,
-)
+from reticent_server.estimators.influence.maps import InfluenceMap, PilotPoint
+from reticent_server.estimators.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes
 from reticent_server.estimators.influence.settings import FLOORS, LARGEST_FLOOR, REACH, SLACK
 from reticent_server.estimators.influence.whole import too_few
-from reticent_server.estimators.newton.coding import Coding
-from reticent_server.estimators.newton.maps import Point, on_lattice
-from reticent_server.estimators.newton.report import back_transform
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.fit_plan import Ground
+from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.report import back_transform
 from reticent_server.mechanisms import asymptotic_fit
 from reticent_server.numerics.smooth_p_value import noise_factor, smoothness
 
@@ -66,7 +60,6 @@ class AsymptoticPlan:
     pilot: Pilot
     pilot_cost: PrivacyCost
     part: AsymptoticFit
-    confidence_level: float
     assumptions: tuple[str, ...] = ASSUMPTIONS
     mechanism: str = "exact M-estimate and p-values with noise by their influence, asymptotic"
     reference: str = "Avella-Medina (2021), Theorems 1 and 4"
@@ -94,19 +87,21 @@ class AsymptoticPlan:
     @property
     def column_ms(self) -> int:
         steps = sum(asymptotic_fit.problem_of(self.part, self.n).steps) + 20 * self.part.size
-        pilot: int = getattr(self.pilot, "column_ms", 0)
         work = self.n * (self.part.size + 8) * steps * NANOSECONDS[self.part.loss]
-        return pilot + 100 + ceil((work + 50_000 * steps) / 10**6)
+        return self.pilot.column_ms + 100 + ceil((work + 50_000 * steps) / 10**6)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Standard errors as in other fits, for a well-conditioned design."""
+        """For each coefficient the expected privacy over its sampling standard error."""
+        pilot = self.pilot.forecast_fit
         curvature = self.part.floor * 2 ** ((FLOORS[self.part.loss] - 1) / 2)
+        scale = pilot.scale if self.part.loss == "huber" else 1.0
+        ratios = forecast_ratios(self.pilot, pilot, scale * self._noise(curvature))
         return {
             "tuning": self.part.tuning or None,
             "notes": [*notes(self.pilot), SCALE_NOTE],
-            "sampling_standard_error": self.pilot.forecast["sampling_standard_error"],
-            "privacy_standard_error": self._noise(curvature),
+            "terms": list(self.pilot.design.names),
+            "privacy_to_sampling": ratios.tolist(),
         }
 
     def _noise(self, curvature: float) -> float:
@@ -117,27 +112,27 @@ class AsymptoticPlan:
 
     def run(self) -> Recipe:
         """The pilot, and one step of whole columns."""
-        coding, fitted = yield from pilot_fit(self.pilot)
-        curvature = fitted.records[-1].curvature
+        ground, fitted = yield from self.pilot.fitted()
         scale = fitted.scale if self.part.loss == "huber" else 1.0
-        white = coding.white_size
-        start, back = on_lattice(fitted.theta, coding.size), scale * curvature.transform.T
-        point = Point(fitted.theta, scale, curvature.transform[:white, :white])
-        part = _contrasted(self.part, coding, start, back)
-        (found,) = yield ColumnStep(
-            "influence", (part,), InfluenceMap(coding, point, self.part.loss)
-        )
-        sd = self._noise(float(np.linalg.eigvalsh(curvature.J)[0]))
+        start, back = fitted.theta, scale * fitted.transform.T
+        point = PilotPoint(start, scale, fitted.transform, self.part.radius_squared)
+        part = _contrasted(self.part, ground.coding, start, back)
+        records = InfluenceMap(ground.coding, point, self.part.loss)
+        (found,) = yield ColumnStep("influence", (part,), records)
+        sd = self._noise(float(np.linalg.eigvalsh(fitted.curvature)[0]))
+        q = len(start)
         moved = replace(
-            fitted, theta=start + back @ found.values[: coding.size], privacy=sd**2 * back @ back.T
+            fitted, theta=start + back @ found.values[:q], privacy=sd**2 * back @ back.T
         )
-        return self._described(coding, moved, found.values[coding.size :])
+        return self._described(ground, moved, found.values[q:])
 
-    def _described(self, coding: Coding, moved: PilotFit, p_values: FloatArray) -> dict[str, Any]:
-        result = reported(self.pilot, coding, moved, self.part.tuning, self.confidence_level)
-        result["warnings"] += [*notes(self.pilot), SCALE_NOTE]
+    def _described(
+        self, ground: Ground[Any], moved: StandardFit, p_values: FloatArray
+    ) -> dict[str, Any]:
+        result = self.pilot.result(ground, moved)
+        result["warnings"].append(SCALE_NOTE)
         noisy = [float(p) for p in p_values]
-        intervals = p_intervals(result["coefficients"], noisy, self.confidence_level)
+        intervals = p_intervals(result["coefficients"], noisy, self.pilot.level)
         more = {"noisy_p_values": noisy, "noisy_p_intervals": intervals}
         return {**result, **more, "calibration": "asymptotic"}
 
@@ -173,7 +168,6 @@ def asymptotic_plan(
     tuning: float,
     curvature: float,
     offer: PrivacyCost,
-    confidence_level: float,
 ) -> AsymptoticPlan:
     """Plans around a pilot at split(offer)[0]. Raises InvalidQuery where n is too small for the theory."""
     pilot_cost, tests = split(offer)
@@ -195,7 +189,7 @@ def asymptotic_plan(
     )
     _check_records(part, pilot.facts.n, curvature)
     cost = replace(pilot_cost, rho=pilot.rho)
-    return AsymptoticPlan(pilot, cost, part, confidence_level)
+    return AsymptoticPlan(pilot, cost, part)
 
 
 def _check_records(part: AsymptoticFit, n: int, curvature: float) -> None:

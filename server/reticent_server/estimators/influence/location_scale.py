@@ -116,7 +116,7 @@ class AsymptoticLocationScalePlan:
 
     def run(self) -> Recipe:
         """The pilot, and one step of the whole column."""
-        fitted, warnings = yield from self.pilot.fitted()
+        fitted = yield from self.pilot.fitted()
         column = StandardisedColumn(self.pilot.column.name, fitted.location, fitted.scale)
         (found,) = yield ColumnStep("location and scale", (self.part,), column)
         m, s = (float(v) for v in found.values)
@@ -128,7 +128,7 @@ class AsymptoticLocationScalePlan:
             privacy=(fitted.scale * s * self._noise(_curvature(fitted))) ** 2 * np.eye(2),
         )
         result = self.pilot.report(moved)
-        result["warnings"] += [*warnings, SCALE_NOTE]
+        result["warnings"].append(SCALE_NOTE)
         return {**result, "calibration": "asymptotic"}
 
 
@@ -147,6 +147,10 @@ def plan_influence_location_scale(
             "released before."
         )
     check_whole(facts, design)
+    if isinstance(query.tuning, str):
+        raise InvalidQuery(
+            'tuning="planned" is for mechanism="newton"; leave it out or give a number.'
+        )
     if query.tuning is not None and not LEAST_TUNING <= query.tuning <= LARGEST_TUNING:
         raise InvalidQuery("This mechanism needs a tuning between 1 and 3.")
     epsilon, delta = offer.epsilon // 4, offer.delta // 2

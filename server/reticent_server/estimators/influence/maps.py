@@ -1,6 +1,6 @@
 """The records of a fit around a released pilot: functions of the record and of public values only.
 
-With u = Wx̃ (W the pilot's last whitening) and w its Mallows weight, a record is (w, y, o, u):
+With u = Wx̃ (W the pilot's whitening) and w its Mallows weight, a record is (w, y, o, u):
 
     Huber      y = (ỹ − x̃ᵀθ₀)/σ,  o = 0,      θ = θ₀ + σWᵀϑ
     logistic   y,                 o = x̃ᵀθ₀,  θ = θ₀ + Wᵀϑ
@@ -12,16 +12,20 @@ from typing import Literal
 import numpy as np
 
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.estimators.newton.coding import Coding
-from reticent_server.estimators.newton.maps import (
-    Point,
-    coordinates,
-    on_lattice,
-    residuals,
-    standardised,
-    white_weights,
-)
-from reticent_server.numerics.evaluate import evaluate_term
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.maps import coordinates, on_lattice, response, standardised
+from reticent_server.numerics.lengths import squared_lengths
+from reticent_server.numerics.mallows import mallows_weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PilotPoint:
+    """θ₀ (q,) of x̃, σ, W (q, q) and R²: what a pilot has released, and what its plan says."""
+
+    theta: FloatArray
+    scale: float
+    transform: FloatArray
+    radius_squared: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,17 +33,16 @@ class InfluenceMap:
     """Gives the records (q + 3, rows)."""
 
     coding: Coding
-    point: Point
+    point: PilotPoint
     loss: Literal["huber", "logistic"]
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+        point = self.point
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
-            u = coordinates(self.coding, self.point.transform, x, block.scratch)
-            w = white_weights(self.coding, u)
+            u = coordinates(point.transform, x, block.scratch)
+            w = mallows_weights(squared_lengths(u, np.empty(u.shape[1])), point.radius_squared)
+            y, offset = response(self.coding, block), on_lattice(point.theta, self.coding.size) @ x
             if self.loss == "huber":
-                y, offset = residuals(self.coding, self.point, block, x), np.zeros(block.rows)
-            else:
-                y = evaluate_term(self.coding.response, block)
-                offset = on_lattice(self.point.theta, self.coding.size) @ x
+                y, offset = (y - offset) * (1 / point.scale), np.zeros(block.rows)
         return (np.vstack([w, y, offset, u]),)

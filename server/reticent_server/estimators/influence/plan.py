@@ -6,8 +6,7 @@
 3. A private choice of a least curvature m, one test that the curvature around ϑ is above m for all tables nearby,
    and Gaussian noise in proportion to the influence function's bound K/m; or No Reply.
 
-Privacy (unconditional; neighbours replace one row): the pilot is ρ_p-zCDP (estimators.newton.plan,
-estimators.glm.plan); steps 2 and 3 are a ColumnPart that is δ₁-approximately (ρ − ρ_p)-zCDP given the pilot
+Privacy (unconditional; neighbours replace one row): the pilot is ρ_p-zCDP (fitting.fit_plan); steps 2 and 3 are a ColumnPart that is δ₁-approximately (ρ − ρ_p)-zCDP given the pilot
 (mechanisms.convex_fit). Their adaptive composition is δ₁-approximately ρ-zCDP, hence (ε, δ)-DP.
 
 The sampling part of the covariance is the pilot's sandwich, of released matrices, at the same σ and W; the
@@ -18,7 +17,7 @@ Source: Avella-Medina (2021), eq. (3).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
@@ -32,20 +31,9 @@ from reticent_server.domain.query import Glm, LinearRegression
 from reticent_server.domain.steps import ColumnStep, FloatArray, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.estimators.glm import plan_glm
-from reticent_server.estimators.influence.asymptotic import (
-    AsymptoticPlan,
-    asymptotic_plan,
-    split,
-)
-from reticent_server.estimators.influence.maps import InfluenceMap
-from reticent_server.estimators.influence.pilot import (
-    NANOSECONDS,
-    Pilot,
-    PilotFit,
-    notes,
-    pilot_fit,
-    reported,
-)
+from reticent_server.estimators.influence.asymptotic import AsymptoticPlan, asymptotic_plan, split
+from reticent_server.estimators.influence.maps import InfluenceMap, PilotPoint
+from reticent_server.estimators.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes
 from reticent_server.estimators.influence.settings import (
     LARGEST_FLOOR,
     fit_part,
@@ -53,10 +41,11 @@ from reticent_server.estimators.influence.settings import (
     spendable,
 )
 from reticent_server.estimators.influence.whole import check_whole
-from reticent_server.estimators.newton import plan_linear_regression
-from reticent_server.estimators.newton.maps import Point, on_lattice
+from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.fitting.recipe import StandardFit
 from reticent_server.mechanisms import convex_fit, ptr
 from reticent_server.numerics.convex_fit import LOGISTIC_SLOPE
+from reticent_server.numerics.psi import Huber
 
 TUNING = 1.345
 
@@ -68,7 +57,6 @@ class InfluencePlan:
     pilot: Pilot
     part: ConvexFit
     offer: PrivacyCost
-    confidence_level: float
     mechanism: str = "exact M-estimate with noise by its influence bound, propose-test-release"
     reference: str = "Avella-Medina (2021), section 4; Dwork & Lei (2009)"
 
@@ -95,9 +83,8 @@ class InfluencePlan:
         n, q = self.n, self.part.size
         steps = sum(convex_fit.problem_of(self.part, n).steps)
         curvatures = 10 * len(self.part.floors) * q
-        pilot: int = getattr(self.pilot, "column_ms", 0)
         work = n * (q + 8) * (steps + curvatures) * NANOSECONDS[self.part.loss]
-        return pilot + 100 + ceil((work + 50_000 * steps) / 10**6)
+        return self.pilot.column_ms + 100 + ceil((work + 50_000 * steps) / 10**6)
 
     @property
     def n(self) -> int:
@@ -119,10 +106,12 @@ class InfluencePlan:
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Shares of ρ, the margin that a reply needs, whether one is likely, and standard errors in
-        residual scales (logistic: on the scale of η) per whitened term."""
+        """Shares of ρ, the margin that a reply needs, whether one is likely, and for each coefficient the expected
+        privacy over its sampling standard error."""
         m = self.likely_floor
         noise = convex_fit.noise_sd(self.part, self.n, m or min(self.part.floors))
+        pilot = self.pilot.forecast_fit
+        scale = pilot.scale if self.part.loss == "huber" else 1.0
         return {
             "tuning": self.part.tuning or None,
             "steps": sum(convex_fit.problem_of(self.part, self.n).steps),
@@ -130,8 +119,8 @@ class InfluencePlan:
             "shares": self.shares,
             "margin_needed": ptr.threshold(self.part.epsilon_test, self.part.delta),
             "reply_likely": m > 0,
-            "sampling_standard_error": self.pilot.forecast["sampling_standard_error"],
-            "privacy_standard_error": noise,
+            "terms": list(self.pilot.design.names),
+            "privacy_to_sampling": forecast_ratios(self.pilot, pilot, scale * noise).tolist(),
         }
 
     @property
@@ -144,18 +133,14 @@ class InfluencePlan:
 
     def run(self) -> Recipe:
         """The pilot, and one step of whole columns; None where the test of safety does not pass."""
-        coding, fitted = yield from pilot_fit(self.pilot)
-        curvature = fitted.records[-1].curvature
+        ground, fitted = yield from self.pilot.fitted()
         scale = fitted.scale if self.part.loss == "huber" else 1.0
-        white = coding.white_size
-        point = Point(fitted.theta, scale, curvature.transform[:white, :white])
-        records = InfluenceMap(coding, point, self.part.loss)
+        point = PilotPoint(fitted.theta, scale, fitted.transform, self.part.radius_squared)
+        records = InfluenceMap(ground.coding, point, self.part.loss)
         (found,) = yield ColumnStep("influence", (self.part,), records)
         if not found.passed:
             return None
-        moved = _moved(fitted, scale * curvature.transform.T, found)
-        result = reported(self.pilot, coding, moved, self.part.tuning, self.confidence_level)
-        result["warnings"] += notes(self.pilot)
+        result = self.pilot.result(ground, _moved(fitted, scale * fitted.transform.T, found))
         return {
             **result,
             "calibration": "ptr",
@@ -164,14 +149,13 @@ class InfluencePlan:
         }
 
 
-def _moved(fitted: PilotFit, back: FloatArray, found: Released) -> PilotFit:
+def _moved(fitted: StandardFit, back: FloatArray, found: Released) -> StandardFit:
     """θ₀ + backᵀϑ with the noise of the release. A reply certifies that all is estimable."""
-    theta = on_lattice(fitted.theta, len(fitted.theta)) + back @ found.values[:-1]
     return replace(
         fitted,
-        theta=theta,
+        theta=fitted.theta + back @ found.values[:-1],
         privacy=found.sd**2 * back @ back.T,
-        directions=replace(fitted.directions, resolved=np.ones(len(theta), bool)),
+        directions=replace(fitted.directions, resolved=np.ones(len(fitted.theta), bool)),
     )
 
 
@@ -180,22 +164,26 @@ def plan_influence_regression(
 ) -> InfluencePlan | AsymptoticPlan:
     """A Huber–Mallows regression for at most `offer`'s (ε, δ). Raises InvalidQuery."""
     check_whole(facts, design)
+    if isinstance(query.tuning, str):
+        raise InvalidQuery(
+            'tuning="planned" is for mechanism="newton"; leave it out or give a number.'
+        )
     c, ptr_only = query.tuning or TUNING, query.calibration != "asymptotic"
     rho = spendable(offer)
     share = pilot_rho(rho) if ptr_only else split(offer)[0].rho
     pilot = plan_linear_regression(facts, design, replace(query, tuning=c), share)
-    curvature = pilot.settings.curvature_norm(pilot.settings.steps - 1)
+    curvature = Huber(c).mean_derivative * pilot.sizes.mean_norm
     if not ptr_only:
-        return asymptotic_plan(pilot, "huber", c, curvature, offer, query.confidence_level)
+        return asymptotic_plan(pilot, "huber", c, curvature, offer)
     part = fit_part("huber", pilot.sizes, rho, offer.delta // 2, tuning=c, curvature=curvature)
-    return InfluencePlan(pilot, part, offer, query.confidence_level)
+    return InfluencePlan(pilot, part, offer)
 
 
 def plan_influence_glm(
     facts: DatasetFacts, design: Design, query: Glm, offer: PrivacyCost
 ) -> InfluencePlan | AsymptoticPlan:
     """A Mallows-weighted logistic regression for at most `offer`'s (ε, δ). Raises InvalidQuery."""
-    if query.family != "binomial" or (query.tuning or inf) < inf:
+    if query.family != "binomial" or query.tuning is not None:
         raise InvalidQuery(
             "The influence mechanism needs a convex loss: the binomial family without tuning, or a "
             "linear regression."
@@ -204,8 +192,8 @@ def plan_influence_glm(
     rho, ptr_only = spendable(offer), query.calibration != "asymptotic"
     share = pilot_rho(rho) if ptr_only else split(offer)[0].rho
     pilot = plan_glm(facts, design, query, share)
-    curvature = LOGISTIC_SLOPE * pilot.settings.moments.norm
+    curvature = LOGISTIC_SLOPE * pilot.sizes.mean_norm
     if not ptr_only:
-        return asymptotic_plan(pilot, "logistic", 0.0, curvature, offer, query.confidence_level)
+        return asymptotic_plan(pilot, "logistic", 0.0, curvature, offer)
     part = fit_part("logistic", pilot.sizes, rho, offer.delta // 2, curvature=curvature)
-    return InfluencePlan(pilot, part, offer, query.confidence_level)
+    return InfluencePlan(pilot, part, offer)

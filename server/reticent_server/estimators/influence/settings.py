@@ -13,7 +13,7 @@ from typing import Literal
 from reticent_server.accounting.conversions import max_rho, rho_of_bounded_range, rho_of_pure
 from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
-from reticent_server.estimators.newton.settings import Dimensions
+from reticent_server.fitting.budget import Sizes
 
 PILOT_SHARE, CHOICE_SHARE, TEST_SHARE = 0.30, 0.03, 0.22
 REACH, SLACK = 0.4, 0.05
@@ -32,7 +32,7 @@ def pilot_rho(rho: int) -> int:
 
 def fit_part(
     loss: Literal["huber", "logistic"],
-    sizes: Dimensions,
+    sizes: Sizes,
     rho: int,
     delta: int,
     *,

@@ -63,6 +63,12 @@ class Fitted:
         return "jackknife" if self.model.equation == "location_scale" else "firth"
 
 
+def _tuning(query: ModelQuery) -> float:
+    if isinstance(query.tuning, str):
+        raise InvalidQuery("Blocks have no planned tuning: give a number, or leave it out.")
+    return query.tuning or HUBER_TUNING
+
+
 def regression(design: Design, query: LinearRegression | Glm, correction: bool) -> Fitted:
     """Raises InvalidQuery for what is not fitted to blocks."""
     _check_newton(query)
@@ -71,9 +77,9 @@ def regression(design: Design, query: LinearRegression | Glm, correction: bool) 
         response = design.response
         if response is None or not design.names:
             raise InvalidQuery("A model needs a response and at least one term.")
-        model = BlockModel("huber", len(design.names), query.tuning or HUBER_TUNING, inf, False)
+        model = BlockModel("huber", len(design.names), _tuning(query), inf, False)
         return Fitted(model, BlockRows(design, response), design.names)
-    if query.tuning is not None and query.tuning < inf:
+    if query.tuning is not None:
         raise InvalidQuery("Blocks are fitted by maximum likelihood: leave out the model's tuning.")
     if family == "negative_binomial":
         raise InvalidQuery("The negative_binomial family is not fitted to blocks.")
@@ -87,7 +93,7 @@ def location_scale(
 ) -> Fitted:
     """Proposal 2 of one column. Raises InvalidQuery for what is not fitted to blocks."""
     _check_newton(query)
-    tuning = query.tuning or HUBER_TUNING
+    tuning = _tuning(query)
     model = BlockModel("location_scale", 2, tuning, column.upper, correction)
     term = Term(column.name, (ColumnValue(column.name),), column.lower, column.upper)
     rows = BlockRows(replace(design, terms=(), intercept=False), term)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.estimators.newton.report import intervals, p_values
 from reticent_server.estimators.standardise import NORMAL_IQR
+from reticent_server.fitting.report import intervals, p_values
 from reticent_server.mechanisms.subsample_aggregate import window
 
 if TYPE_CHECKING:

@@ -1,0 +1,169 @@
+"""The quasi-likelihood score that families of generalised linear models share.
+
+    score       w v q(y, η),   v = m(η) u,   q = [ψ_c(z) − a]·g(η)/m(η),   z = (y − μ)/(s√V)
+    curvature   w h(η) v vᵀ,   h = d·(g/m)²                    (Fisher scoring: h ≥ 0 does not depend on y)
+
+so that a step is θ ← θ + unit·J⁻¹g. The leverage m keeps q and h bounded by public constants. On the way to a
+predictor that is off by N(0, v) the residuals z are spread by m√v/unit more, and fewer of them are within the
+cut (Stein's lemma, as for Huber's score). Source: Cantoni & Ronchetti (2001).
+"""
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+from scipy.special import ndtr
+
+from reticent_server.domain.steps import FloatArray, Released, VectorSum
+from reticent_server.fitting.score import Ball, BoolArray, Score, whole_ball
+from reticent_server.numerics import families as laws
+from reticent_server.numerics.glm_robust import estimated_dispersion
+
+SCALE_CUT = 1.5  # cut of the residuals whose mean square gives the scale, in scales
+_SLOPE_STEP = 1e-3  # of η, of a difference
+_GRID = 2001  # points of η at which the score's bound is taken
+_LARGEST_RESPONSE = 1e30
+_SCALE_STEP = 4.0  # largest factor of a step of the scale
+_LEAST_SCALE, _LARGEST_SCALE = 0.02, 1.5  # bounds of the scale relative to its public start
+_EXPLAINED = 0.7  # of the squared scale of the responses about their mean, left by a typical model
+_LEAST_SPREAD = (
+    0.4  # squared spread of residuals, in scales, that a cut is expected to see at least
+)
+_ENDS = 1e-4, 0.98  # of k²: mean squares of cut residuals that have a scale
+
+
+@dataclass(frozen=True, slots=True)
+class QuasiScore:
+    """A law at the tuning constant c (∞: no cut) and the scale s; η in `limits`.
+
+    unit, limits, signed, varies: as in fitting.score. start: η₀, the unit of leverages. measured: whether s
+    is, so that it holds the mean of what predictors are off by.
+    """
+
+    law: laws.Family
+    c: float
+    scale: float
+    unit: float
+    limits: tuple[float, float]
+    start: float
+    residual_unit: float = 1.0
+    shift: float = 0.0
+    varies: bool = False
+    measured: bool = True
+    signed: bool = True
+    curvature_bound: float = 2.0
+    most: float = 1.0
+
+    @property
+    def mean_square(self) -> float:
+        """Var ψ_c/d at the start."""
+        found = self.law.moments(np.array([self.start + self.shift]), self.c)
+        return float((found.square[0] - found.mean[0] ** 2) / found.slope[0])
+
+    @property
+    def bound(self) -> float:
+        """sup |q| over η in `limits` and responses y ≥ 0."""
+        eta = np.linspace(*self.limits, _GRID)
+        with np.errstate(over="ignore"):
+            ends = (self.evaluate(np.full_like(eta, y), eta) for y in (0.0, _LARGEST_RESPONSE))
+            return float(max(np.max(np.abs(q)) for q in ends))
+
+    def leverage(self, eta: FloatArray) -> FloatArray:
+        """m(η) = g(η)/g(η₀)."""
+        if not self.varies:
+            return np.ones_like(eta)
+        return np.asarray(self.law.gain(eta) / float(self.law.gain(np.array([self.start]))[0]))
+
+    def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        z = np.clip(self.residual(y, eta), -self.c, self.c)
+        return np.asarray(z - self._centre(eta))
+
+    def with_curvature(
+        self, y: FloatArray, eta: FloatArray, clipped: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """h as observed, cut to ±curvature_bound: what the sandwich needs where the law is not the data's."""
+        z, centre = self.residual(y, eta), self._centre(eta)
+        q = np.clip(z, -self.c, self.c) - centre
+        length, growth = self._growth(eta)
+        tilt = (self._centre(eta + _SLOPE_STEP) - self._centre(eta - _SLOPE_STEP)) / (
+            2 * _SLOPE_STEP
+        )
+        inside = np.where(np.abs(z) < self.c, 1 + z * (1 - growth) * length, 0.0)
+        turn = np.where(clipped, -growth, growth) if self.varies else 0.0
+        h = inside + length * (tilt - turn * q)
+        return np.asarray(q), np.clip(h, -self.curvature_bound, self.curvature_bound)
+
+    def _centre(self, eta: FloatArray) -> FloatArray:
+        """(rows,) a."""
+        return self.law.moments(eta + self.shift, self.c).mean
+
+    def _growth(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(rows,) unit/m, and d ln m/dη of the law's own gain: ln √V grows by 1 less that, for a log link."""
+        up, down = (np.log(self.law.gain(eta + h)) for h in (_SLOPE_STEP, -_SLOPE_STEP))
+        return np.asarray(self.unit / self.leverage(eta)), np.asarray(
+            (up - down) / (2 * _SLOPE_STEP)
+        )
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """z, in units of s."""
+        return np.asarray(self.law.residual(y, eta) / self.residual_unit)
+
+    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
+        slope = self.law.moments(eta + self.shift, self.c).slope
+        if self.c == inf:
+            return np.asarray(slope)
+        excess = variance * (self.leverage(eta) / self.unit) ** 2
+        spread = 1 + excess - (np.mean(excess) if self.measured else 0.0)
+        within = 2 * ndtr(self.c / np.sqrt(np.maximum(spread, _LEAST_SPREAD))) - 1
+        return np.asarray(slope * within / (2 * ndtr(self.c) - 1))
+
+    def ball(self, direction: FloatArray, radius: float) -> Ball:
+        return whole_ball(len(direction), radius * self.bound)
+
+
+@dataclass(frozen=True, slots=True)
+class CutSquares:
+    """The scale at which the mean of ψ_k²(z) is what the law says, by one bounded sum a step.
+
+    Contributions ψ_k²(z) − k²/2 lie in ±k²/2. start: s₀; least: the smallest scale.
+    """
+
+    start: float
+    least: float
+    k: float = SCALE_CUT
+
+    @property
+    def words(self) -> str:
+        return f"mean squares of residuals cut at {self.k:g} of it"
+
+    def part(self, rho: int, unit_rows: int) -> VectorSum:
+        return VectorSum(1, self.k**2 / 2, rho, unit_rows)
+
+    def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray(self.squares(quasi(score), y, eta) - self.k**2 / 2)[None, :]
+
+    def squares(self, score: QuasiScore, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) ψ_k²(z)."""
+        return np.asarray(np.clip(score.residual(y, eta), -self.k, self.k) ** 2)
+
+    def scale(self, score: Score, released: Released, count: float) -> float:
+        return self.next(quasi(score), float(released.values[0]) / count + self.k**2 / 2)
+
+    def expected(self, start: float, left: float) -> float:  # noqa: ARG002 - one interface
+        return max(start * sqrt(_EXPLAINED), self.least)
+
+    def next(self, score: QuasiScore, mean: float) -> float:
+        """The scale at which the cut residuals have this mean square."""
+        least, most = (end * self.k**2 for end in _ENDS)
+        square = min(max(mean, least), most)
+        ratio = sqrt(estimated_dispersion(score.law, square, self.k) / score.law.dispersion)
+        s = score.scale * min(max(ratio, 1 / _SCALE_STEP), _SCALE_STEP)
+        least = max(self.least, self.start * _LEAST_SCALE)
+        return min(max(s, least), max(self.start * _LARGEST_SCALE, least))
+
+
+def quasi(score: Score) -> QuasiScore:
+    """The score as one of this module."""
+    if not isinstance(score, QuasiScore):
+        raise TypeError("a quasi-likelihood score is needed")
+    return score

@@ -1,0 +1,1 @@
+"""What fits share: public rows, whitening, steps, covariance, identifiability, forecasts."""

@@ -1,0 +1,78 @@
+"""What a forecast means for the intervals, and what can be done about it: sentences from public facts."""
+
+from collections.abc import Iterator
+from math import hypot, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reticent_server.domain.design import Design, Expression, Indicator, Term
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.fitting.public_rows import level_shares
+from reticent_server.fitting.report import DOMINATED
+
+if TYPE_CHECKING:
+    from reticent_server.fitting.forecast import Forecast
+
+_USELESS = 0.25  # of the response's standard deviation for each of a term's: an interval that reaches so far
+_TWO_SIDED = 1.96
+_NAMED = 6  # terms that a sentence names before it counts the others
+
+
+def advice(fit: "Forecast", design: Design, facts: DatasetFacts) -> list[str]:
+    """Sentences on what is forecast."""
+    names, q = design.names, len(fit.ratios)
+    said = []
+    reach = _TWO_SIDED * fit.error / sqrt(q)
+    if reach > _USELESS:
+        said.append(
+            "The answer will be useless: from privacy noise alone, intervals are forecast to reach "
+            f"{reach:.2g} standard deviations of the response for each of a term, to either side."
+        )
+    lost = [t for t, ok in zip(names, fit.estimable, strict=True) if not ok]
+    if lost:
+        said.append(
+            "Not identifiable at this epsilon (the data's information is forecast to be below the noise): "
+            f"{_listed(lost)}."
+        )
+        said += _rare_levels(design, lost, facts)
+    noisy = (fit.ratios > DOMINATED) & fit.estimable
+    if noisy.any():
+        worst = float(np.max(fit.ratios[noisy]))
+        which = [t for t, x in zip(names, noisy, strict=True) if x]
+        said.append(
+            f"Privacy noise will dominate: intervals of {_listed(which)} will be up to "
+            f"{hypot(1, worst):.2g} times as wide as sampling alone would make them."
+        )
+    return said
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    return ", ".join(names[:_NAMED]) + f" and {len(names) - _NAMED} more"
+
+
+def _rare_levels(design: Design, lost: list[str], facts: DatasetFacts) -> Iterator[str]:
+    """For each rare level among the terms that are lost: its share, and the next rarest level to merge it with."""
+    for term in design.terms:
+        level = _level(term)
+        if term.name not in lost or level is None or facts.profile is None:
+            continue
+        column = facts.schema.column(level.column)
+        released = facts.profile.columns.get(level.column)
+        if column is None or not column.levels or released is None or released.counts is None:
+            continue
+        shares, at = level_shares(released), int(level.code)
+        others = [k for k in np.argsort(shares) if k != at and shares[k] >= shares[at]]
+        mend = (
+            f"; merged with {column.levels[others[0]]} it would have {shares[at] + shares[others[0]]:.1%}"
+            if others
+            else ""
+        )
+        yield f"{term.name} has about {shares[at]:.1%} of the records{mend}."
+
+
+def _level(term: Term) -> Indicator | None:
+    factor: Expression = term.factors[0]
+    return factor if len(term.factors) == 1 and isinstance(factor, Indicator) else None

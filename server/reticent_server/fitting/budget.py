@@ -1,0 +1,246 @@
+"""What part of ρ goes to which release of a fit: planned from (q, n, ρ) and the score's bound alone.
+
+η = √q·2RK·unit/(n√(2ρ) κh̄) is the noise of one whole step in the predictor (in units of the response's scale, or of
+the link's), with R² the radius, K the score's bound, κh̄ the expected curvature. The squared error e² of the fit and the squared residual scale S² (in
+units of the response's) are forecast as
+
+    e₀² = .96, S₁² = 1;   N = η²S²/f,   e² ← e²(g²e² + N)/(e²(1 + g²) + N),   S² ← min(.04 + e², 1.44S²)
+
+(S = 1 where no scale is measured), which is a step of fitting.filter with a relative curvature error g: g² = .15² + ν²/2, ν the noise of the last
+Gram matrix relative to what it measures. The last step's curvature is released as well, which takes g² to
+g²ν_J²/(g² + ν_J²). Of a public menu of rounds of whitening, steps and shares the plan with the smallest last e² is
+taken. The rounds are the widest that are still precise: a Gram matrix with a narrow radius has less noise,
+one with a wide radius settles the lengths of heavy-tailed directions.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+from math import sqrt
+
+import numpy as np
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.coordinates import normal_size
+
+START_ERROR, ERROR_FLOOR, SCALE_GROWTH = 0.96, 0.04, 1.44
+_CURVATURE_ERROR = 0.15  # relative, of an expected curvature: benchmarks of clean designs
+_QUIET = 0.05  # η from which on sampling is no longer most of the error, and the meat needs less
+
+NARROW, MIDDLE, WIDE = 1.0, 2.0, 4.0
+ROUNDS = (  # (share of ρ, squared radius per coordinate) of each round, from the most thorough
+    ((0.04, NARROW), (0.05, WIDE), (0.09, WIDE)),
+    ((0.04, NARROW), (0.10, WIDE)),
+    ((0.05, NARROW), (0.10, MIDDLE)),
+    ((0.05, NARROW), (0.08, NARROW)),
+)
+SINGLE_ROUNDS = (((0.08, NARROW),), ((0.12, NARROW),), ((0.20, NARROW),))
+_EARLY_JACOBIAN = 0.04  # of ρ: the second step's, where there is little noise
+_BENT_JACOBIAN = 0.08  # of ρ: the last step's but one, where the curvature changes on the way
+_FIRST_PRECISION, _LAST_PRECISION = 0.35, 0.25  # largest ν of the first and of the last round
+_LAST_SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the gradients' ρ, in the last step
+_RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in the others
+_STEPS = (3, 4, 5, 6)
+_STEP_WORTH = 0.01  # of ln e²: a further step has to gain that much
+
+Round = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in use, and
+    the rows of a unit."""
+
+    size: int
+    radius_squared: float
+    n: int
+    expected_n: float
+    unit_rows: int = 1
+
+    @property
+    def mean_norm(self) -> float:
+        """κ: the weighted second moment of a normal row."""
+        return normal_size(self.radius_squared / self.size, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T, or none),
+    jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
+    precision: ν of the last round."""
+
+    rounds: tuple[tuple[int, float], ...]
+    gradients: tuple[int, ...]
+    scales: tuple[int, ...]
+    jacobians: tuple[int, ...]
+    meat: int
+    count: int
+    eta: float
+    precision: float
+
+    @property
+    def steps(self) -> int:
+        return len(self.gradients)
+
+    @property
+    def scale_steps(self) -> int:
+        """Passes over the residuals; a T-th scale is a part of the last step (fitting.joint)."""
+        return min(len(self.scales), self.steps - 1)
+
+    @property
+    def rho(self) -> int:
+        parts = (*(r for r, _ in self.rounds), *self.gradients, *self.scales, *self.jacobians)
+        return sum(parts) + self.meat + self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a Score) at the start.
+
+    curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
+    whether the score is far from linear (fitting.score.BentScore). early: whether a Jacobian that is far from the
+    solution tells of the one there.
+    """
+
+    bound: float
+    curvature: float
+    scaled: bool
+    unit: float = 1.0
+    joint: bool = False
+    curvature_bound: float = 1.0
+    bent: bool = False
+    early: bool = True
+
+
+def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
+    """η."""
+    whole = sqrt(2 * rho / RHO_UNITS) * sizes.expected_n / sizes.unit_rows
+    gain = sizes.mean_norm * signal.curvature
+    clip = sqrt(sizes.radius_squared * sizes.size) * signal.bound
+    return 2 * clip * signal.unit / (whole * gain)
+
+
+def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budget:
+    """Splits `rho` (RHO_UNITS) over the releases; their sum is exactly rho."""
+    eta = noise_ratio(sizes, rho, signal)
+    meat = 0.10 if eta < _QUIET else 0.03
+    scales = 0.03 if signal.scaled else 0.0
+    count = 0.01 if masked else 0.0
+    early = (
+        _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
+    )
+    fixed = meat + scales + count + early
+    rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
+    gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)
+    T = len(fractions)
+    measured = (T if signal.joint else T - 1) if scales else 0
+    weights = (
+        *(share for share, _ in rounds),
+        *(gradients * f for f in fractions),
+        *((scales / max(measured, 1),) * measured),
+        *((count,) if count else ()),
+        *((early,) if early else ()),
+        meat,
+        jacobian,
+    )
+    *spent, meat_rho, last = allocate(rho, weights)
+    parts = iter(spent)
+    return Budget(
+        rounds=tuple((next(parts), radius) for _, radius in rounds),
+        gradients=tuple(next(parts) for _ in fractions),
+        scales=tuple(next(parts) for _ in range(measured)),
+        count=next(parts) if count else 0,
+        jacobians=_placed(T, next(parts) if early else 0, last, at=T - 2),
+        meat=meat_rho,
+        eta=eta,
+        precision=precision(sizes, rho, rounds[-1]),
+    )
+
+
+def _placed(steps: int, early: int, last: int, at: int) -> tuple[int, ...]:
+    """ρ of each step's Jacobian."""
+    return tuple(early if t == at else last if t == steps - 1 else 0 for t in range(steps))
+
+
+def precision(sizes: Sizes, rho: int, round_: Round) -> float:
+    """ν: the operator norm of a round's noise relative to the clipped moment of a normal design."""
+    share, factor = round_
+    q = sizes.size
+    sd = sqrt(2) * factor * q * sizes.unit_rows / sqrt(2 * share * rho / RHO_UNITS)
+    return sd * sqrt(2 * q) / (sizes.expected_n * normal_size(factor, q))
+
+
+def _chosen(
+    sizes: Sizes, rho: int, signal: Signal, eta: float, fixed: float
+) -> tuple[tuple[Round, ...], float, tuple[float, ...]]:
+    """Rounds, the Jacobian's share, and the gradients' fractions of what is left."""
+    best: tuple[float, tuple[Round, ...], float, tuple[float, ...]] | None = None
+    for rounds in _affordable(sizes, rho):
+        nu = precision(sizes, rho, rounds[-1])
+        for jacobian in (0.08,) if eta < _QUIET else (0.04, 0.08, 0.12):
+            left = 1 - fixed - jacobian - sum(s for s, _ in rounds)
+            nu_J = _jacobian_noise(sizes, rho * jacobian, signal)
+            value, fractions = _best_fractions(eta / sqrt(left), nu, nu_J, scaled=signal.scaled)
+            if best is None or value < best[0]:
+                best = value, rounds, jacobian, fractions
+    assert best is not None  # noqa: S101 - the menu is not empty
+    return best[1:]
+
+
+def _affordable(sizes: Sizes, rho: int) -> tuple[tuple[Round, ...], ...]:
+    for rounds in ROUNDS:
+        *first, last = (precision(sizes, rho, r) for r in rounds)
+        if max(first) <= _FIRST_PRECISION and last <= _LAST_PRECISION:
+            return (rounds,)
+    return SINGLE_ROUNDS
+
+
+def _jacobian_noise(sizes: Sizes, rho: float, signal: Signal) -> float:
+    """ν_J: noise of the last Jacobian, as a vector of a step sees it, relative to what it measures."""
+    bound = sizes.radius_squared * signal.curvature_bound * sizes.unit_rows
+    sd = sqrt(2) * bound / sqrt(2 * rho / RHO_UNITS)
+    return sd * sqrt(sizes.size) / (sizes.expected_n * sizes.mean_norm * signal.curvature)
+
+
+def _best_fractions(
+    eta: float, nu: float, nu_J: float, *, scaled: bool
+) -> tuple[float, tuple[float, ...]]:
+    """The least ln e² over the menu, and its fractions; eta: at the gradients' whole ρ."""
+    found = []
+    for T in _STEPS:
+        menu = [_fractions(T, last, ratio) for last, ratio in product(_LAST_SHARES, _RATIOS)]
+        forecast = forecast_errors(np.array(menu).T, eta, nu, nu_J, scaled=scaled)
+        errors = np.log(forecast) + _STEP_WORTH * T
+        at = int(np.argmin(errors))
+        found.append((float(errors[at]), menu[at]))
+    return min(found)
+
+
+def _fractions(steps: int, last: float, ratio: float) -> tuple[float, ...]:
+    raw = [ratio**t for t in range(steps - 1)]
+    return (*((1 - last) * r / sum(raw) for r in raw), last)
+
+
+def forecast_errors(
+    fractions: FloatArray, eta: float, nu: float, nu_J: float, *, scaled: bool
+) -> FloatArray:
+    """(menu,) the last e² of fractions (T, menu) under the module's recursion."""
+    wrong = _CURVATURE_ERROR**2 + min(nu, 1.0) ** 2 / 2
+    settled = wrong * nu_J**2 / (wrong + nu_J**2)
+    e = np.full(fractions.shape[1], START_ERROR)
+    S = np.ones(fractions.shape[1])
+    for t, f in enumerate(fractions):
+        g = settled if t == len(fractions) - 1 else wrong
+        N = eta**2 * S / f
+        e = e * (g * e + N) / (e * (1 + g) + N)
+        S = np.minimum(ERROR_FLOOR + e, SCALE_GROWTH * S) if scaled else S
+    return e
+
+
+def allocate(rho: int, weights: tuple[float, ...]) -> tuple[int, ...]:
+    """Splits an integer ρ in proportion to weights (Σ = 1): each part at least 1, exact in sum.
+
+    What rounding down leaves goes to the last part.
+    """
+    parts = [max(1, int(rho * w)) for w in weights[:-1]]
+    return (*parts, max(1, rho - sum(parts)))

@@ -1,0 +1,76 @@
+"""The standardised design of a fit: made of public facts, a function of one record.
+
+x̃_j = (x_j − a_j)/b_j, with centres and scales from the public rows; without an intercept nothing is
+centred, as that would change the model. x̃ is where records are put on a lattice (fitting.maps); what
+the fit works in are combinations u = W x̃, so that a_j and b_j do not matter for what it estimates.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent_server.domain.design import Design, Term
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.public_rows import PublicRows
+
+LATTICE_BITS, RANGE_BITS = 20, 8  # x̃ lies on multiples of 2⁻²⁰ within ±2⁸
+LARGEST = 2.0**RANGE_BITS
+_COARSEST = 2.0 ** (LATTICE_BITS - 6)  # leaves 2⁶ steps of the lattice to a standard deviation
+_CONSTANT = 1e-12  # relative spread of a term that is constant to the floats
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A public centre and a positive scale, in the units of the column or term."""
+
+    centre: float
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """A design with the location of each term and of the response, in the units of the data."""
+
+    design: Design
+    locations: tuple[Location, ...]
+    response: Term
+    response_location: Location
+
+    @property
+    def size(self) -> int:
+        """q: coefficients in all."""
+        return int(self.design.intercept) + len(self.locations)
+
+    @property
+    def centres(self) -> FloatArray:
+        """(q,), 0 for the intercept."""
+        return np.array([0.0] * int(self.design.intercept) + [x.centre for x in self.locations])
+
+    @property
+    def scales(self) -> FloatArray:
+        """(q,), 1 for the intercept."""
+        return np.array([1.0] * int(self.design.intercept) + [x.scale for x in self.locations])
+
+    def standardised(self, X: FloatArray) -> FloatArray:
+        """(rows, q) x̃ of rows X of the design as written."""
+        return np.asarray((X - self.centres) / self.scales)
+
+
+def code_design(
+    design: Design, response: Term, rows: PublicRows, response_location: Location
+) -> Coding:
+    """The coding of a design by public rows: a term's mean and standard deviation there."""
+    head = int(design.intercept)
+    columns = zip(design.terms, rows.X.T[head:], strict=True)
+    locations = tuple(_location(term, x, centred=design.intercept) for term, x in columns)
+    return Coding(design, locations, response, response_location)
+
+
+def _location(term: Term, values: FloatArray, *, centred: bool) -> Location:
+    """Wide enough for the declared bounds to lie within the lattice's range, as far as its steps stay fine."""
+    centre = float(np.mean(values)) if centred else 0.0
+    spread = float(np.sqrt(np.mean((values - centre) ** 2)))
+    reach = max(abs(term.lower - centre), abs(term.upper - centre))
+    if not np.isfinite(spread) or spread <= _CONSTANT * abs(centre):
+        spread = reach / 3**0.5 if 0 < reach < np.inf else 1.0
+    return Location(centre, max(spread, min(reach / LARGEST, spread * _COARSEST)))

@@ -1,0 +1,122 @@
+"""Coordinates of a design in which public rows are white: made of public facts, before any release.
+
+u = W x̃ with W from the public rows' second moment, so the coordinates are the same, up to a rotation,
+however the analyst has written the model: contrasts, centring, units and bases do not matter.
+
+The length of a coordinate is fixed by a clipped second moment, mean min(1, 4q/‖u‖²) uuᵀ = κI, κ being
+what it is for normal rows: that is what a fit can measure on data (fitting.whitening), with the same
+result whatever the profile's noise. It has no solution for a direction that only a few rows have: with
+a share p < 1/(4q) of the rows beyond the radius, p·4q stays below κ however long they are made. Such
+*rare* directions (a level of a factor, a spike beside a constant) are known by what they consist of: of
+the clipped moment of a level's dummy all but 1/(4q + 1) is due to its own rows. They keep the length of
+their second moment, √(8q) at most, so that their rows lose no more of their weight than need be;
+nothing is to be gained by making them longer. Between a level and a heavy tail the stretch that is
+allowed changes gradually.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.numerics.mallows import mallows_weights, mean_weighted_norm
+from reticent_server.numerics.matrices import eigen, floored, power
+
+WIDE = 4.0  # squared radius per coordinate: clips 1 of 10³ normal rows, and most outlying ones
+_RARE_LENGTH = 8.0  # squared length per coordinate of a rare row: twice the wide radius
+_LEVEL, _TAIL = (
+    1.5,
+    2.5,
+)  # times 1/(4q + 1): what other rows add to a rare level, and to a heavy tail at least
+_SINGULAR = 1e-7  # relative eigenvalue below which the terms as written are collinear
+_CONSTANT = 1e-9  # of a standardised column: it does not vary on the public rows
+_SETTLING = 25  # steps of the fixed point; each leaves about half of the error on heavy tails
+_SHRINK, _STRETCH = 1 / 3, 30.0  # bounds of what the fixed point does to a free direction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coordinates:
+    """u = W x̃ (q, q) and the public rows U (rows, q) there.
+
+    free: the first `free` coordinates have their length from the clipped second moment; the others
+    are rare. lost: whether some combination of the terms is constant on the public rows.
+    """
+
+    transform: FloatArray
+    rows: FloatArray
+    free: int
+    lost: bool
+
+
+def public_coordinates(X: FloatArray) -> Coordinates:
+    """Coordinates from public rows X (rows, q) of the standardised design."""
+    size = np.sqrt(np.mean(X**2, axis=0))
+    size[size < _CONSTANT] = 1.0
+    values, vectors = eigen(second_moment(X / size))
+    singular = values < _SINGULAR
+    W = (vectors / np.sqrt(np.where(singular, 1.0, values))) @ vectors.T / size
+    W, others = _turned(W, X)
+    rare = others < _LEVEL / (WIDE * len(W) + 1)
+    W = _cut(W, X, rare)
+    W = _settled(W, X, _most_stretch(others, rare))
+    return Coordinates(W, X @ W.T, int(np.sum(~rare)), bool(singular.any()))
+
+
+def second_moment(U: FloatArray) -> FloatArray:
+    """mean uuᵀ (q, q) of rows U (rows, q)."""
+    return np.asarray(U.T @ U / len(U))
+
+
+def clipped_moment(U: FloatArray, radius_squared: float) -> FloatArray:
+    """mean min(1, ρ²/‖u‖²) uuᵀ (q, q) of rows U (rows, q)."""
+    w = mallows_weights(np.sum(U**2, axis=1), radius_squared)
+    return np.asarray((U * w[:, None]).T @ U / len(U))
+
+
+def normal_size(factor: float, q: int) -> float:
+    """κ: the clipped second moment of a normal row (1, N(0, I)) at the squared radius factor·q."""
+    return mean_weighted_norm(q - 1, factor * q)
+
+
+def _turned(W: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """W turned to axes of which clipped rows carry more and more; (q,) what other rows add, decreasing."""
+    U, q = X @ W.T, len(W)
+    norms = np.sum(U**2, axis=1)
+    clipped = np.where(norms > WIDE * q, mallows_weights(norms, WIDE * q), 0.0)
+    carried = (U * clipped[:, None]).T @ U / len(U)
+    root = power(clipped_moment(U, WIDE * q), -0.5, _SINGULAR)
+    shares, directions = eigen(root @ carried @ root)
+    basis = np.linalg.qr((root @ directions)[:, ::-1])[0][:, ::-1]
+    return np.asarray(basis.T @ W), np.asarray(1 - shares)
+
+
+def _cut(W: FloatArray, X: FloatArray, rare: NDArray[np.bool_]) -> FloatArray:
+    """W with rare directions cut to their largest length."""
+    along = X @ W.T
+    squared = np.mean(along**4, axis=0) / np.maximum(np.mean(along**2, axis=0), _SINGULAR)
+    cut = np.sqrt(np.minimum(1.0, _RARE_LENGTH * len(W) / np.maximum(squared, _SINGULAR)))
+    return np.asarray(W * np.where(rare, cut, 1.0)[:, None])
+
+
+def _most_stretch(others: FloatArray, rare: NDArray[np.bool_]) -> FloatArray:
+    """(q,) by what each axis may be stretched: 1 for a rare one, _STRETCH from a heavy tail on."""
+    q = len(others)
+    place = (others * (WIDE * q + 1) - _LEVEL) / (_TAIL - _LEVEL)
+    return np.where(rare, 1.0, _STRETCH ** np.clip(place, 0.0, 1.0))
+
+
+def _settled(W: FloatArray, X: FloatArray, most: FloatArray) -> FloatArray:
+    """W stretched until the clipped second moment of the free axes is κI, as far as each may be."""
+    start, q = W, len(W)
+    free = most > 1.0
+    kappa, total = normal_size(WIDE, q), np.eye(int(np.sum(free)))
+    limit = most[free]
+    for _ in range(_SETTLING if free.any() else 0):
+        K = clipped_moment(X @ W.T, WIDE * q)[np.ix_(free, free)]
+        total = power(K / kappa, -0.5, _SINGULAR) @ total
+        shape = floored((total.T @ total) / np.outer(limit, limit), (_SHRINK / _STRETCH) ** 2, 1.0)
+        total = power(shape * np.outer(limit, limit), 0.5)
+        W = start.copy()
+        W[free] = total @ start[free]
+    return W

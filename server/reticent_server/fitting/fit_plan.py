@@ -1,0 +1,348 @@
+"""A planned fit of a regression model: from public facts to steps, and from releases to the result.
+
+What differs from model to model (its score, its response, what its reply says of it) is a `Model`; this module
+has what all of them share.
+
+Privacy (unconditional, for every table and every n; neighbours replace one unit of ≤ m rows). Every
+value that leaves the table is a part of one of the steps, and each part's contributions are functions
+of one record and of earlier releases:
+
+    rows       ‖u√w′‖ ≤ ρ        GramSum    Δ = √2 ρ² m    (w′ = min(1, ρ²/‖u‖²))
+    gradient   ‖w v q + a‖ ≤ C   VectorSum  Δ = 2C m       (C ≤ RK, K = sup|q|; fitting.score)
+    Jacobian   ‖v√(w|h|)‖ ≤ R√H  GramSum    Δ = √2 R²H m   (H = sup|h|; 2R²H m where h has both signs)
+    meat       ‖w v q‖ ≤ RK      GramSum    Δ = √2 R²K² m
+    scale      one count, or a bounded number                (fitting.huber, fitting.quasi)
+    count      one count         CountSum   Δ = m          (masked designs)
+    profile    cells, levels     QuantileTree, CountSum    (no profile)
+
+since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here would
+cost accuracy only. The parts' ρ are fixed by the plan and add up to it under adaptive composition of
+zCDP; all else is post-processing. The number of passes is fixed, so time does not depend on the data.
+
+Source: Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from reticent_server.domain.design import Design, Term
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Recipe
+from reticent_server.domain.steps import FloatArray, Released, Step
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.advice import advice
+from reticent_server.fitting.budget import Budget, Signal, Sizes, plan_budget
+from reticent_server.fitting.coding import Coding, Location, code_design
+from reticent_server.fitting.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.forecast import Forecast, forecast_fit
+from reticent_server.fitting.own_profile import (
+    NO_PROFILE,
+    OwnProfile,
+    guessed_facts,
+    plan_own_profile,
+)
+from reticent_server.fitting.public_rows import PublicRows, draw_public_rows
+from reticent_server.fitting.recipe import NoisyNewton, StandardFit
+from reticent_server.fitting.report import fit_result
+from reticent_server.fitting.restriction import Restriction
+from reticent_server.fitting.score import Family
+from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
+
+_PRODUCTS_A_MS = 200  # squared coefficients whose moments of 4,096 public rows take 1 ms
+_SINGULAR = 1e-6
+
+ResponseT = TypeVar("ResponseT")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground(Generic[ResponseT]):
+    """What a fit stands on, all public: the coding, the coordinates, what is known of the response, the share of
+    records in use; the start (q,), whose predictor is typical, and `spread`: 1, or more where it cannot be."""
+
+    coding: Coding
+    coordinates: Coordinates
+    response: ResponseT
+    share: float
+    start: FloatArray
+    spread: float
+
+
+class Model(Protocol[ResponseT]):
+    """A regression model with its constants, which do not depend on the data.
+
+    radius: R² for each coefficient. tuning: c of the reply, None for no cut. nanoseconds: planned time that a
+    record's score takes beyond that of products.
+    """
+
+    @property
+    def mechanism(self) -> str: ...
+    @property
+    def reference(self) -> str: ...
+    @property
+    def radius(self) -> float: ...
+    @property
+    def tuning(self) -> float | None: ...
+    @property
+    def nanoseconds(self) -> int: ...
+
+    def check(self, response: Term) -> None:
+        """Raises InvalidQuery for a response whose declared bounds the model cannot have."""
+
+    def response(self, term: Term, values: FloatArray) -> ResponseT:
+        """From the responses (rows,) of public rows."""
+        ...
+
+    def location(self, response: ResponseT, *, intercept: bool) -> Location:
+        """Centre and scale of the standardised response."""
+        ...
+
+    def level(self, response: ResponseT, *, intercept: bool) -> float:
+        """The predictor of a typical record, standardised."""
+        ...
+
+    def tuned(self, sizes: Sizes, rho: int, response: ResponseT) -> Self:
+        """With constants for the smallest error at these sizes, where the query asks for them."""
+        ...
+
+    def family(self, ground: Ground[ResponseT]) -> Family: ...
+    def signal(self, ground: Ground[ResponseT]) -> Signal: ...
+
+    def notes(self, ground: Ground[ResponseT]) -> list[str]:
+        """What a forecast has to say of the response."""
+        ...
+
+    def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:
+        """The released fit as it is to be reported."""
+        ...
+
+    def described(
+        self,
+        ground: Ground[ResponseT],
+        fit: StandardFit,
+        radius_squared: float,
+        found: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """What the model's reply says beside `found`, or in its place."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitPlan(Generic[ResponseT]):
+    """A planned fit; satisfies EstimatorPlan.
+
+    ground is final with a profile; without one `own_profile` is released first and replaces it. level: of
+    confidence.
+    """
+
+    facts: DatasetFacts
+    design: Design
+    model: Model[ResponseT]
+    ground: Ground[ResponseT]
+    budget: Budget
+    sizes: Sizes
+    own_profile: OwnProfile | None
+    level: float
+
+    @property
+    def mechanism(self) -> str:
+        return self.model.mechanism
+
+    @property
+    def reference(self) -> str:
+        return self.model.reference
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.design.columns
+
+    @property
+    def coding(self) -> Coding:
+        return self.ground.coding
+
+    @property
+    def rho(self) -> int:
+        return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
+
+    @property
+    def passes(self) -> int:
+        fit = len(self.budget.rounds) + self.budget.steps + self.budget.scale_steps
+        return fit + (self.own_profile is not None)
+
+    @property
+    def column_ms(self) -> int:
+        """Planned time beyond that of sums: the draws of an own profile's quantiles, the filter's steps, and what
+        a record's score takes."""
+        draws = self.own_profile.draws if self.own_profile else 0
+        scores = self.facts.n * self.passes * self.model.nanoseconds
+        steps = self.passes * self.sizes.size**2 // _PRODUCTS_A_MS
+        return (draws * SELECTION_NANOSECONDS + scores) // 10**6 + steps
+
+    @property
+    def newton(self) -> NoisyNewton:
+        """The fit on the planned ground."""
+        return self._newton(self.ground)
+
+    def _newton(
+        self, ground: Ground[ResponseT], restriction: Restriction | None = None
+    ) -> NoisyNewton:
+        return NoisyNewton(
+            coding=ground.coding,
+            coordinates=ground.coordinates,
+            family=self.model.family(ground),
+            budget=self.budget,
+            sizes=self.sizes,
+            start=ground.start,
+            restriction=restriction,
+        )
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """Steps, tuning, shares of ρ, and for each coefficient the expected privacy over its sampling
+        standard error (null where the releases are not expected to identify it), with what to do about it."""
+        fit, terms = self.forecast_fit, self.design.names
+        notes = [NO_PROFILE] if self.own_profile else []
+        notes += self.model.notes(self.ground)
+        pairs = zip(fit.ratios.tolist(), fit.estimable.tolist(), strict=True)
+        return {
+            "steps": self.budget.steps,
+            "tuning": self.model.tuning,
+            "shares": self.shares,
+            "noise_ratio": self.budget.eta,
+            "relative_error": fit.error,
+            "terms": list(terms),
+            "privacy_to_sampling": [ratio if ok else None for ratio, ok in pairs],
+            "notes": notes + advice(fit, self.design, self.facts),
+        }
+
+    @property
+    def forecast_fit(self) -> Forecast:
+        """What the fit will be worth, from public facts alone."""
+        return forecast_fit(self.newton)
+
+    def noise_ratio(self, rho: int) -> float:
+        """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were the
+        same fit planned at `rho` (with the same share for an own profile)."""
+        left = rho - (rho * self.own_profile.rho // self.rho if self.own_profile else 0)
+        return forecast_fit(self._sized(left).newton).worst
+
+    def _sized(self, rho: int) -> "FitPlan[ResponseT]":
+        """The same fit at another amount for its steps."""
+        return _sized(
+            self.facts, self.design, self.model, self.ground, self.own_profile, self.level, rho
+        )
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """What part of ρ goes where."""
+        b = self.budget
+        amounts = {
+            "profile": self.own_profile.rho if self.own_profile else 0,
+            "records_in_use": b.count,
+            "whitening": sum(rho for rho, _ in b.rounds),
+            "gradients": sum(b.gradients),
+            "jacobians": sum(b.jacobians),
+            "scales": sum(b.scales),
+            "meat": b.meat,
+        }
+        return {name: amount / self.rho for name, amount in amounts.items()}
+
+    def run(self) -> Recipe:
+        """The recipe; its result has ARCHITECTURE's keys, and steps, shares and warnings."""
+        ground, fit = yield from self.fitted()
+        return self.result(ground, fit)
+
+    def fitted(
+        self, restrict: Callable[[Coding], Restriction] | None = None
+    ) -> Generator[Step, tuple[Released, ...], tuple[Ground[ResponseT], StandardFit]]:
+        """The recipe without its report. restrict: gives the restriction of a score test (fitting.restriction)."""
+        ground = self.ground
+        if self.own_profile:
+            facts = self.own_profile.profiled((yield self.own_profile.step))
+            ground = ground_of(self.design, facts, self.model, masked=False) or ground
+        restriction = restrict(ground.coding) if restrict else None
+        fit = yield from self._newton(ground, restriction).fit()
+        return ground, self.model.adjusted(ground.coding, fit)
+
+    def result(self, ground: Ground[ResponseT], fit: StandardFit) -> dict[str, Any]:
+        """What a reply says of a fit."""
+        radius_squared = self.sizes.radius_squared
+        result = fit_result(
+            ground.coding, fit, level=self.level, n=self.facts.n, radius_squared=radius_squared
+        )
+        if self.own_profile:
+            result["warnings"].append(NO_PROFILE)
+        return {
+            **result,
+            "tuning": self.model.tuning,
+            "steps": self.budget.steps,
+            "shares": self.shares,
+            **self.model.described(ground, fit, radius_squared, result),
+        }
+
+
+def plan_fit(
+    facts: DatasetFacts, design: Design, model: Model[ResponseT], level: float, rho: int
+) -> FitPlan[ResponseT]:
+    """Plans a fit at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without response or terms."""
+    if design.response is None or not design.names:
+        raise InvalidQuery("A regression needs a response and at least one term.")
+    model.check(design.response)
+    own = None
+    ground = ground_of(design, facts, model)
+    if ground is None:
+        own = plan_own_profile(facts, design, rho)
+        ground = ground_of(design, guessed_facts(facts, design), model, masked=False)
+    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    left = rho - (own.rho if own else 0)
+    return _sized(facts, design, model, ground, own, level, left)
+
+
+def _sized(
+    facts: DatasetFacts,
+    design: Design,
+    model: Model[ResponseT],
+    ground: Ground[ResponseT],
+    own: OwnProfile | None,
+    level: float,
+    rho: int,
+) -> FitPlan[ResponseT]:
+    sizes = Sizes(
+        size=ground.coding.size,
+        radius_squared=0.0,
+        n=facts.n,
+        expected_n=facts.n * ground.share,
+        unit_rows=facts.schema.unit.max_rows,
+    )
+    model = model.tuned(sizes, rho, ground.response)
+    sizes = replace(sizes, radius_squared=model.radius * sizes.size)
+    budget = plan_budget(sizes, rho, model.signal(ground), masked=design.masked)
+    return FitPlan(facts, design, model, ground, budget, sizes, own, level)
+
+
+def ground_of(
+    design: Design, facts: DatasetFacts, model: Model[ResponseT], *, masked: bool = True
+) -> Ground[ResponseT] | None:
+    """The public ground of a design's fit; None where no profile covers its columns."""
+    rows = draw_public_rows(design, facts, masked=masked)
+    if rows is None or design.response is None:
+        return None
+    return _ground(design, design.response, rows, model)
+
+
+def _ground(
+    design: Design, term: Term, rows: PublicRows, model: Model[ResponseT]
+) -> Ground[ResponseT]:
+    """The start is the typical predictor at the intercept; without one, what comes nearest to it."""
+    response, intercept = model.response(term, rows.y), design.intercept
+    coding = code_design(design, term, rows, model.location(response, intercept=intercept))
+    X, start = coding.standardised(rows.X), np.zeros(coding.size)
+    level = np.full(len(X), model.level(response, intercept=intercept))
+    if intercept:
+        start[0] = level[0]
+    else:
+        start = np.linalg.lstsq(X, level, rcond=_SINGULAR)[0]
+    spread = float(np.hypot(1.0, np.sqrt(np.mean((level - X @ start) ** 2))))
+    return Ground(coding, public_coordinates(X), response, rows.share, start, spread)

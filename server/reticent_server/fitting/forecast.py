@@ -1,0 +1,159 @@
+"""What a planned fit will be worth, from public facts alone: each coefficient's privacy noise beside its
+sampling error, and what the releases will not tell from not identified.
+
+The recipe's own functions are gone through with every release at its expected value: the public rows in place of
+the records, so a clipped moment is the public one, a Jacobian the expected one, and only the noise's planned
+standard deviations enter. What columns have to do with each other is unknown then; a fit in whitened
+coordinates has the same ratio of noise to sampling error however regressors are correlated, as long as it
+can tell them apart.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.steps import FloatArray, GramSum, Released, VectorSum
+from reticent_server.fitting.coordinates import clipped_moment
+from reticent_server.fitting.covariance import sandwich
+from reticent_server.fitting.filter import (
+    PublicModel,
+    being_far,
+    corrected_curvature,
+    measured,
+    moved,
+    no_correction,
+    prior,
+)
+from reticent_server.fitting.identifiability import fit_directions
+from reticent_server.fitting.noise import planned_sd
+from reticent_server.fitting.recipe import NoisyNewton
+from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
+from reticent_server.numerics.matrices import power
+
+FORECAST_ROWS = 1024  # of the public rows that a forecast uses: its moments are right to 3 %
+_CLOSE, _TRIALS = 1.02, 16
+_FARTHEST = (
+    1e100  # ratio to a target beyond which an amount is a guess: its square is within the floats
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forecast:
+    """ratios: (q,) privacy over sampling standard error. estimable: (q,) whether the releases are
+    expected to resolve it. error: expected L2 distance from the fit without noise, of white
+    coordinates in units of the response's scale. privacy, sampling: (q,) standard errors in the units of
+    the data. transform: W (q, q), scale: that of the residuals, as expected."""
+
+    ratios: FloatArray
+    estimable: NDArray[np.bool_]
+    error: float
+    privacy: FloatArray
+    sampling: FloatArray
+    transform: FloatArray
+    scale: float
+
+    @property
+    def worst(self) -> float:
+        """The largest ratio."""
+        return float(np.max(self.ratios, initial=0.0))
+
+
+def forecast_fit(fit: NoisyNewton) -> Forecast:
+    """Goes through a planned fit in expectation."""
+    n, q = fit.sizes.expected_n, fit.sizes.size
+    whitening = _whitened(fit, n)
+    model = PublicModel(whitening, fit.sizes.radius_squared)
+    theta = whitening.inside(fit.start)
+    C, scale = prior(whitening, fit.family.offset), fit.family.start
+    known, R2, m = (
+        no_correction(whitening, fit.family.shape),
+        fit.sizes.radius_squared,
+        fit.sizes.unit_rows,
+    )
+    for t, rho in enumerate(fit.budget.gradients):
+        score = fit.family.score(scale, fit.budget.steps - 1 - t)
+        noise = planned_sd(VectorSum(q, sqrt(R2) * score.bound, rho, m)) / n
+        J = model.curvature(score, theta, C)
+        if fit.budget.jacobians[t]:
+            part = GramSum(
+                q, sqrt(R2 * score.curvature_bound), fit.budget.jacobians[t], m, score.signed
+            )
+            upto = None if t == fit.budget.steps - 1 else whitening.free
+            back = power(J, 0.5)
+            far = being_far(C, back, score.unit)
+            known, relative = measured(known, back, J, planned_sd(part) / n, far, upto)
+        curvature = corrected_curvature(J, score.unit, known)
+        C = moved(C, curvature, noise**2 * np.eye(q), np.zeros(q)).covariance
+        if fit.budget.scales and fit.family.residuals is not None:
+            scale = fit.family.residuals.expected(fit.family.start, _left(whitening, C))
+    sampling = sandwich(np.asarray(np.linalg.inv(curvature.H)), model.meat(score, theta), n)
+    directions = fit_directions(
+        whitening,
+        power(J, 0.5),
+        J,
+        relative,
+        C + sampling,
+        n / (R2 * score.most),
+        present=True,
+    )
+    W, L = whitening.transform, back_transform(fit.coding).matrix
+    privacy_, sampling_ = (
+        np.sqrt(np.maximum(np.diag(L @ W.T @ M @ W @ L.T), np.finfo(float).tiny))
+        for M in (C, sampling)
+    )
+    return Forecast(
+        ratios=np.asarray(privacy_ / sampling_),
+        estimable=directions.mapped(L).flags,
+        error=float(np.sqrt(np.trace(C))),
+        privacy=privacy_,
+        sampling=sampling_,
+        transform=W,
+        scale=scale,
+    )
+
+
+def _whitened(fit: NoisyNewton, n: float) -> Whitening:
+    q = fit.sizes.size
+    rows = fit.coordinates.rows[:FORECAST_ROWS]
+    state = unwhitened(fit.coordinates, fit.budget.rounds[0][1] * q)
+    state = replace(state, rows=rows)
+    for k, (rho, factor) in enumerate(fit.budget.rounds):
+        sd = planned_sd(GramSum(q, sqrt(factor * q), rho, fit.sizes.unit_rows))
+        released = Released(n * clipped_moment(state.rows, factor * q), sd)
+        last = k == len(fit.budget.rounds) - 1
+        state = whitened(state, released, n, factor * q, last=last)
+    return state
+
+
+def _left(whitening: Whitening, C: FloatArray) -> float:
+    """The mean square of what a predictor is off by where the way that is left has the covariance C."""
+    return float(np.mean(np.einsum("ij,jk,ik->i", whitening.rows, C, whitening.rows)))
+
+
+def least_rho(
+    worst: Callable[[int], float], target: float, start: int, limits: tuple[int, int]
+) -> int | None:
+    """The amount, within 2 %, at which worst(ρ) falls to `target`; None where it does not within the
+    limits. It falls about as ρ^(−1/2), with small jumps where another number of steps is planned."""
+    low, high = limits
+    at, reached = min(max(start, low), high), False
+    for _ in range(_TRIALS):
+        ratio = worst(at)
+        if ratio <= target:
+            high, reached = at, True
+        else:
+            low = at
+        if high <= low * _CLOSE:
+            break
+        guess = int(min(at * (1 + _CLOSE) / 2 * min(ratio / target, _FARTHEST) ** 2, high))
+        at = guess if low < guess < high else _between(low, high, reached=reached)
+    return high if reached else None
+
+
+def _between(low: int, high: int, *, reached: bool) -> int:
+    """The geometric mean of two amounts; the upper one where it has not been tried."""
+    return int(sqrt(low) * sqrt(high)) if reached else high

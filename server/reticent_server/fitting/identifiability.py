@@ -1,0 +1,141 @@
+"""Which combinations of coefficients the releases tell from not identified: from released matrices only.
+
+Along each axis of the last coordinates two releases say how much information there is relative to what is
+expected: the last Gram matrix and the last Jacobian, pooled by precision. Axes are taken up one by one, each time
+the one of which most is left, in standard deviations of its noise, once what it shares with those taken up
+is taken off (a pivoted Cholesky decomposition). What is left when none is three standard deviations above 0 is
+*unresolved*: the data's information about it is below the noise. So is an axis that fewer than 20 records tell of
+(a record adds at most R² sup h of a unit vector's information): no normal law holds there.
+
+A linear combination is *estimable* unless unresolved directions carry more than .3 of its variance: of a
+collinear pair neither coefficient is, but what they do together is.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.steps import FloatArray, Released
+from reticent_server.fitting.whitening import Whitening
+from reticent_server.numerics.matrices import eigen
+
+UNRESOLVED_SHARE = 0.3
+RESOLVED = 3.0
+LEAST_RECORDS = (
+    20.0  # that a direction rests on: fewer, and errors are not normal even without noise
+)
+_SMALLEST_NOISE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Directions:
+    """Of a fit with q coefficients. vectors: (q, q), column i such that the variance of a combination c is
+    Σᵢ (cᵀvᵢ)²; resolved: (q,)."""
+
+    vectors: FloatArray
+    resolved: NDArray[np.bool_]
+
+    def mapped(self, A: FloatArray) -> "Directions":
+        """Of the coefficients Aθ, A (q, q)."""
+        return Directions(A @ self.vectors, self.resolved)
+
+    def share(self, R: FloatArray) -> float:
+        """The largest share of variance in unresolved directions, over all combinations of R's rows (k, q)."""
+        basis = np.linalg.qr((R @ self.vectors).T)[0]
+        return float(np.linalg.norm(basis[~self.resolved], 2) ** 2) if self.unresolved else 0.0
+
+    def estimable(self, R: FloatArray) -> bool:
+        """Whether Rθ is: whether all combinations of R's rows (k, q) are."""
+        return self.share(R) <= UNRESOLVED_SHARE
+
+    @property
+    def flags(self) -> NDArray[np.bool_]:
+        """(q,) whether each coefficient is estimable."""
+        return np.array([self.estimable(row[None]) for row in np.eye(len(self.vectors))])
+
+    @property
+    def unresolved(self) -> int:
+        """How many directions are."""
+        return int(np.sum(~self.resolved))
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """As a release shows them."""
+        pairs = zip(self.vectors.T.tolist(), self.resolved.tolist(), strict=True)
+        return [{"vector": vector, "resolved": resolved} for vector, resolved in pairs]
+
+
+def any_present(count: Released) -> bool:
+    """Whether a released number of records in use is three standard deviations of its noise above 0."""
+    return bool(count.values[0] > RESOLVED * count.sd)
+
+
+def fit_directions(
+    whitening: Whitening,
+    back: FloatArray,
+    jacobian: FloatArray,
+    noise: FloatArray,
+    covariance: FloatArray,
+    records: float,
+    *,
+    present: bool,
+) -> Directions:
+    """The directions of a fit, in x̃. back: B⁻¹ (q, q) of the expected curvature. jacobian (q, q): as released, in u;
+    noise (q,): its own, in the frame B. covariance (q, q): of the fit, in u. records: n/(R² sup h). present: any_present.
+    """
+    B = np.linalg.inv(back)
+    seen, sd = _pooled(whitening, B @ jacobian @ B, noise)
+    told = np.diag(seen) * records / np.sum(B**2, axis=1)
+    taken = _resolved(seen, sd, told >= LEAST_RECORDS)
+    X = np.eye(len(B))
+    X[np.ix_(taken, ~taken)] = -np.linalg.solve(
+        seen[np.ix_(taken, taken)], seen[np.ix_(taken, ~taken)]
+    )
+    M = np.linalg.solve(X, back)
+    vectors = _split_variance(M @ covariance @ M.T, ~taken)
+    return Directions(whitening.transform.T @ B @ X @ vectors, taken & present)
+
+
+def _pooled(
+    whitening: Whitening, E: FloatArray, noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Information (q, q) relative to what is expected, from the last Gram matrix and the Jacobian's E, by precision; and
+    its noise (q,)."""
+    moment, sd = whitening.seen
+    gram, jacobian = (1 / np.maximum(x, _SMALLEST_NOISE) for x in (sd, noise))
+    first, second = np.outer(gram, gram), np.outer(jacobian, jacobian)
+    pooled = (first * moment + second * E) / (first + second)
+    return pooled, 1 / np.sqrt(gram**2 + jacobian**2)
+
+
+def _resolved(seen: FloatArray, sd: FloatArray, enough: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(q,) the axes that are taken up."""
+    q = len(sd)
+    left, noise = np.diag(seen).copy(), sd.copy()
+    L = np.zeros((q, q))  # column k: what axis k shares with the one that was taken up k-th
+    taken = np.zeros(q, dtype=bool)
+    for k in range(q):
+        clear = np.where(taken | ~enough, -np.inf, left / noise)
+        at = int(np.argmax(clear))
+        if clear[at] < RESOLVED:
+            break
+        taken[at] = True
+        shared = (seen[:, at] - L[:, :k] @ L[at, :k]) / np.sqrt(left[at])
+        L[:, k] = np.where(taken, 0.0, shared)
+        left -= L[:, k] ** 2
+        noise += L[:, k] ** 2 / left[at] * sd[at]
+    return taken
+
+
+def _split_variance(C: FloatArray, unresolved: NDArray[np.bool_]) -> FloatArray:
+    """(q, q) V with VVᵀ ≈ C: a root of the unresolved block in its columns, of the rest in the others."""
+    q, vectors = len(C), np.zeros_like(C)
+    bad = np.flatnonzero(unresolved)
+    values, own = eigen(C[np.ix_(bad, bad)]) if len(bad) else (np.zeros(0), np.zeros((0, 0)))
+    vectors[np.ix_(bad, bad)] = own * np.sqrt(np.maximum(values, 0.0))
+    values, rest = eigen(C - vectors @ vectors.T)
+    kept = slice(len(bad), q)
+    vectors[:, np.flatnonzero(~unresolved)] = (rest * np.sqrt(np.maximum(values, 0.0)))[:, kept]
+    return vectors

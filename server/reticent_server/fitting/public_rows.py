@@ -1,0 +1,194 @@
+"""A public table that looks like the data, one column at a time: drawn from released marginals.
+
+Every column that a design reads is drawn from its profile, independently of the others: a level by its
+released share, a number by interpolation between its released quantiles. The design's terms, the
+response and the mask are then evaluated on these rows as they are on data. What comes out says how rare,
+skewed, tied and mutually orthogonal the terms are as written, whatever contrasts, units, centring or
+bases the analyst has chosen, and how many records a `where` leaves. It is a function of released values
+and public randomness: post-processing. How columns depend on each other it does not know; that a fit
+learns from its own releases (fitting.whitening).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
+from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.numerics.evaluate import evaluate_term, in_use
+from reticent_server.numerics.public_random import public_generator
+
+ROWS = 4096  # rows of one draw: moments of a design to about 1/√4096 = 1.6 %
+_DRAWS = 16  # draws at the most, for a `where` that leaves few of them
+_ENOUGH = 1024  # rows in use from which a law is described well enough
+_LEVEL_FLOOR = 0.25  # of a count's noise: what a level with a released count of 0 is taken to have
+_VALUE_FLOOR = 0.02  # the same of a whole number among many, most of which may be absent
+_UNKNOWN_NOISE = 1e-4  # of all records, of a count whose noise is not known
+_TAIL_SHAPES = (-0.5, 1.0)  # of a tail beyond the last quantile: uniform-like ends to a Cauchy's
+_EXPONENTIAL = 1e-6  # a shape nearer to 0 than that is an exponential tail to the floats
+_SPIKE, _KNOWN = 0.5, 3  # probability of one value, and quantiles beside it that say what is there
+_MANY = 32  # values from which on a column's counts are those of whole numbers
+LEAST_SHARE = 0.002  # share of records in use below which a plan counts on no less
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicRows:
+    """Rows in use of a public table.
+
+    X: (rows, q) the design as written, the intercept (if any) first. y: (rows,) the response (zeros
+    without one). share: of the records, those that are expected to be in use.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    share: float
+
+
+def draw_public_rows(
+    design: Design, facts: DatasetFacts, *, masked: bool = True
+) -> PublicRows | None:
+    """Public rows of a design; None where no profile covers its columns.
+
+    masked: whether the mask is applied (not where the marginals are those of the records in use).
+    """
+    profile = facts.profile
+    if profile is None or any(profile.columns.get(name) is None for name in design.columns):
+        return None
+    drawn, used = _rows(design, facts, profile, 0)
+    seen, kept = len(used), [drawn[used]]
+    apply_mask = masked and design.masked
+    if not apply_mask:
+        return _finished(drawn, 1.0)
+    while sum(map(len, kept)) < _ENOUGH and seen < _DRAWS * ROWS:
+        more, used = _rows(design, facts, profile, seen // ROWS)
+        seen += len(used)
+        kept.append(more[used])
+    rows = np.vstack(kept)
+    share = max(len(rows) / seen, LEAST_SHARE)
+    return _finished(rows if len(rows) >= rows.shape[1] else drawn, share)
+
+
+def _finished(drawn: FloatArray, share: float) -> PublicRows:
+    """Rows with a value that is not finite are left out, as their contributions are."""
+    rows = drawn[np.isfinite(drawn).all(axis=1)]
+    if not len(rows):
+        rows = np.zeros((1, drawn.shape[1]))
+    return PublicRows(rows[:, :-1], rows[:, -1], share)
+
+
+def _rows(
+    design: Design, facts: DatasetFacts, profile: Profile, draw: int
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """(ROWS, q + 1) terms and response, and which rows are in use."""
+    values, missing = {}, {}
+    for name in design.columns:
+        rng = public_generator("public rows", name, str(draw))
+        released = profile.columns[name]
+        column = facts.schema.column(name)
+        bounds = (0.0, 1.0) if column is None else (column.lower, column.upper)
+        levels = rng.permutation((np.arange(ROWS) + 0.5) / ROWS)
+        values[name] = marginal(released, levels, bounds)
+        if name in design.missing_columns:
+            missing[name] = rng.random(ROWS) < missing_share(released, facts.n)
+    block = Block(0, ROWS, values, missing)
+    head = [np.ones(ROWS)] * int(design.intercept)
+    y = np.zeros(ROWS) if design.response is None else evaluate_term(design.response, block)
+    with np.errstate(all="ignore"):
+        terms = [evaluate_term(term, block) for term in design.terms]
+        return np.column_stack([*head, *terms, y]), in_use(design, block)
+
+
+def marginal(
+    released: ColumnProfile, levels: FloatArray, bounds: tuple[float, float]
+) -> FloatArray:
+    """(rows,) values of a column at the probabilities `levels` (rows,) in (0, 1).
+
+    Between released quantiles by interpolation, beyond them as a generalised Pareto tail. Where half of the
+    probability has one value and little more is known of what lies on a side of it, that side is spread up to
+    the declared bound, and so are both sides of a lone quantile: a coordinate that is too short is lengthened on data, one that is too long loses its rows.
+    """
+    if released.counts is not None:
+        edges = np.cumsum(level_shares(released))
+        at = np.searchsorted(edges, levels, side="right")
+        return np.asarray(released.first + np.minimum(at, len(edges) - 1), dtype=np.float64)
+    quantiles = np.maximum.accumulate(np.asarray(released.quantiles or (0.0,), dtype=np.float64))
+    probabilities = np.asarray(released.probabilities[: len(quantiles)])
+    if len(quantiles) == 1:
+        ends, middle = (0.0, probabilities[0], 1.0), (bounds[0], quantiles[0], bounds[1])
+        return np.asarray(np.interp(levels, ends, middle), dtype=np.float64)
+    values = np.interp(levels, probabilities, quantiles)
+    above, below = levels > probabilities[-1], levels < probabilities[0]
+    values[above] = upper_tail(probabilities, quantiles, levels[above])
+    values[below] = -upper_tail(1 - probabilities[::-1], -quantiles[::-1], 1 - levels[below])
+    values = _beside_spike(values, levels, probabilities, quantiles, bounds)
+    return np.asarray(np.clip(values, *bounds), dtype=np.float64)
+
+
+def _beside_spike(
+    values: FloatArray,
+    levels: FloatArray,
+    probabilities: FloatArray,
+    quantiles: FloatArray,
+    bounds: tuple[float, float],
+) -> FloatArray:
+    """(rows,) values with unknown sides of a spike spread up to the bounds (lower, upper)."""
+    centre = float(np.interp(0.5, probabilities, quantiles))
+    at = np.flatnonzero(quantiles == centre)
+    if not len(at) or probabilities[at[-1]] - probabilities[at[0]] < _SPIKE:
+        return values
+    spread, known = values.copy(), (quantiles[: at[0]], quantiles[at[-1] + 1 :])
+    ends = (probabilities[at[0]], probabilities[at[-1]])
+    masses = (
+        ends[0] * (1.0 if len(known[0]) else 0.5),
+        (1 - ends[1]) * (1.0 if len(known[1]) else 0.5),
+    )
+    for side, bound in enumerate(bounds):
+        place = (levels if side == 0 else 1 - levels) / max(masses[side], 1e-12)
+        if len(np.unique(known[side])) < _KNOWN:
+            outside = place < 1
+            spread[outside] = bound + (centre - bound) * place[outside]
+            spread[(place >= 1) & (values != centre) & ((values < centre) == (side == 0))] = centre
+    return spread
+
+
+def upper_tail(probabilities: FloatArray, quantiles: FloatArray, levels: FloatArray) -> FloatArray:
+    """(k,) values beyond the last quantile, at levels above its probability: a generalised Pareto tail.
+
+    With x = 1 − p of the last quantile and Q(y) the one exceeded by the share y, the shape is ξ = log₂((Q(x) −
+    Q(2x))/(Q(2x) − Q(4x))), kept within [−½, 1]; constant where these coincide. Source: Pickands (1975).
+    """
+    x = 1 - float(probabilities[-1])
+    last, second, fourth = np.interp(
+        1 - np.array([x, 2 * x, min(4 * x, 0.9)]), probabilities, quantiles
+    )
+    if not last > second > fourth:
+        return np.full(len(levels), last)
+    xi = float(np.clip(np.log2((last - second) / (second - fourth)), *_TAIL_SHAPES))
+    xi = xi if abs(xi) > _EXPONENTIAL else _EXPONENTIAL
+    scale = xi * (last - second) / (1 - 2**-xi)
+    return np.asarray(last + scale / xi * (((1 - levels) / x) ** -xi - 1))
+
+
+def level_shares(released: ColumnProfile) -> FloatArray:
+    """(levels,) shares of sum 1, from counts with noise: the nearest that are not negative, with a small floor."""
+    counts = np.asarray(released.counts, dtype=np.float64)
+    total = max(float(counts.sum()), 1.0)
+    near = on_simplex(counts, total)
+    noise = released.count_sd or _UNKNOWN_NOISE * total
+    raised = np.maximum(near, noise * (_VALUE_FLOOR if len(counts) > _MANY else _LEVEL_FLOOR))
+    return np.asarray(raised / raised.sum())
+
+
+def on_simplex(values: FloatArray, total: float) -> FloatArray:
+    """The nearest vector (k,) with entries ≥ 0 and this sum (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
+    ordered = np.sort(values)[::-1]
+    cut = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
+    last = int(np.max(np.flatnonzero(ordered > cut), initial=0))
+    return np.asarray(np.maximum(values - cut[last], 0.0))
+
+
+def missing_share(released: ColumnProfile, n: int) -> float:
+    """The released share of missing cells, of n records."""
+    return min(max((released.missing or 0.0) / n, 0.0), 1.0)

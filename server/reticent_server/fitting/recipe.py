@@ -1,0 +1,336 @@
+"""A fit by noisy Newton steps: a generator of steps that sees released values only.
+
+1. Rounds of Gram matrices of the regressors whiten the coordinates (whitening).
+2. Steps t = 1..T: the mean score at (θ, s); θ ← θ + WᵀGg by the filter, with the curvature that the public rows
+   lead to expect there (filter).
+3. After each step but the last the family measures its scale.
+4. The last step (where there is little noise the second as well) also releases the Jacobian, which corrects
+   the expected curvature from there on; the last one releases the meat Q, too.
+
+What is left of the way to the solution, whether from noise, from a step that is too short or from a curvature
+that is not what was expected, is the filter's covariance.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from reticent_server.domain.steps import (
+    FloatArray,
+    GramSum,
+    Part,
+    Released,
+    Step,
+    SumStep,
+    VectorSum,
+)
+from reticent_server.fitting.budget import Budget, Sizes
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.coordinates import Coordinates
+from reticent_server.fitting.covariance import calmed_meat, sandwich
+from reticent_server.fitting.filter import (
+    Correction,
+    Curvature,
+    PublicModel,
+    being_far,
+    corrected_curvature,
+    measured,
+    moved,
+    moved_far,
+    no_correction,
+    prior,
+    surprised,
+    unfinished,
+)
+from reticent_server.fitting.identifiability import Directions, fit_directions
+from reticent_server.fitting.maps import Point, ResidualMap, ScoreMap, on_lattice
+from reticent_server.fitting.restriction import Restriction
+from reticent_server.fitting.rounds import whitening_rounds
+from reticent_server.fitting.score import Ball, BentScore, Family, Score
+from reticent_server.fitting.whitening import Whitening
+from reticent_server.numerics.matrices import power
+
+_FARTHER = 4.0  # by which the gain of a bent score's steps trusts C less than the scores, in all but the last
+_LARGEST_RESCALE = 0.7  # |change of ln s| of a joint last step
+_LARGEST_THETA = (
+    2.0**20
+)  # in standardised units: keeps a fit that noise has thrown off within the floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandardFit:
+    """The released fit in standardised units and internal order.
+
+    theta (q,); sampling and privacy covariances (q, q); scale; directions: which the releases can tell from none;
+    count: records in use, as released; information: (q, q) mean weighted curvature, per unit of the
+    response; inverse: (q, q) its inverse, as the fit used it; transform: W.
+    """
+
+    theta: FloatArray
+    sampling: FloatArray
+    privacy: FloatArray
+    scale: float
+    directions: Directions
+    count: float
+    information: FloatArray
+    inverse: FloatArray
+    transform: FloatArray
+
+    @property
+    def curvature(self) -> FloatArray:
+        """J (q, q) in u."""
+        W = self.transform
+        return _symmetric(W @ self.information @ W.T)
+
+
+Fitting = Generator[Step, tuple[Released, ...], StandardFit]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """Where the fit stands, all released: θ (of x̃), C (of u), s, what is known of the curvature, records in use.
+
+    present: whether their number says that there are any. way: (q,) of the last step, in u.
+    """
+
+    theta: FloatArray
+    covariance: FloatArray
+    scale: float
+    known: Correction
+    count: float
+    present: bool = True
+    way: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LastScores:
+    """What the last step has of the scores: their mean (q,), its noise's covariance and the meat (q, q); the scale."""
+
+    gradient: FloatArray
+    noise: FloatArray
+    meat: FloatArray
+    scale: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyNewton:
+    """A planned fit of a public standardised design.
+
+    start: θ before any release (q,). restriction: for score tests.
+    """
+
+    coding: Coding
+    coordinates: Coordinates
+    family: Family
+    budget: Budget
+    sizes: Sizes
+    start: FloatArray
+    restriction: Restriction | None = None
+
+    def fit(self) -> Fitting:
+        """Runs the recipe."""
+        whitening, count, present = yield from whitening_rounds(
+            self.coding, self.coordinates, self.budget.rounds, self.budget.count, self.sizes
+        )
+        state = self._started(whitening, count, present=present)
+        model = PublicModel(whitening, self.sizes.radius_squared)
+        T = self.budget.steps
+        for t in range(T - 1):
+            score = self.family.score(state.scale, T - 1 - t)
+            released = yield self._score_step(state, whitening, score, t)
+            if self.budget.jacobians[t]:
+                state, _ = self._measured(model, state, score, released[1], whitening.free)
+            curvature = self._expected(model, state, score)
+            g, noise = self._gradient(state, whitening, score, released[0])
+            state = self._stepped(model, state, score, (g, noise), curvature)
+            if self.budget.scales and self.family.residuals is not None:
+                (residuals,) = yield self._scale_step(state, whitening, t)
+                state = self._rescaled(state, residuals, t)
+        score = self.family.score(state.scale, 0)
+        last = yield self._score_step(state, whitening, score, T - 1)
+        return self._finished(state, whitening, score, last)
+
+    def _started(self, whitening: Whitening, count: float, *, present: bool) -> State:
+        W, C = whitening.transform, prior(whitening, self.family.offset)
+        theta = self.start
+        if self.restriction is not None:
+            theta, C = self.restriction.started(theta, C, W)
+        theta = on_lattice(theta, self.sizes.size)
+        return State(
+            theta, C, self.family.start, no_correction(whitening, self.family.shape), count, present
+        )
+
+    def _public(self, model: PublicModel, state: State, score: Score) -> FloatArray:
+        """J (q, q) that the public rows lead to expect: at θ for a bent score, on the way otherwise."""
+        theta, C = model.whitening.inside(state.theta), state.covariance
+        return model.curvature(
+            score, theta, np.zeros_like(C) if isinstance(score, BentScore) else C
+        )
+
+    def _expected(self, model: PublicModel, state: State, score: Score) -> Curvature:
+        return corrected_curvature(self._public(model, state, score), score.unit, state.known)
+
+    def _measured(
+        self,
+        model: PublicModel,
+        state: State,
+        score: Score,
+        released: Released,
+        upto: int | None = None,
+    ) -> tuple[State, FloatArray]:
+        """After a released Jacobian, of the axes `upto`; and its noise (q,) in the frame B."""
+        back = power(self._public(model, state, score), 0.5)
+        J, sd = released.values / state.count, released.sd / state.count
+        far = being_far(state.covariance, back, score.unit)
+        known, noise = measured(state.known, back, J, sd, far, upto)
+        return replace(state, known=known), noise
+
+    def _ball(self, state: State, whitening: Whitening, score: Score) -> Ball:
+        direction = whitening.inside(state.theta)
+        return score.ball(direction, float(np.sqrt(self.sizes.radius_squared)))
+
+    def _score_step(self, state: State, whitening: Whitening, score: Score, t: int) -> SumStep:
+        q, m, R = self.sizes.size, self.sizes.unit_rows, float(np.sqrt(self.sizes.radius_squared))
+        ball = self._ball(state, whitening, score)
+        parts: list[Part] = [VectorSum(q, ball.radius, self.budget.gradients[t], m)]
+        last, joint = t == self.budget.steps - 1, None
+        if self.budget.jacobians[t]:
+            root = R * float(np.sqrt(score.curvature_bound))
+            parts.append(GramSum(q, root, self.budget.jacobians[t], m, score.signed))
+        if last:
+            joint = self.family.joint
+            chi = 0.0 if joint is None else joint.bound(score)
+            size, bound = q + (joint is not None), float(np.hypot(R * score.bound, chi))
+            parts.append(GramSum(size, bound, self.budget.meat, m))
+            parts += [VectorSum(1, chi, self.budget.scales[-1], m)] if joint else []
+        point = self._point(state, whitening, score)
+        scores = ScoreMap(self.coding, point, ball.shift, self.budget.jacobians[t] > 0, last, joint)
+        return SumStep(f"newton step {t + 1}", tuple(parts), scores)
+
+    def _point(self, state: State, whitening: Whitening, score: Score) -> Point:
+        return Point(state.theta, whitening.transform, self.sizes.radius_squared, score)
+
+    def _gradient(
+        self, state: State, whitening: Whitening, score: Score, released: Released
+    ) -> tuple[FloatArray, FloatArray]:
+        """The mean score g (q,) and its noise's covariance (q, q)."""
+        shift = self._ball(state, whitening, score).shift
+        g = (released.values - self.sizes.n * shift) / state.count
+        return g, (released.sd / state.count) ** 2 * np.eye(len(g))
+
+    def _stepped(
+        self,
+        model: PublicModel,
+        state: State,
+        score: Score,
+        seen: tuple[FloatArray, FloatArray],
+        curvature: Curvature,
+        reach: FloatArray | None = None,
+        *,
+        last: bool = False,
+    ) -> State:
+        """After a step that has seen the mean score g (q,), with its noise's covariance (q, q)."""
+        C, (g, noise), W = state.covariance, seen, model.whitening.transform
+        if self.restriction is None and not isinstance(score, BentScore):
+            C = surprised(C, curvature, noise, g)
+        if isinstance(score, BentScore) and reach is None:
+            theta = model.whitening.inside(state.theta)
+            reached = 1.0 if last else _FARTHER
+            step = moved_far(C, curvature, noise, g, model.way(score, theta, curvature), reached)
+            step = unfinished(step, state.way)
+        else:
+            step = moved(C, curvature, noise, g, reach)
+        theta = self._kept(state.theta + W.T @ step.way)
+        return replace(state, theta=theta, covariance=step.covariance, way=step.way)
+
+    def _kept(self, theta: FloatArray) -> FloatArray:
+        return on_lattice(np.clip(theta, -_LARGEST_THETA, _LARGEST_THETA), self.sizes.size)
+
+    def _scale_step(self, state: State, whitening: Whitening, t: int) -> SumStep:
+        residuals = self.family.residuals
+        if residuals is None:
+            raise ValueError("a family without a scale has no budget for it")
+        part = residuals.part(self.budget.scales[t], self.sizes.unit_rows)
+        score = self.family.score(state.scale, self.budget.steps - 1 - t)
+        measured = ResidualMap(self.coding, self._point(state, whitening, score), residuals)
+        return SumStep(f"residual scale {t + 1}", (part,), measured)
+
+    def _rescaled(self, state: State, released: Released, t: int) -> State:
+        residuals = self.family.residuals
+        score = self.family.score(state.scale, self.budget.steps - 1 - t)
+        scale = score.scale if residuals is None else residuals.scale(score, released, state.count)
+        return replace(state, scale=scale)
+
+    def _finished(
+        self, state: State, whitening: Whitening, score: Score, released: tuple[Released, ...]
+    ) -> StandardFit:
+        """The last step, with the released Jacobian and the sandwich."""
+        model = PublicModel(whitening, self.sizes.radius_squared)
+        back = power(self._public(model, state, score), 0.5)
+        jacobian = released[1].values / state.count
+        state, jacobian_noise = self._measured(model, state, score, released[1])
+        curvature = self._expected(model, state, score)
+        last = self._last_scores(model, state, score, released, curvature)
+        reach = (
+            None
+            if self.restriction is None
+            else prior(whitening, self.family.offset) + state.covariance
+        )
+        after = self._stepped(
+            model, state, score, (last.gradient, last.noise), curvature, reach, last=True
+        )
+        W, A = whitening.transform, np.asarray(np.linalg.inv(curvature.H))
+        sampling = sandwich(A, last.meat, state.count)
+        return StandardFit(
+            theta=after.theta,
+            sampling=np.asarray(W.T @ sampling @ W),
+            privacy=np.asarray(W.T @ after.covariance @ W),
+            scale=last.scale,
+            directions=fit_directions(
+                whitening,
+                back,
+                jacobian,
+                jacobian_noise,
+                after.covariance + sampling,
+                state.count / (self.sizes.radius_squared * score.most),
+                present=state.present,
+            ),
+            count=state.count,
+            information=_symmetric(np.linalg.solve(W, np.linalg.solve(W, curvature.J).T)),
+            inverse=np.asarray(W.T @ np.linalg.inv(curvature.J) @ W),
+            transform=W,
+        )
+
+    def _last_scores(
+        self,
+        model: PublicModel,
+        state: State,
+        score: Score,
+        released: tuple[Released, ...],
+        curvature: Curvature,
+    ) -> LastScores:
+        """Jointly with the scale, where the family asks for that (fitting.score.JointStep)."""
+        whitening, joint = model.whitening, self.family.joint
+        g, noise = self._gradient(state, whitening, score, released[0])
+        expected = model.meat(score, whitening.inside(state.theta))
+        released_meat, sd = released[2].values / state.count, released[2].sd / state.count
+        if joint is None:
+            return LastScores(g, noise, calmed_meat(released_meat, sd, expected), state.scale)
+        step = joint.step(score, curvature.J, whitening.transform)
+        chi, chi_sd = float(released[3].values[0]) / state.count, released[3].sd / state.count
+        scores, M = np.append(g, chi), step.gradient
+        expected = block_diag(expected, max(float(released_meat[-1, -1]), sd))
+        meat = calmed_meat(released_meat, sd, expected)
+        ratio = np.exp(np.clip(step.log_scale @ scores, -_LARGEST_RESCALE, _LARGEST_RESCALE))
+        return LastScores(
+            M @ scores,
+            np.asarray(M @ block_diag(noise, chi_sd**2) @ M.T),
+            np.asarray(M @ meat @ M.T),
+            state.scale * float(ratio),
+        )
+
+
+def _symmetric(M: FloatArray) -> FloatArray:
+    return np.asarray((M + M.T) / 2)

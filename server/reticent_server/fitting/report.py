@@ -1,0 +1,167 @@
+"""From standardised units to the data's: coefficients, covariance, intervals, flags, warnings.
+
+ỹ = x̃ᵀθ with x̃_j = (x_j − a_j)/b_j and ỹ = (y − m)/s₀ gives β_j = s₀θ_j/b_j and, with an intercept,
+β₀ = m + s₀(θ₀ − Σ θ_j a_j/b_j): β = Lθ + o with a public L (q, q), so cov β = L cov θ Lᵀ.
+
+A coefficient that is not estimable, or whose noise is above five sampling standard errors, keeps its number
+and standard error in the covariance, but has no p-value (null) and no interval ([null, null]).
+`directions` tells the first of any linear combination.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.recipe import StandardFit
+
+BoolArray = NDArray[np.bool_]
+
+DOMINATED = 3.0  # privacy over sampling standard error above which a reader is told
+DROWNED = 5.0  # above it an interval says nothing of the data: its width is the noise's own
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BackTransform:
+    """β = Lθ + o: L (q, q) and o (q,)."""
+
+    matrix: FloatArray
+    offset: FloatArray
+
+    def coefficients(self, theta: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix @ theta + self.offset)
+
+    def covariance(self, C: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix @ C @ self.matrix.T)
+
+
+def back_transform(coding: Coding) -> BackTransform:
+    """The public map from standardised to reported coefficients."""
+    y, q = coding.response_location, coding.size
+    matrix = np.diag(y.scale / coding.scales)
+    offset = np.zeros(q)
+    if coding.design.intercept:
+        matrix[0] -= y.scale * coding.centres / coding.scales
+        offset[0] = y.centre
+    return BackTransform(matrix, offset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reported:
+    """A fit in the units of the data. covariance and privacy (q, q); estimable (q,)."""
+
+    coefficients: FloatArray
+    covariance: FloatArray
+    privacy: FloatArray
+    sampling: FloatArray
+    directions: list[dict[str, Any]]
+    estimable: BoolArray
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        return roots(self.covariance)
+
+
+def reported(coding: Coding, fit: StandardFit) -> Reported:
+    """The fit in the units of the data."""
+    back = back_transform(coding)
+    privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
+    directions = fit.directions.mapped(back.matrix)
+    heard = roots(privacy) <= DROWNED * roots(sampling)
+    return Reported(
+        coefficients=back.coefficients(fit.theta),
+        covariance=privacy + sampling,
+        privacy=privacy,
+        sampling=sampling,
+        directions=directions.shown,
+        estimable=directions.flags & heard,
+    )
+
+
+def fit_result(
+    coding: Coding, fit: StandardFit, *, level: float, n: int, radius_squared: float
+) -> dict[str, Any]:
+    """What a reply says of any fit of a design."""
+    found = reported(coding, fit)
+    beta, se, ok = found.coefficients, found.standard_errors, found.estimable
+    return {
+        "terms": list(coding.design.names),
+        "coefficients": beta.tolist(),
+        "standard_errors": se.tolist(),
+        "covariance": found.covariance.tolist(),
+        "confidence_level": level,
+        "confidence_intervals": intervals(beta, se, level, ok),
+        "p_values": p_values(beta, se, ok),
+        "privacy_standard_errors": roots(found.privacy).tolist(),
+        "estimable": [bool(x) for x in ok],
+        "directions": found.directions,
+        "weighting": weighting(coding, fit, radius_squared),
+        "n": n,
+        "warnings": warnings(coding, found),
+        **({"records_in_use": fit.count} if coding.design.masked else {}),
+    }
+
+
+def without_intervals(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What changes in a result whose coefficients are all given without intervals."""
+    q = len(result["terms"])
+    return {
+        "estimable": [False] * q,
+        "confidence_intervals": [[None, None]] * q,
+        "p_values": [None] * q,
+    }
+
+
+def weighting(coding: Coding, fit: StandardFit, radius_squared: float) -> dict[str, Any]:
+    """The matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design row in the data's units."""
+    matrix = fit.transform / coding.scales
+    if coding.design.intercept:
+        matrix[:, 0] -= fit.transform @ (coding.centres / coding.scales)
+    return {"matrix": matrix.tolist(), "radius_squared": radius_squared}
+
+
+def intervals(
+    beta: FloatArray, se: FloatArray, level: float, estimable: BoolArray
+) -> list[list[float | None]]:
+    """β ± z se, [None, None] where not estimable."""
+    half = float(ndtri((1 + level) / 2)) * se
+    return [
+        [float(b - h), float(b + h)] if ok else [None, None]
+        for b, h, ok in zip(beta, half, estimable, strict=True)
+    ]
+
+
+def p_values(beta: FloatArray, se: FloatArray, estimable: BoolArray) -> list[float | None]:
+    """Two-sided normal p-values of β_j = 0, None where not estimable."""
+    p = 2 * ndtr(-np.abs(beta) / np.maximum(se, np.finfo(float).tiny))
+    return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]
+
+
+def warnings(coding: Coding, found: Reported) -> list[str]:
+    """What a reader of the intervals must know, in sentences; from released values only."""
+    said = []
+    names = [t for t, ok in zip(coding.design.names, found.estimable, strict=True) if not ok]
+    if names:
+        said.append(
+            "Not identifiable at this epsilon (collinear, constant or too rare: the data's information is "
+            "below the noise): " + ", ".join(names) + "."
+        )
+    noisy = (roots(found.privacy) > DOMINATED * roots(found.sampling)) & found.estimable
+    if noisy.any():
+        which = [t for t, x in zip(coding.design.names, noisy, strict=True) if x]
+        said.append(
+            "Privacy noise dominates the standard errors of "
+            + ", ".join(which)
+            + ": a larger epsilon would help."
+        )
+    return said
+
+
+def roots(C: FloatArray) -> FloatArray:
+    """(q,) square roots of the diagonal."""
+    return np.asarray(np.sqrt(np.maximum(np.diag(C), 0.0)))

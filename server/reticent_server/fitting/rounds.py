@@ -1,0 +1,48 @@
+"""The rounds of a whitening as steps: Gram matrices of the regressors, and the number of records in use."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from reticent_server.domain.steps import CountSum, GramSum, Part, Released, Step, SumStep
+from reticent_server.fitting.budget import Sizes
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.coordinates import Coordinates
+from reticent_server.fitting.identifiability import any_present
+from reticent_server.fitting.maps import RowsMap, invertible_on_lattice
+from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
+
+_LEAST_SHARE = 0.001  # of the records, in use: a released number of them is not taken to be less
+
+
+def whitening_rounds(
+    coding: Coding,
+    coordinates: Coordinates,
+    rounds: Sequence[tuple[int, float]],
+    count_rho: int,
+    sizes: Sizes,
+) -> Generator[Step, tuple[Released, ...], tuple[Whitening, float, bool]]:
+    """The whitening, the number of records in use as released, and whether it says that there are any.
+
+    rounds: (ρ, squared radius per coordinate) of each. count_rho: of the number, 0 where it is n.
+    """
+    q, m = sizes.size, sizes.unit_rows
+    count, present = float(sizes.n), True
+    state = unwhitened(coordinates, rounds[0][1] * q)
+    for k, (rho, factor) in enumerate(rounds):
+        counted = k == 0 and count_rho > 0
+        W = invertible_on_lattice(state.transform)
+        state = replace(state, transform=W)
+        parts: list[Part] = [GramSum(q, float(np.sqrt(factor * q)), rho, m)]
+        if counted:
+            parts.append(CountSum(1, count_rho, m))
+        rows = RowsMap(coding, W, factor * q, counted)
+        released = yield SumStep(f"whitening {k + 1}", tuple(parts), rows)
+        if counted:
+            noisy = float(released[1].values[0])
+            count = float(np.clip(noisy, _LEAST_SHARE * sizes.n, sizes.n))
+            present = any_present(released[1])
+        last = k == len(rounds) - 1
+        state = whitened(state, released[0], count, factor * q, last=last)
+    return replace(state, transform=invertible_on_lattice(state.transform)), count, present

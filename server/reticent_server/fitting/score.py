@@ -1,0 +1,164 @@
+"""What a fit needs to know of a model: the score of one record, and what to expect of it.
+
+    score      w v q(y, η),    v = m(η) u,    w = min(1, R²/‖v‖²)      ‖·‖ ≤ R sup|q|
+    curvature  w h(y, η) v vᵀ,                                          |h| ≤ sup |h|, h ≥ 0 unless `signed`
+
+u are the whitened regressors, η = x̃ᵀθ the predictor, and θ ← θ + unit·J⁻¹g a Newton step. A family gives a
+Score for each step of a fit; the fit asks it, never for its name.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
+
+BoolArray = NDArray[np.bool_]
+
+SHAPE = 0.12  # relative error of an expected curvature
+OFFSET = 2.0  # scales of the response by which a row's predictor may be off at the start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ball:
+    """shift (q,), added to every record's contribution to the gradient; radius of what results."""
+
+    shift: FloatArray
+    radius: float
+
+
+class Score(Protocol):
+    """The score at a known scale.
+
+    unit: change of η for one unit of J⁻¹g. bound: sup |q|. curvature_bound: sup |h|. most: sup of `expected`. signed: whether h has
+    both signs. limits: the public range
+    of η. varies: whether m(η) is other than 1. scale: that of the residuals, in units of the response's.
+    """
+
+    @property
+    def unit(self) -> float: ...
+    @property
+    def scale(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def curvature_bound(self) -> float: ...
+    @property
+    def most(self) -> float: ...
+    @property
+    def signed(self) -> bool: ...
+    @property
+    def limits(self) -> tuple[float, float]: ...
+    @property
+    def varies(self) -> bool: ...
+    @property
+    def mean_square(self) -> float:
+        """E q² where the model holds, relative to the expected curvature of a settled fit."""
+        ...
+
+    def leverage(self, eta: FloatArray) -> FloatArray:
+        """(rows,) m(η)."""
+        ...
+
+    def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) q of responses y and clipped predictors η, both standardised."""
+        ...
+
+    def with_curvature(
+        self, y: FloatArray, eta: FloatArray, clipped: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """(q, h), each (rows,). clipped: (rows,) whether w < 1."""
+        ...
+
+    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
+        """(rows,) the mean curvature along the way to a predictor that is off by N(0, variance)."""
+        ...
+
+    def ball(self, direction: FloatArray, radius: float) -> Ball:
+        """A ball that all contributions to the gradient lie in. direction: θ in u (q,); radius: R."""
+        ...
+
+
+@runtime_checkable
+class BentScore(Score, Protocol):
+    """A score whose mean is far from linear in what the predictor is off by."""
+
+    def away(self, eta: FloatArray, change: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(rows,) E q where the solution's predictor is η + change, and its derivative by the change."""
+        ...
+
+
+class Residuals(Protocol):
+    """How a family measures the scale of its residuals between steps. words: what it measures."""
+
+    @property
+    def words(self) -> str: ...
+    def part(self, rho: int, unit_rows: int) -> CountSum | VectorSum:
+        """What is released."""
+        ...
+
+    def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Of each record: codes (rows,) of a CountSum, or a row (1, rows) of a VectorSum."""
+        ...
+
+    def scale(self, score: Score, released: Released, count: float) -> float:
+        """The next scale."""
+        ...
+
+    def expected(self, start: float, left: float) -> float:
+        """A typical scale, of a fit from `start` whose predictor is off by a mean square of `left`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointStep:
+    """A last step in θ and ln s. gradient: (q, q + 1), from the mean scores (g, χ) to the mean score that θ alone
+    would have at the solution's scale; log_scale: (q + 1,), from the same to the change of ln s."""
+
+    gradient: FloatArray
+    log_scale: FloatArray
+
+
+class Joint(Protocol):
+    """The scale's own estimating equation, mean wχ = 0, where θ moves with the scale. bound: sup |χ|."""
+
+    def bound(self, score: Score) -> float: ...
+
+    def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) χ."""
+        ...
+
+    def step(self, score: Score, J: FloatArray, transform: FloatArray) -> JointStep:
+        """From the expected curvature J (q, q) in u = Wx̃."""
+        ...
+
+
+class Family(Protocol):
+    """A model: its scores and its scale. joint: of the last step; None where it is not joint.
+
+    residuals: None where the scale is known. start: the scale before any release. offset: what a row's
+    predictor is off by before any release, in units of the standardised response or of η. shape: relative error
+    of an expected curvature, as the rows' shape is not quite the public rows'.
+    """
+
+    @property
+    def offset(self) -> float: ...
+    @property
+    def shape(self) -> float: ...
+    @property
+    def residuals(self) -> Residuals | None: ...
+    @property
+    def joint(self) -> Joint | None: ...
+    @property
+    def start(self) -> float: ...
+
+    def score(self, scale: float, remaining: int) -> Score:
+        """The score of a step, with so many steps after it."""
+        ...
+
+
+def whole_ball(size: int, bound: float) -> Ball:
+    """The ball about 0."""
+    return Ball(np.zeros(size), bound)

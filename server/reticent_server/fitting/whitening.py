@@ -1,0 +1,227 @@
+"""Whitening by released Gram matrices of the regressors: what the public rows do not know.
+
+Each round releases S = mean min(1, ρ²/‖u‖²) uuᵀ in the coordinates of the round before. The public rows
+U are the model of what it should be there, K. In the frame in which K is I the release is F + noise,
+
+    E = K^(−1/2) S K^(−1/2) = F + N,   sd of N's entry (i, j) ∝ √(νᵢνⱼ),  νᵢ = sd·(K⁻¹)ᵢᵢ
+
+and F is estimated entry by entry with the gain min(gᵢ, gⱼ), gᵢ = τᵢ²/(τᵢ² + mνᵢ²), τᵢ being how far F may
+be from what is known (a positive semi-definite mixture). Then
+
+- *free* coordinates are moved so that the data look like the public rows: with the eigenvalues λ of the
+  free block, rid of what noise does to eigenvalues (numerics.matrices.without_noise) and floored at
+  the noise, the public rows are stretched until their clipped moment is the released one, and W takes the
+  inverse of that. Directions that vary less than the floor are stretched by it, and resolved in the next round;
+- *rare* coordinates keep their length, which a clipped moment does not show: there F says how many rows the
+  data have of what the public rows have (`frequency`).
+
+The axes are turned to the eigenvectors, so that what is not resolved lies along axes. All of it is a function of
+released matrices and public rows, hence public.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray, Released
+from reticent_server.fitting.coordinates import Coordinates, clipped_moment
+from reticent_server.numerics.matrices import eigen, power, rebuild, without_noise
+
+_SHAPE_ONLY = 1.5  # squared radius per coordinate below which most normal rows are clipped
+_PRIOR = 1.0  # τ before a release: an entry of F is within ±1 of the public rows'
+_FLOOR = 0.7  # share of three standard deviations of noise that an eigenvalue counts at least
+_SIGMAS = 3.0  # standard deviations from which an eigenvalue stands out of its noise
+_SMALLEST = (
+    1e-5  # eigenvalue below which a direction is constant: rounding of x̃ is what is left of it
+)
+_UNSETTLED = 0.25  # share of a round's change of ln(second moment) that may be left after it
+_CHANGE, _PRECISE = (
+    0.1,
+    0.1,
+)  # change of a ln(second moment), and noise, that show a response to a stretch
+_MOST_GROWN = 5.0  # growth of a relative error from a clipped moment to a squared length
+_MOST_LEFT = 0.7  # largest share of a change that is extrapolated
+_MATCHING = 6  # steps of the stretch of the public rows; each leaves under a third of the error
+_LEAST_ERROR = 1e-9  # τ: keeps the gain of a release without noise at 1
+_SURE_OF = 1.5  # errors of a frequency that are added to one that is near 0
+_LEAST_FREQUENCY = 0.02  # of the expected rows in a rare direction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whitening:
+    """Where the coordinates stand, all public.
+
+    transform: W (q, q), u = Wx̃. rows: U (rows, q), public rows in these coordinates. free: as in
+    Coordinates. information: F (q, q) relative to the public rows' K. error: (q,) τ, the error of F's entries
+    along the axes. noise: (q,) the last round's noise along the axes. moment: K (q, q) of the last radius.
+    stretch: (q,) by what the last round has divided the second moment along the axes.
+    """
+
+    transform: FloatArray
+    rows: FloatArray
+    free: int
+    information: FloatArray
+    error: FloatArray
+    noise: FloatArray
+    moment: FloatArray
+    stretch: FloatArray
+
+    def inside(self, theta: FloatArray) -> FloatArray:
+        """(q,) θ of x̃ as the coefficients of u."""
+        return np.asarray(np.linalg.solve(self.transform.T, theta))
+
+    @property
+    def unsettled(self) -> FloatArray:
+        """(q,) relative error of the second moments along the axes: a share of what the last round has changed."""
+        return np.asarray(_UNSETTLED * np.abs(np.log(self.stretch)))
+
+    @property
+    def frequency(self) -> FloatArray:
+        """T (q, q): Tu of a public row u has the released clipped moment where u has K."""
+        root = power(self._usable, 0.5)
+        return np.asarray(power(self.moment, 0.5) @ root @ power(self.moment, -0.5))
+
+    @property
+    def _usable(self) -> FloatArray:
+        """F with eigenvalues that count 1½ of their error at least: a curvature that is too small would make steps
+        too long."""
+        values, vectors = eigen(self.information)
+        least = np.maximum(_SURE_OF * (vectors**2).T @ self.error, _LEAST_FREQUENCY)
+        return rebuild(np.maximum(values, least), vectors)
+
+    @property
+    def seen(self) -> tuple[FloatArray, FloatArray]:
+        """What the last round has seen of the information that a fit counts on: (q, q), I but for eigenvalues that
+        were raised, and its noise (q,)."""
+        root = power(self._usable, -0.5)
+        return np.asarray(root @ self.information @ root), np.asarray((root**2) @ self.noise)
+
+
+def unwhitened(start: Coordinates, radius_squared: float) -> Whitening:
+    """Before any release: the public coordinates."""
+    q = len(start.transform)
+    moment = clipped_moment(start.rows, radius_squared)
+    flat = np.full(q, _PRIOR)
+    return Whitening(
+        start.transform, start.rows, start.free, np.eye(q), flat, flat, moment, np.ones(q)
+    )
+
+
+def whitened(
+    before: Whitening, released: Released, count: float, radius_squared: float, *, last: bool
+) -> Whitening:
+    """After a round. released: S·count with its noise. last: no further round follows."""
+    q, free = len(before.transform), before.free
+    K = clipped_moment(before.rows, radius_squared)
+    root = power(K, -0.5, _SMALLEST)
+    noise = released.sd / count * np.sum(root**2, axis=1)
+    gain = before.error**2 / (before.error**2 + noise**2 * min(q, 8) / 2)
+    E = root @ (released.values / count) @ root
+    F = before.information + np.minimum.outer(gain, gain) * (E - before.information)
+    F[:free, :free] /= _common_scale(F, K, radius_squared, free)
+    values, V = eigen(F[:free, :free])
+    seen = np.sqrt((V**2).T @ (gain * noise)[:free] ** 2)
+    settled = without_noise(values, seen)
+    stretch = _stretch(settled, seen, last=last)
+    A = _matched(
+        before.rows, free, radius_squared, np.asarray(np.linalg.inv(root)), F, (V * stretch) @ V.T
+    )
+    response = _response(stretch, np.sum((A[:, :free] @ V) ** 2, axis=0))
+    A = A @ np.diag(_extrapolated(before, np.diag(F), gain * noise))
+    turn = np.eye(q)
+    turn[:free, :free] = V.T
+    rest = np.sqrt((V**2).T @ ((1 - gain[:free]) * _PRIOR / 2) ** 2 / q)
+    information = _moved(F, V, stretch, np.maximum(settled, seen / 2))
+    return Whitening(
+        transform=turn @ np.linalg.solve(A, before.transform),
+        rows=before.rows @ turn.T,
+        free=free,
+        information=information,
+        error=np.maximum(
+            _after(gain, before.error, np.hypot(seen, rest) / stretch * response, free),
+            _LEAST_ERROR,
+        ),
+        noise=np.append(seen / stretch, (gain * noise)[free:]),
+        moment=turn @ K @ turn.T,
+        stretch=np.append(stretch, np.ones(q - free)),
+    )
+
+
+def _common_scale(F: FloatArray, K: FloatArray, radius_squared: float, free: int) -> float:
+    """What a narrow radius says of all free coordinates' common length: nothing, as most rows are clipped. F is
+    divided by its mean, so that only its shape moves the coordinates, whose lengths are then the public rows'."""
+    if radius_squared >= _SHAPE_ONLY * len(K) or not free:
+        return 1.0
+    return max(
+        float(np.trace(F[:free, :free] @ K[:free, :free]) / np.trace(K[:free, :free])), _SMALLEST
+    )
+
+
+def _after(gain: FloatArray, before: FloatArray, free_error: FloatArray, free: int) -> FloatArray:
+    """(q,) τ after a round: of the free axes as measured, of the rare ones what the gain leaves."""
+    return np.append(free_error, (np.sqrt(1 - gain) * before)[free:])
+
+
+def _stretch(values: FloatArray, noise: FloatArray, *, last: bool) -> FloatArray:
+    """(free,) by what each direction's second moment is divided; 1 in the last round where it is not resolved."""
+    least = _FLOOR * np.minimum(_SIGMAS * noise, 1.0)
+    raised = np.where(np.maximum(values, least) < _SMALLEST, 1.0, np.maximum(values, least))
+    return np.where(values < _SIGMAS * noise, np.maximum(raised, 1.0), raised) if last else raised
+
+
+def _response(stretch: FloatArray, squared: FloatArray) -> FloatArray:
+    """(free,) by how much a relative error of the clipped moment grows in the squared length that explains it: the
+    clipped moment of a long direction hardly responds to its length."""
+    change = np.log(stretch)
+    grown = np.log(np.maximum(squared, _SMALLEST)) / np.where(np.abs(change) > _CHANGE, change, 1.0)
+    return np.where(np.abs(change) > _CHANGE, np.clip(grown, 1.0, _MOST_GROWN), 1.0)
+
+
+def _extrapolated(before: Whitening, now: FloatArray, noise: FloatArray) -> FloatArray:
+    """(q,) by what lengths along the axes are multiplied beyond the public rows' own response (Aitken).
+
+    The round before has divided the second moment of an axis by before.stretch > 1; that it is `now` > 1 times too
+    large again says that the data respond less to a stretch than the public rows do (heavier tails): of
+    ln(now) the same share would be left again, so lengths are taken by the sum of the series.
+    """
+    change, left = np.log(before.stretch), np.log(np.maximum(now, _SMALLEST))
+    sure = (before.noise < _PRECISE) & (noise * _SIGMAS < left)
+    seen = sure & (change > _CHANGE) & (left < change)
+    share = np.where(seen, left / np.where(seen, change, 1.0), 0.0)
+    share = np.clip(share, 0.0, _MOST_LEFT)
+    share[before.free :] = 0.0
+    return np.asarray(np.exp(left * share / (1 - share) / 2))
+
+
+def _matched(
+    rows: FloatArray,
+    free: int,
+    radius_squared: float,
+    back: FloatArray,
+    F: FloatArray,
+    target: FloatArray,
+) -> FloatArray:
+    """A (q, q): the clipped moment of the public rows Au has the free block that was released.
+
+    back: K^(1/2). target: (free, free) F's free block as it is to be reached.
+    """
+    q = len(F)
+    wanted = F.copy()
+    wanted[:free, :free] = target
+    wanted = (back @ wanted @ back)[:free, :free]
+    A = np.eye(q)
+    for _ in range(_MATCHING if free else 0):
+        K = clipped_moment(rows @ A.T, radius_squared)[:free, :free]
+        up, down = power(K, 0.5, _SMALLEST), power(K, -0.5, _SMALLEST)
+        A[:free] = up @ power(down @ wanted @ down, 0.5, _SMALLEST**2) @ down @ A[:free]
+    return A
+
+
+def _moved(F: FloatArray, V: FloatArray, stretch: FloatArray, values: FloatArray) -> FloatArray:
+    """F in the coordinates after a round, on the axes V."""
+    free = len(stretch)
+    moved = F.copy()
+    moved[:free, free:] = (V / np.sqrt(stretch)).T @ F[:free, free:]
+    moved[free:, :free] = moved[:free, free:].T
+    moved[:free, :free] = np.diag(values / stretch)
+    return moved

@@ -1,0 +1,184 @@
+"""The forecast of a regression, from public facts, beside what its releases say."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.design import Compare
+from reticent_server.domain.facts import Profile
+from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.estimators.linear_regression.target import noise_free_fit
+from reticent_server.fitting.forecast import least_rho
+from support_newton import (
+    boolean,
+    drive,
+    facts_of,
+    linear_table,
+    numeric,
+    plain_design,
+    profile_of,
+    query,
+    whole,
+)
+
+Y = numeric("y", -100, 100)
+WORTH_ASKING = 3.0
+
+
+def columns(p):
+    return [numeric(f"x{j}", -10, 10) for j in range(p)]
+
+
+def planned(table, terms, epsilon, *, n=None, profile=True, missing=None, **design):
+    known = profile_of(table, [*terms, Y]) if profile else None
+    if missing is not None:
+        known = Profile(known.columns | {"x0": replace(known.columns["x0"], missing=missing)})
+    facts = facts_of(n or len(table["y"]), [*terms, Y], known)
+    rho = rho_units(epsilon, 1e-6)
+    return plan_linear_regression(facts, plain_design(terms, Y, **design), query(), rho)
+
+
+def ratios(result):
+    """(q,) privacy over sampling standard error as released; NaN where sampling drowned."""
+    total, privacy = (np.array(result[k]) for k in ("standard_errors", "privacy_standard_errors"))
+    return privacy / np.sqrt(total**2 - privacy**2)
+
+
+def released_over_forecast(p, n, epsilon, seeds):
+    """(seeds, q) what releases say over what was forecast, and the largest forecast."""
+    found = []
+    for seed in seeds:
+        table = linear_table(n, p, np.random.default_rng(seed))
+        plan = planned(table, columns(p), epsilon)
+        found.append(ratios(drive(plan.run(), whole(table)).result) / plan.forecast_fit.ratios)
+    return np.array(found), plan.forecast_fit.worst
+
+
+@pytest.mark.parametrize(
+    ("p", "n", "epsilon"),
+    [
+        (4, 2_000, 4.0),
+        (4, 5_000, 1.0),
+        (10, 20_000, 1.0),
+        (4, 20_000, 0.2),
+    ],
+)
+def test_the_forecast_comes_true(p, n, epsilon):
+    """A fit that explains nearly all of the response (ten slopes of 1) has more to go than is forecast."""
+    found, worst = released_over_forecast(p, n, epsilon, range(600, 604))
+    assert 0.1 < worst < WORTH_ASKING
+    assert np.median(found) == pytest.approx(1, abs=0.3 if p == 10 else 0.2)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("n", [2_000, 5_000, 20_000, 100_000])
+@pytest.mark.parametrize("p", [4, 10])
+def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(p, n, epsilon):
+    """Within 20 % of the released ratio, with ten strong slopes 50 %; single fits scatter by 30 %."""
+    table = linear_table(n, p, np.random.default_rng(1))
+    if planned(table, columns(p), epsilon).forecast_fit.worst >= WORTH_ASKING:
+        return
+    found = []
+    for seed in range(700, 800 if n <= 5_000 else 720):
+        table = linear_table(n, p, np.random.default_rng(seed))
+        plan = planned(table, columns(p), epsilon)
+        found.append(ratios(drive(plan.run(), whole(table)).result) / plan.forecast_fit.ratios)
+    assert np.median(found) == pytest.approx(1, abs=0.5 if p == 10 else 0.2)
+
+
+@pytest.mark.audit
+def test_the_forecast_is_of_the_real_distance_from_the_noise_free_fit():
+    """Their root mean square over 40 tables of 5 coefficients, within 45 %."""
+    deviations = []
+    for seed in range(800, 840):
+        table = linear_table(4_000, 4, np.random.default_rng(seed))
+        plan = planned(table, columns(4), 1.0)
+        target = noise_free_fit(plan, whole(table))
+        moved = np.array(drive(plan.run(), whole(table)).result["coefficients"])
+        own = (moved - target.coefficients) / target.standard_errors
+        deviations.append(own / plan.forecast_fit.ratios)
+    assert 0.55 < np.sqrt(np.mean(np.square(deviations))) < 1.45
+
+
+def test_rare_dummies_are_forecast_by_their_released_frequency():
+    rng, n = np.random.default_rng(5), 20_000
+    terms = [*columns(2), boolean("often"), boolean("rare"), boolean("seldom")]
+    table = linear_table(n, 2, rng)
+    for name, share in (("often", 0.4), ("rare", 0.08), ("seldom", 0.02)):
+        table[name] = (rng.random(n) < share).astype(float)
+    plan = planned(table, terms, 2.0)
+    expected = plan.forecast_fit.ratios
+    found = np.median([ratios(drive(plan.run(), whole(table)).result) for _ in range(4)], axis=0)
+    np.testing.assert_allclose(found / expected, 1, atol=0.3)
+    assert expected[-1] > 1.3 * expected[1]
+
+
+def test_without_a_profile_levels_are_planned_as_equally_frequent():
+    table = linear_table(2000, 1, np.random.default_rng(0))
+    plan = planned(table, [*columns(1), boolean("d")], 4.0, profile=False)
+    assert min(plan.forecast["privacy_to_sampling"]) > 0
+    assert any("No profile covers" in note for note in plan.forecast["notes"])
+    json.dumps(dict(plan.forecast), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("n", "sentence"), [(500, "will be useless"), (1_500, "will dominate"), (100_000, None)]
+)
+def test_a_bad_answer_is_forecast_in_words(n, sentence):
+    table = linear_table(500, 4, np.random.default_rng(0))
+    notes = planned(table, columns(4), 0.3, n=n).forecast["notes"]
+    assert any(sentence in note for note in notes) if sentence else not notes
+
+
+def test_a_condition_is_planned_with_the_records_that_it_leaves():
+    """A quarter of them: twice the noise relative to sampling, by the public rows."""
+    table = linear_table(5000, 1, np.random.default_rng(0))
+    whole_, quarter = (
+        planned(table, columns(1), 4.0, **more)
+        for more in ({}, {"where": Compare("x0", ">", 0.6745)})
+    )
+    assert quarter.sizes.expected_n == pytest.approx(1250, rel=0.1)
+    ratio = quarter.forecast_fit.ratios / whole_.forecast_fit.ratios
+    np.testing.assert_allclose(ratio, 2, rtol=0.35)
+
+
+def test_missing_values_shrink_the_number_of_records():
+    table = linear_table(2000, 1, np.random.default_rng(0))
+    shares = []
+    for missing in (0.0, 1000.0, 1e9):
+        plan = planned(table, columns(1), 4.0, missing_columns=("x0",), missing=missing)
+        shares.append(plan.sizes.expected_n / 2000)
+    assert shares[0] == 1
+    assert shares[1] == pytest.approx(0.5, abs=0.05)
+    assert 0 < shares[2] < 0.01
+
+
+@pytest.mark.parametrize("target", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("start", [1, 10**6, 10**15])
+def test_the_amount_for_a_target(target, start):
+    asked = []
+
+    def worst(rho):
+        asked.append(rho)
+        return 3e4 / np.sqrt(rho) * (1.1 if rho < 10**8 else 1.0)
+
+    found = least_rho(worst, target, start, (1, 10**16))
+    assert worst(found) <= target <= worst(int(found * 0.9))
+    assert len(asked) <= 20
+
+
+def test_a_target_out_of_reach_has_no_amount():
+    assert least_rho(lambda rho: 2.0, 1.0, 10**6, (1, 10**12)) is None
+    assert least_rho(lambda rho: 0.1, 1.0, 10**6, (10, 10**12)) <= 11
+
+
+def test_planning_at_another_amount_is_what_the_plan_there_forecasts():
+    table = linear_table(3000, 3, np.random.default_rng(2))
+    here, there = (planned(table, columns(3), epsilon) for epsilon in (0.5, 2.0))
+    assert here.noise_ratio(there.rho) == pytest.approx(there.forecast_fit.worst)
+    without = planned(table, columns(3), 2.0, profile=False)
+    assert without.noise_ratio(without.rho) == pytest.approx(without.forecast_fit.worst)

@@ -1,0 +1,97 @@
+"""Which directions a fit resolves, and what restrictions and reports make of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.steps import Released
+from reticent_server.fitting.coordinates import public_coordinates
+from reticent_server.fitting.identifiability import Directions, any_present, fit_directions
+from reticent_server.fitting.report import intervals, p_values
+from reticent_server.fitting.restriction import Restriction
+from reticent_server.fitting.whitening import unwhitened
+from support_fits import fitted, numerics
+from support_newton import linear_table
+
+Q = 3
+
+
+def whitening():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(2000), rng.normal(size=(2000, Q - 1))])
+    return replace(unwhitened(public_coordinates(X), 4.0 * Q), noise=np.full(Q, 1e3))
+
+
+def directions(jacobian, noise=0.01, records=1000.0, *, present=True):
+    return fit_directions(
+        whitening(),
+        np.eye(Q),
+        np.asarray(jacobian, dtype=float),
+        np.full(Q, noise),
+        np.eye(Q),
+        records,
+        present=present,
+    )
+
+
+def test_what_stands_out_of_the_noise_is_resolved():
+    assert directions(np.eye(Q)).resolved.all()
+    assert directions(np.eye(Q), noise=0.5).unresolved == Q
+    assert directions(np.diag([1.0, 1.0, 0.01])).unresolved == 1
+    assert directions(np.eye(Q), records=10.0).unresolved == Q
+    assert directions(np.eye(Q), present=False).unresolved == Q
+
+
+def test_of_a_collinear_pair_one_direction_is_left():
+    J = np.eye(Q)
+    J[1, 2] = J[2, 1] = 1.0
+    found = directions(J)
+    assert found.unresolved == 1
+    back = np.linalg.inv(whitening().transform)  # combinations of u as ones of x̃'s coefficients
+    assert found.estimable(np.array([[1.0, 0.0, 0.0]]) @ back.T)
+    assert found.estimable(np.array([[0.0, 1.0, 1.0]]) @ back.T)
+    assert not found.estimable(np.array([[0.0, 1.0, -1.0]]) @ back.T)
+
+
+def test_a_hypothesis_is_estimable_if_all_its_combinations_are():
+    vectors, resolved = np.eye(Q), np.array([True, True, False])
+    found = Directions(vectors, resolved)
+    assert list(found.flags) == [True, True, False]
+    assert found.estimable(np.array([[1.0, 1, 0.5]]))
+    assert not found.estimable(np.array([[1.0, 0, 0.5], [1.0, 0, -0.5]]))
+    assert found.share(np.array([[1.0, 0, 1.0]])) == pytest.approx(0.5)
+    A = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3]])
+    np.testing.assert_allclose(found.mapped(A).vectors, A)
+    assert found.mapped(A).unresolved == 1
+
+
+def test_a_count_of_records_is_present_three_deviations_above_0():
+    assert any_present(Released(np.array([31.0]), 10.0))
+    assert not any_present(Released(np.array([29.0]), 10.0))
+
+
+def test_a_restricted_start_keeps_to_its_subspace():
+    rng = np.random.default_rng(1)
+    W, root = rng.normal(size=(2, Q, Q))
+    R, C = np.array([[1.0, -1.0, 0.0]]), root @ root.T
+    theta, after = Restriction(R, np.array([0.7])).started(rng.normal(size=Q), C, W)
+    assert R @ theta == pytest.approx(0.7)
+    np.testing.assert_allclose(R @ W.T @ after, 0, atol=1e-9)
+    across = np.linalg.solve(W.T, np.array([1.0, 1.0, 0.0]))
+    assert across @ np.linalg.pinv(C) @ across > 0
+
+
+def test_flagged_coefficients_have_neither_interval_nor_p_value():
+    ok, beta, se = np.array([True, False]), np.array([1.0, 2.0]), np.array([0.5, 0.1])
+    (low, high), none = intervals(beta, se, 0.95, ok)
+    assert none == [None, None]
+    assert (low, high) == pytest.approx((1 - 0.979982, 1 + 0.979982), rel=1e-5)
+    assert p_values(beta, se, ok) == [pytest.approx(0.0455, abs=1e-4), None]
+
+
+def test_noise_above_five_sampling_errors_is_flagged():
+    table = linear_table(300, 2, np.random.default_rng(2))
+    _, result = fitted(table, numerics(2), 0.02)
+    assert not any(result["estimable"])
+    assert any("Not identifiable" in text for text in result["warnings"])

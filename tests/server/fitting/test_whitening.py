@@ -1,0 +1,121 @@
+"""Coordinates from public rows, and their whitening by released Gram matrices."""
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.steps import Released
+from reticent_server.fitting.coordinates import (
+    WIDE,
+    clipped_moment,
+    normal_size,
+    public_coordinates,
+)
+from reticent_server.fitting.covariance import calmed_meat, sandwich
+from reticent_server.fitting.whitening import unwhitened, whitened
+
+Q, N = 4, 4096
+
+
+def normal_rows(rng, rows=N):
+    return np.column_stack([np.ones(rows), rng.normal(size=(rows, Q - 1))])
+
+
+def settled(X, data, rounds=3, sd=0.0, rng=None):
+    """After rounds that release the clipped moment of the data (n, q)."""
+    radius = WIDE * X.shape[1]
+    state = unwhitened(public_coordinates(X), radius)
+    for k in range(rounds):
+        S = clipped_moment(data @ state.transform.T, radius)
+        noise = 0.0 if rng is None else sd * rng.normal(size=S.shape)
+        S = S + (noise + np.transpose(noise)) / 2
+        state = whitened(state, Released(S, sd), 1.0, radius, last=k == rounds - 1)
+    return state
+
+
+@pytest.mark.parametrize("distort", [1.0, 1e-3])
+def test_public_coordinates_are_the_same_up_to_a_rotation_however_the_rows_are_written(distort):
+    rng = np.random.default_rng(0)
+    X = normal_rows(rng)
+    A = np.eye(Q) + distort * np.triu(rng.normal(size=(Q, Q)), 1)
+    first, second = public_coordinates(X), public_coordinates(X @ A.T)
+    np.testing.assert_allclose(
+        np.sum(first.rows**2, axis=1), np.sum(second.rows**2, axis=1), rtol=1e-6
+    )
+    assert first.free == second.free == Q
+    assert not first.lost
+
+
+def test_free_coordinates_have_the_clipped_moment_of_normal_rows():
+    rng = np.random.default_rng(1)
+    X = np.column_stack(
+        [np.ones(N), rng.standard_t(3, N), rng.exponential(size=N), rng.normal(size=N)]
+    )
+    found = public_coordinates(X)
+    K = clipped_moment(found.rows, WIDE * Q)
+    np.testing.assert_allclose(K, normal_size(WIDE, Q) * np.eye(Q), atol=0.03)
+
+
+def test_a_rare_level_is_no_free_coordinate_and_keeps_its_weight():
+    rng = np.random.default_rng(2)
+    X = normal_rows(rng)
+    X[:, 3] = rng.random(N) < 0.01
+    found = public_coordinates(X)
+    assert found.free == Q - 1
+    level = found.rows[X[:, 3] > 0]
+    assert np.median(np.sum(level**2, axis=1)) < 10 * Q
+
+
+def test_terms_that_are_constant_or_collinear_are_found_lost():
+    X = normal_rows(np.random.default_rng(3))
+    twice = np.column_stack([X, X[:, 1]])
+    assert public_coordinates(twice).lost
+    constant = X.copy()
+    constant[:, 2] = 1e-15
+    found = public_coordinates(constant)
+    assert found.lost
+    assert np.linalg.cond(found.transform) < 1e6
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9, 0.999])
+def test_whitening_without_noise_finds_the_data_s_own_coordinates(correlation):
+    """Correlated and scaled otherwise than the public rows, which are independent."""
+    rng = np.random.default_rng(4)
+    X = normal_rows(rng)
+    data = normal_rows(rng, 20_000)
+    data[:, 2] = correlation * data[:, 1] + np.sqrt(1 - correlation**2) * data[:, 2]
+    data[:, 3] *= 2.5
+    state = settled(X, data)
+    U = data @ state.transform.T
+    np.testing.assert_allclose(U.T @ U / len(U), np.eye(Q), atol=0.12)
+    seen, noise = state.seen
+    np.testing.assert_allclose(seen, np.eye(Q), atol=0.05)
+    assert np.max(noise) < 1e-6
+
+
+def test_noise_of_a_round_leaves_an_error_that_says_so():
+    rng = np.random.default_rng(5)
+    X, data = normal_rows(rng), normal_rows(rng, 20_000)
+    quiet = settled(X, data, sd=1e-4, rng=rng)
+    loud = settled(X, data, sd=0.2, rng=rng)
+    assert np.all(loud.error > 10 * np.median(quiet.error))
+    deaf = settled(X, data, sd=1e3, rng=rng)
+    U = data @ deaf.transform.T
+    assert np.linalg.eigvalsh(U.T @ U / len(U))[0] > 0.3
+
+
+def test_inside_is_the_coefficients_of_u():
+    rng = np.random.default_rng(6)
+    state = settled(normal_rows(rng), normal_rows(rng, 5000))
+    theta = rng.normal(size=Q)
+    np.testing.assert_allclose(state.transform.T @ state.inside(theta), theta)
+
+
+def test_a_quiet_meat_stays_and_a_noisy_one_is_a_multiple_of_the_expected():
+    rng = np.random.default_rng(7)
+    root = rng.normal(size=(Q, Q))
+    meat, expected = root @ root.T + np.eye(Q), np.diag([1.0, 2.0, 3.0, 4.0])
+    np.testing.assert_allclose(calmed_meat(meat, 1e-12, expected), meat, rtol=1e-6)
+    calm = calmed_meat(meat, 1e4, expected)
+    np.testing.assert_allclose(calm / calm[0, 0], expected, atol=1e-6)
+    A = np.diag([2.0, 1, 1, 1])
+    np.testing.assert_allclose(sandwich(A, meat, 100.0), A @ meat @ A / 100)

@@ -1,0 +1,40 @@
+"""Noise from a seed, for tests of statistics: the same numbers in every run, on every machine.
+
+Tests of privacy draw from the real samplers; what is tested with this noise is what is made of releases.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+
+from reticent_server.mechanisms import _sampler
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def seed_noise(patch: pytest.MonkeyPatch, name: str) -> None:
+    """Replaces every source of noise by one generator, seeded with a test's name."""
+    rng = np.random.default_rng(crc32(name.encode()))
+
+    def gaussian(self: Any, values: Any) -> Any:
+        return values + np.rint(self.scale * rng.normal(size=len(values))).astype(np.int64)
+
+    def laplace(self: Any, values: Any) -> Any:
+        stop = -np.expm1(-1 / self.scale)
+        first, second = rng.geometric(stop, size=(2, len(values)))
+        return values + (first - second).astype(np.int64)
+
+    def words(count: int) -> Any:
+        return rng.integers(0, 2**64, size=count, dtype=np.uint64)
+
+    def below(limit: int) -> int:
+        return int.from_bytes(rng.bytes(limit.bit_length() // 8 + 9), "big") % limit
+
+    patch.setattr(_sampler.Gaussian, "add", gaussian)
+    patch.setattr(_sampler.Laplace, "add", laplace)
+    patch.setattr(_sampler, "words", words)
+    patch.setattr(_sampler, "below", below)
