@@ -32,13 +32,19 @@ def stored(outcome: Outcome) -> dict:
     return {"model": name, "kind": kind, "lines": lines, **{k: v for k, v in reasons.items() if v}}
 
 
+def text(reps: int, found: list[Outcome]) -> str:
+    whole = {"reps": reps, "models": [stored(each) for each in found]}
+    return json.dumps(whole, indent=1) + "\n"
+
+
 def main() -> None:
     given = arguments()
     asked = [q for q in every() if given.only in q.name and given.kind in q.kind]
-    found = list(run(asked, given.reps, given.eps))
-    text = json.dumps({"reps": given.reps, "models": [stored(each) for each in found]}, indent=1)
-    if given.json:
-        given.json.write_text(text + "\n", encoding="utf-8")
+    found = []
+    for outcome in run(asked, given.reps, given.eps):
+        found.append(outcome)
+        if given.json:  # at each, so that a run that is stopped keeps what it has
+            given.json.write_text(text(given.reps, found), encoding="utf-8")
     skipped = [each.question.name for each in found if each.skipped]
     if skipped:
         print(f"!! {len(skipped)} models were SKIPPED, their tables are not here: {skipped}")

@@ -12,10 +12,9 @@ from benchmarks.gauntlet.frame import Frame
 from benchmarks.gauntlet.lines import FitLine, LevelLine, Line, RankLine
 from benchmarks.gauntlet.replies import estimates, forecast_ratios
 from benchmarks.gauntlet.summary import fit_line, gathered
-from benchmarks.gauntlet.targets import Solve, Target, almost_noise_free, noise_free
+from benchmarks.gauntlet.targets import LEAST_WHOLE, Solve, Target, almost_noise_free, noise_free
 from reticent_server.domain.query import HypothesisTest, Mean, Quantiles, Query
 
-LEAST_WHOLE = 20_000  # records of a whole table, repeated: its profile is then near the samples'
 TESTS_A_FIT = 5  # samples of a test for each of a fit: a level takes more than a coverage
 NULLS = ("null", "null3")  # columns that have nothing to do with any other
 

@@ -12,6 +12,7 @@ from reticent_server.domain.query import Query
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.fitting.target import Target as NoiseFree
 
+LEAST_WHOLE = 20_000  # records of a whole table, repeated: its profile is then near the samples'
 LARGE_EPSILON, FITS = (
     80.0,
     3,
