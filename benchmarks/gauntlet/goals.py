@@ -9,14 +9,17 @@ dependence, E exp(λ mean) is at most that of a single one (Jensen), so Chernoff
 exp(−R KL(share, p)), and exp(−R (r − 1 − ln r)/2) for a mean square of r times the expected one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
+from statistics import fmean
 
 from scipy.stats import binom
 
+ANSWERED = "answered"
 LUCK = 1e-6  # chance of a miss by luck alone: STYLE's limit for tests that depend on chance
 LEAST_COVERAGE = 0.90  # of 95 % intervals, in each model
+FAMILY_COVERAGE = (0.93, 0.97)  # in the mean over a family's models
 RMS_Z = (0.85, 1.15)
 WILD, SHORT = 10.0, 0.6  # times the sampling standard error without noise
 TOLERATED = 0.02  # of samples with a wild or short standard error, or a needless flag, before chance is left out
@@ -49,6 +52,11 @@ class Counts:
     forecast_low: int
     forecast_high: int
     forecasts: int
+
+
+def answered_verdict(flagged: float) -> Verdict:
+    """Of the share of flagged coefficients or tests: met up to a half, missed where a model counts as declined."""
+    return Verdict(ANSWERED, flagged <= 1 / 2, flagged >= DECLINED)
 
 
 def coverage_verdict(coverage: float, fits: int) -> Verdict:
@@ -86,6 +94,15 @@ def level_verdict(rejected: int, of: int) -> Verdict:
 def divergence(p: float, q: float) -> float:
     """KL of Bernoulli(p) from Bernoulli(q), 0 < q < 1."""
     return sum(a * log(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
+
+
+def family_verdict(coverages: Sequence[float], fits: int) -> Verdict:
+    """Of the mean coverage of a family's lines, of which all at one ε share `fits` samples. Missed below only:
+    conservative intervals are told, not failed."""
+    mean = fmean(coverages)
+    low, high = FAMILY_COVERAGE
+    missed = mean < low and fits * divergence(mean, low) > -log(LUCK)
+    return Verdict("mean coverage of the family", low <= mean <= high, missed)
 
 
 def names(verdicts: Iterator[Verdict], *, missed: bool) -> list[str]:

@@ -58,7 +58,8 @@ class FitLine:
         return self.flagged >= goals.DECLINED
 
     def verdicts(self) -> Iterator[Verdict]:
-        """None of a declined model, which says nothing."""
+        """Of a declined model only that it is one: it says nothing else."""
+        yield goals.answered_verdict(self.flagged)
         if self.declined:
             return
         c = self.counts
@@ -132,6 +133,7 @@ class LevelLine:
         return self.flagged >= goals.DECLINED * (self.flagged + self.tests)
 
     def verdicts(self) -> Iterator[Verdict]:
+        yield goals.answered_verdict(self.flagged / max(self.flagged + self.tests, 1))
         if not self.declined:
             yield goals.level_verdict(self.rejected, self.tests)
 

@@ -27,7 +27,10 @@ class Outcome:
 
     def goals(self, *, missed: bool) -> set[str]:
         """The goals that any line misses beyond chance, or does not meet."""
-        return {name for line in self.lines for name in goals.names(line.verdicts(), missed=missed)}
+        found = {
+            name for line in self.lines for name in goals.names(line.verdicts(), missed=missed)
+        }
+        return found | ({goals.ANSWERED} if self.refused else set())
 
 
 def asked(question: Question, reps: int, epsilons: Sequence[float] | None = None) -> Outcome:
