@@ -25,11 +25,12 @@ MINCER = "log_wage ~ educ_years + experience + experience_sq + female"
 
 
 def linear(name: str, table: str, n: int | None, formula: str, **more: Any) -> Fit:
-    """A regression; without noise where it is the noisy Newton fit without a penalty."""
+    """A regression; its target is without noise where it is the noisy Newton fit without a penalty."""
+    collinear = more.pop("collinear", False)
     query = LinearRegression(formula, **more)
     newton = query.mechanism == "newton" and query.ridge is None
     solve = linear_target.noise_free_fit if newton else None
-    return Fit(name, table, n, EPSILONS, query, solve)
+    return Fit(name, table, n, EPSILONS, query, solve, collinear)
 
 
 def glm(name: str, table: str, n: int | None, formula: str, family: str, **more: Any) -> Fit:
@@ -86,6 +87,7 @@ NUMERIC: list[Question] = [
         "houses",
         MANY,
         "log(price) ~ sqft_living + sqft_above + sqft_basement + grade",
+        collinear=True,
     ),
     linear("nearly collinear", "houses", MANY, "log(price) ~ sqft_living + sqft_again + grade"),
     linear("correlated .88", "houses", MANY, "log(price) ~ sqft_living + sqft_above + grade"),
@@ -100,6 +102,7 @@ FACTORS: list[Question] = [
         "houses",
         None,
         f"log(price) ~ {SIXTEEN} + conditions + beds",
+        collinear=True,  # condition, and its levels
     ),
     linear("one factor, modal first", "houses", MANY, "log(price) ~ conditions + sqft_living"),
     linear(

@@ -13,7 +13,7 @@ from benchmarks.gauntlet.lines import FitLine, LevelLine, Line, RankLine
 from benchmarks.gauntlet.replies import estimates, forecast_ratios
 from benchmarks.gauntlet.summary import fit_line, gathered
 from benchmarks.gauntlet.targets import LEAST_WHOLE, Solve, Target, almost_noise_free, noise_free
-from reticent_server.domain.query import HypothesisTest, Mean, Quantiles, Query
+from reticent_server.domain.query import HypothesisTest, Mean, Quantiles
 
 TESTS_A_FIT = 5  # samples of a test for each of a fit: a level takes more than a coverage
 NULLS = ("null", "null3")  # columns that have nothing to do with any other
@@ -66,9 +66,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Fit(Asked):
-    """A model with coefficients. solve: its equations without noise; None where they have no code."""
+    """A model with coefficients. solve: its equations without noise; None where they have no code.
+    collinear: its terms depend on each other linearly."""
 
     solve: Solve | None = None
+    collinear: bool = False
 
     def target(self, whole: Frame) -> Target:
         table = whole.repeated(LEAST_WHOLE)
@@ -105,7 +107,8 @@ class Fit(Asked):
         self, epsilon: float, n: int, replies: Any, forecasts: Any, target: Target, reps: int
     ) -> FitLine:
         samples = gathered(replies, forecasts, target)
-        return fit_line(self.name, self.kind, n, epsilon, samples, 1 - len(replies) / reps)
+        silent = 1 - len(replies) / reps
+        return fit_line(self.name, self.kind, n, epsilon, samples, silent, collinear=self.collinear)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +200,3 @@ def rank_errors(result: dict[str, Any], x: np.ndarray) -> list[float]:
     """Records between each released quantile and where it should be; a tie is anywhere in its records."""
     pairs = zip(result["probabilities"], result["values"], strict=True)
     return [max(0.0, p - np.mean(x <= v), np.mean(x < v) - p) * len(x) for p, v in pairs]
-
-
-def asked_query(query: Query) -> str:
-    """How a query is written: its formula or column, and its mask."""
-    text = getattr(query, "formula", None) or getattr(query, "column", "")
-    where = getattr(query, "where", None)
-    return f"{text} where {where}" if where else text

@@ -8,7 +8,7 @@ from benchmarks.gauntlet import goals
 from benchmarks.gauntlet.lines import Line
 from benchmarks.gauntlet.questions import Question
 from benchmarks.gauntlet.tables import AbsentTable, table
-from reticent_server.errors import InvalidQuery
+from reticent_server.errors import InvalidRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def asked(question: Question, reps: int, epsilons: Sequence[float] | None = None
         return Outcome(question, [], skipped=str(error))
     try:
         return Outcome(question, question.lines(whole, epsilons or question.epsilons, reps))
-    except InvalidQuery as error:
+    except InvalidRequest as error:
         return Outcome(question, [], refused=str(error))
 
 

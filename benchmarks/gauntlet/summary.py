@@ -48,15 +48,23 @@ def gathered(
 
 
 def fit_line(
-    model: str, kind: str, n: int, epsilon: float, samples: Samples, no_reply: float
+    model: str,
+    kind: str,
+    n: int,
+    epsilon: float,
+    samples: Samples,
+    no_reply: float,
+    *,
+    collinear: bool = False,
 ) -> FitLine:
-    """The line of R samples; a figure that nothing tells of is NaN."""
+    """The line of R samples; a figure that nothing tells of is NaN. collinear: terms depend on each other
+    linearly, so that flags are right whatever the noise."""
     s = samples
     held = np.where(s.known, np.abs(s.z) <= Z, np.nan)
     root = np.sqrt(_mean(s.z**2, 0))
     worst = int(np.nanargmax(root)) if np.isfinite(root).any() else 0
     wild, short = s.known & (s.errors > goals.WILD), s.known & (s.errors < goals.SHORT)
-    needless = ~s.known & (s.privacy < goals.DOMINATED)
+    needless = ~s.known & (s.privacy < goals.DOMINATED) & (not collinear)
     ratios = np.where(s.known, s.forecast / s.privacy, np.nan)
     by_term, by_fit = _median(ratios, 0), _median(ratios, 1)
     return FitLine(
