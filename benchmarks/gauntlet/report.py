@@ -1,8 +1,8 @@
-"""python -m benchmarks.gauntlet.report FILE …: the table of docs/gauntlet.md and its plot, from the figures of runs."""
+"""python -m benchmarks.gauntlet.report FILE …: the tables of docs/gauntlet.md and its plot, from the figures of runs."""
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 
@@ -57,6 +57,31 @@ def tables(found: Lines) -> str:
     return "\n".join(parts)
 
 
+def summary(found: Lines) -> str:
+    """How many lines meet each goal, and which models do not."""
+    every = [line for lines in found.values() for line in lines]
+    judged = [(line, verdict) for line in every for verdict in line.verdicts()]
+    rows = [
+        "| goal | lines | met | missed beyond chance | not met, by model (ε) |",
+        "|---|---|---|---|---|",
+    ]
+    for goal in dict.fromkeys(verdict.goal for _, verdict in judged):
+        here = [(line, v) for line, v in judged if v.goal == goal]
+        met, missed = sum(v.met for _, v in here), sum(v.missed for _, v in here)
+        rows.append(
+            f"| {goal} | {len(here)} | {met} | {missed} | {named(x for x, v in here if not v.met)} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def named(lines: Iterable[Line]) -> str:
+    """Models with the ε of their lines."""
+    epsilons: dict[str, list[str]] = {}
+    for line in lines:
+        epsilons.setdefault(line.model, []).append(budget(line.epsilon))
+    return "; ".join(f"{model} ({', '.join(values)})" for model, values in epsilons.items())
+
+
 def fit_table(lines: Sequence[FitLine]) -> str:
     """Rows of a model and ε."""
     rows = [
@@ -73,7 +98,7 @@ def fit_row(line: FitLine) -> str:
     cells = [
         line.model,
         f"{line.n:,}",
-        number(line.epsilon),
+        budget(line.epsilon),
         number(line.coverage),
         number(line.rms_z),
         worst,
@@ -93,7 +118,7 @@ def level_table(lines: Sequence[LevelLine]) -> str:
     for line in lines:
         share = number(line.rejected / max(line.tests, 1))
         missed = ", ".join(goals.names(line.verdicts(), missed=True))
-        cells = (line.model, f"{line.n:,}", number(line.epsilon), share, str(line.tests))
+        cells = (line.model, f"{line.n:,}", budget(line.epsilon), share, str(line.tests))
         rows.append(f"| {' | '.join(cells)} | {line.flagged} | {missed} |")
     return "\n".join(rows) + "\n"
 
@@ -106,7 +131,7 @@ def rank_table(lines: Sequence[RankLine]) -> str:
     rows.append("|---|---|---|---|---|---|")
     for line in lines:
         records = " | ".join(f"{x:.1f}" for x in (line.error, line.worst, line.forecast))
-        rows.append(f"| {line.model} | {line.n:,} | {number(line.epsilon)} | {records} |")
+        rows.append(f"| {line.model} | {line.n:,} | {budget(line.epsilon)} | {records} |")
     return "\n".join(rows) + "\n"
 
 
@@ -114,9 +139,12 @@ def number(x: float) -> str:
     """Two places and no leading zero, – for what nothing tells of."""
     if isnan(x):
         return "–"
-    text = f"{x:.2f}" if abs(x) < 100 else f"{x:.2g}"
-    text = text.rstrip("0").rstrip(".") if "." in text and abs(x) >= 1 else text
-    return "0" if text == "0.00" else text.removeprefix("0") if 0 < x < 1 else text
+    text = f"{x:.2f}" if x < 100 else f"{x:.2g}"
+    return "0" if text == "0.00" else text.removeprefix("0")
+
+
+def budget(epsilon: float) -> str:
+    return f"{epsilon:g}".removeprefix("0")
 
 
 def plot(found: Lines, before: Mapping[str, Mapping[str, float]], path: Path) -> None:
@@ -146,7 +174,7 @@ def plot(found: Lines, before: Mapping[str, Mapping[str, float]], path: Path) ->
     axis.axvline(LEAST_COVERAGE, color="tab:green", linewidth=0.8, linestyle="--")
     axis.set_yticks(range(len(now)), [line.model for line in reversed(now)], fontsize=6)
     axis.set(xlabel="coverage of 95 % intervals, ε = 1", ylim=(-1, len(now)))
-    axis.legend(loc="lower left", fontsize="small")
+    axis.legend(loc="center left", fontsize="small")
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
@@ -159,7 +187,7 @@ def main() -> None:
     for path in parser.parse_args().files:
         found |= lines_of(json.loads(path.read_text(encoding="utf-8")))
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page(text, tables(found)), encoding="utf-8")
+    PAGE.write_text(page(text, summary(found) + "\n" + tables(found)), encoding="utf-8")
     before = json.loads(BEFORE.read_text(encoding="utf-8"))
     plot(found, before, IMAGES / "gauntlet.svg")
 

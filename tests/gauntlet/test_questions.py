@@ -123,4 +123,4 @@ def test_replies_of_every_kind_have_the_same_numbers():
 def test_a_page_s_figures_are_replaced():
     assert page(f"a\n{BEGIN}\nold\n{END}\nb", "new") == f"a\n{BEGIN}\nnew\n{END}\nb"
     shown = [number(x) for x in (0.931, 0.0, 1.5, 12.0, float("nan"))]
-    assert shown == [".93", "0", "1.5", "12", "–"]
+    assert shown == [".93", "0", "1.50", "12.00", "–"]
