@@ -5,7 +5,7 @@ Samples of n records drawn with replacement from the table, each with a released
 is told means, deviations and a bound of the table itself (`noisy_statistics`). By coefficient: the ratio of interval
 widths to OLS's on the same sample; how many intervals hold the whole table's coefficient, as OLS has it and as the method has it
 without noise; how often sign and significance (5 %) differ from OLS on the same sample. The Urban Institute asks for a ratio of at most
-1.25, and mismatches of at most 5 % in sign and 10 % in significance (Barrientos, Williams, Snoke & Bowen, 2024).
+1.25, and mismatches of at most 5 % in sign and 10 % in significance.
 
 WAGES_RUNS (200): samples. GAUNTLET_DATA: the folder of cps_asec_2024_wages.csv. Heteroscedasticity-consistent errors throughout.
 """
