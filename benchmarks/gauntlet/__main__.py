@@ -27,7 +27,7 @@ def stored(outcome: Outcome) -> dict:
         {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in line.json().items()}
         for line in outcome.lines
     ]
-    reasons = {"refused": outcome.refused, "skipped": outcome.skipped}
+    reasons = {"refused": outcome.refused, "skipped": outcome.skipped, "silent": outcome.silent}
     name, kind = outcome.question.name, outcome.question.kind
     return {"model": name, "kind": kind, "lines": lines, **{k: v for k, v in reasons.items() if v}}
 

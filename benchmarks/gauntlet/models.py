@@ -252,6 +252,7 @@ OTHER_FITS: list[Question] = [
         MANY,
         "log(price) ~ sqft_living + sqft_above + sqft_basement + grade",
         ridge=0.01,
+        collinear=True,
     ),
     linear(
         "gradient descent",

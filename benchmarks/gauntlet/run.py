@@ -13,24 +13,20 @@ from reticent_server.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one question: its lines, or why there are none."""
+    """Of one question: its lines, or why there are none. silent: ε at which no sample got a reply."""
 
     question: Question
     lines: list[Line]
+    silent: tuple[float, ...] = ()
     refused: str = ""
     skipped: str = ""
-
-    @property
-    def declined(self) -> bool:
-        """Refused when planned, or flagged throughout."""
-        return bool(self.refused) or any(line.declined for line in self.lines)
 
     def goals(self, *, missed: bool) -> set[str]:
         """The goals that any line misses beyond chance, or does not meet."""
         found = {
             name for line in self.lines for name in goals.names(line.verdicts(), missed=missed)
         }
-        return found | ({goals.ANSWERED} if self.refused else set())
+        return found | ({goals.ANSWERED} if self.refused or self.silent else set())
 
 
 def asked(question: Question, reps: int, epsilons: Sequence[float] | None = None) -> Outcome:
@@ -40,7 +36,10 @@ def asked(question: Question, reps: int, epsilons: Sequence[float] | None = None
     except AbsentTable as error:
         return Outcome(question, [], skipped=str(error))
     try:
-        return Outcome(question, question.lines(whole, epsilons or question.epsilons, reps))
+        wanted = tuple(epsilons or question.epsilons)
+        lines = question.lines(whole, wanted, reps)
+        heard = {line.epsilon for line in lines}
+        return Outcome(question, lines, tuple(e for e in wanted if e not in heard))
     except InvalidRequest as error:
         return Outcome(question, [], refused=str(error))
 
@@ -57,6 +56,10 @@ def run(
             unmet = goals.names(line.verdicts(), missed=False)
             said = "declined" if line.declined else ", ".join(missed).upper() or ", ".join(unmet)
             print(f"{line.text()} | {said or 'ok'}", flush=True)
+        if outcome.silent:
+            print(
+                f"{question.kind} | {question.name} | no reply at eps {outcome.silent}", flush=True
+            )
         if outcome.skipped:
             print(f"!! SKIPPED {question.name}: {outcome.skipped}", flush=True)
         if outcome.refused:
