@@ -1,6 +1,6 @@
 """Models that fall short of a goal, and why: the audit prints them, and fails when one of them has been mended.
 
-Only goals that are missed beyond chance stand here.
+Only goals that are missed beyond chance stand here. What a reason says of the cause was not traced unless it is of the table itself.
 """
 
 from dataclasses import dataclass
@@ -95,6 +95,17 @@ KNOWN: dict[str, KnownFailure] = {
         frozenset({"answered"}),
         "declined: the scale of a column that is nearly always one value is 0",
     ),
+    "Poisson, underdispersed": KnownFailure(
+        frozenset({"forecast"}),
+        "the forecast takes counts to vary as Poisson ones do; these vary a quarter as much",
+    ),
+    "Gamma, prices": KnownFailure(
+        frozenset({"needless flags"}), f"a level of 30 records in 21,613: {FLAGGED}"
+    ),
+    "mean, zeros, where": KnownFailure(
+        frozenset({"wild"}),
+        "a mean's noise is that of its declared bounds, which its standard error says and no flag does",
+    ),
     "mean, where": KnownFailure(
         frozenset({"wild"}),
         "a mean's noise is that of its declared bounds, which its standard error says and no flag does",
@@ -112,3 +123,38 @@ KNOWN: dict[str, KnownFailure] = {
         "sizes are round numbers that up to 130 records share; a value just beside one is off by all of them",
     ),
 }
+
+BORDERLINE: dict[str, frozenset[str]] = {
+    "11 terms": frozenset({"wild"}),
+    "17 terms, some nearly constant": frozenset({"needless flags", "wild"}),
+    "Mincer": frozenset({"needless flags"}),
+    "near-constant columns": frozenset({"forecast", "needless flags", "wild"}),
+    "exactly collinear": frozenset({"answered"}),
+    "23 terms with factors": frozenset({"answered", "rms z"}),
+    "one factor, rarest first": frozenset({"answered"}),
+    "three factors, modal first": frozenset({"wild"}),
+    "crossed factors": frozenset({"needless flags", "wild"}),
+    "factor of 9 zones": frozenset({"wild"}),
+    "poly and bs": frozenset({"wild"}),
+    "poly of few values": frozenset({"answered", "forecast"}),
+    "log1p of mostly zeros": frozenset({"wild"}),
+    "mask of 10 %": frozenset({"answered", "coverage", "rms z"}),
+    "mask of 10 % that moves x": frozenset({"answered", "coverage", "rms z"}),
+    "mask of 8 %, fair health": frozenset({"forecast", "needless flags"}),
+    "y with 68 % zeros": frozenset({"forecast"}),
+    "ordinal y and x": frozenset({"answered", "rms z"}),
+    "302 distinct rows": frozenset({"rms z", "wild"}),
+    "72 distinct rows": frozenset({"needless flags", "rms z"}),
+    "anes, its own n": frozenset({"answered", "needless flags"}),
+    "ridge .01, collinear": frozenset({"answered", "short"}),
+    "logit, gain and loss": frozenset({"rms z"}),
+    "logit, interaction and poly": frozenset({"forecast"}),
+    "logit, mask of 10 %, missing": frozenset({"answered", "needless flags"}),
+    "logit, rare ones": frozenset({"answered", "coverage", "forecast", "rms z"}),
+    "logit, nearly separated": frozenset({"needless flags", "wild"}),
+    "logit, affairs": frozenset({"needless flags"}),
+    "logit, vote": frozenset({"answered", "forecast"}),
+    "logit of shares": frozenset({"answered", "needless flags"}),
+}
+"""Goals that a run of 24 samples did not meet, or just met, without missing them beyond chance: whether another run does is
+luck, so the audit prints them and fails in neither case."""

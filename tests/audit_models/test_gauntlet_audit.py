@@ -2,14 +2,14 @@
 
 GAUNTLET_REPS (24): samples of each model; GAUNTLET_DATA: the folder of the tables that statsmodels does not ship; `-s` shows
 the lines. A model fails where it misses a goal beyond chance (`benchmarks.gauntlet.goals`) that is not known to be
-missed, and where a goal that is known to be missed is met at every ε: then its entry is to go.
+missed or borderline, and where a goal that is known to be missed is met at every ε: then its entry is to go.
 """
 
 import os
 
 import pytest
 from benchmarks.gauntlet import goals
-from benchmarks.gauntlet.known_failures import KNOWN
+from benchmarks.gauntlet.known_failures import BORDERLINE, KNOWN
 from benchmarks.gauntlet.lines import FitLine
 from benchmarks.gauntlet.models import MODELS, every
 from benchmarks.gauntlet.run import Outcome, run
@@ -24,7 +24,10 @@ def complaints(outcome: Outcome) -> list[str]:
     if known:
         print(f"!! KNOWN FAILURE {name}: {', '.join(sorted(known.goals))}: {known.reason}")
     missed, unmet = outcome.goals(missed=True), outcome.goals(missed=False)
-    new = [f"{name} misses {goal}" for goal in sorted(missed - expected)]
+    borderline = BORDERLINE.get(name, frozenset())
+    if missed & borderline:
+        print(f"!! BORDERLINE {name}: {', '.join(sorted(missed & borderline))}")
+    new = [f"{name} misses {goal}" for goal in sorted(missed - expected - borderline)]
     return new + [f"{name} now meets {goal}" for goal in sorted(expected - unmet)]
 
 
@@ -49,4 +52,6 @@ def test_models_hold(group: str) -> None:
 
 
 def test_known_failures_are_models() -> None:
-    assert set(KNOWN) <= {question.name for question in every()}
+    assert set(KNOWN) | set(BORDERLINE) <= {question.name for question in every()}
+    both = set(KNOWN) & set(BORDERLINE)
+    assert not any(KNOWN[name].goals & BORDERLINE[name] for name in both)
