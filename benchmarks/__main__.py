@@ -16,6 +16,7 @@ NAMES = (
     "service",
     "depth",
     "no_reply",
+    "wages",
 )
 
 

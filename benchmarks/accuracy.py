@@ -23,6 +23,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.query import LinearRegression, Privacy, ProfileQuery
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block
+from reticent_server.engine.blocks import MISSING
 from reticent_server.engine.local import LocalEngine
 from reticent_server.estimators.linear_regression.target import noise_free_fit
 from reticent_server.estimators.profile import profile_of
@@ -51,7 +52,10 @@ INTEGERS = {"bedrooms", "grade", "condition", "waterfront"}
 
 
 class Table:
-    """A table in memory: its reader, its facts, and an engine over it."""
+    """A table in memory: its reader, its facts, and an engine over it.
+
+    A not-a-number in a column that may be missing is a missing cell.
+    """
 
     def __init__(self, arrays, columns):
         self.arrays, self.n = arrays, len(next(iter(arrays.values())))
@@ -61,8 +65,15 @@ class Table:
         )
 
     def batches(self, columns):
-        cut = {k: pa.array(self.arrays[k]) for k in columns}
+        masked = [c.name for c in self.facts.schema.columns if c.may_be_missing]
+        cut = {k: pa.array(np.nan_to_num(self.arrays[k])) for k in columns}
+        cut |= {f"{k}{MISSING}": pa.array(np.isnan(self.arrays[k])) for k in columns if k in masked}
         yield Private(pa.RecordBatch.from_pydict(cut))
+
+    def block(self):
+        """All records, as the engine shows them to a map."""
+        arrays = {k: np.nan_to_num(x) for k, x in self.arrays.items()}
+        return Block(0, self.n, arrays, {k: np.isnan(x) for k, x in self.arrays.items()})
 
     def confirm(self, _reservation):
         return True
@@ -70,10 +81,16 @@ class Table:
     def plan(self, query, epsilon):
         return planning.plan(self.facts, query, Privacy(epsilon, 1e-6))
 
-    def release(self, plan):
+    def reply(self, plan):
+        """The result; None for No Reply."""
         reply = self.engine.execute(plan, Reservation("rel", "v", plan.cost, ""))
-        assert reply.status == "reply"
+        assert reply.status != "failed"
         return reply.result
+
+    def release(self, plan):
+        result = self.reply(plan)
+        assert result is not None
+        return result
 
     def profiled(self, epsilon=1.0):
         """Releases a profile, and takes it up into the facts."""
