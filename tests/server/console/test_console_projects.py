@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from reticent_server.domain.roles import Role
+from reticent_server.pipeline.documents import account_json
 from support_console import HOSTILE, Desk
 
 PATIENCE = 60.0
@@ -93,7 +94,7 @@ def test_it_is_changed_approved_and_closed(web: httpx.Client, desk: Desk, reques
     assert done.headers["location"] == "/console/projects?done=approved"
     (project,) = desk.services.projects.all()
     (balance,) = desk.services.ledger.balances(project.id)
-    assert (balance.dataset, balance.public()["total"]["epsilon"]) == ("people", 1.5)
+    assert (balance.dataset, account_json(balance)["total"]["epsilon"]) == ("people", 1.5)
     assert [name for _, name in project.members] == ["ana", "bob"]
     assert project.purpose == HOSTILE
     again = post(web, path, **given | {"reason": "x", "name": "other"}, **amounts)
@@ -169,7 +170,7 @@ def test_a_cap_waits_for_a_second_person(web: httpx.Client, desk: Desk) -> None:
     assert post(web, "/console/budgets/set", **cap).status_code == 303
     balance = services.ledger.population_balance("people")
     assert balance is not None
-    assert balance.public()["total"]["epsilon"] == 50
+    assert account_json(balance)["total"]["epsilon"] == 50
     trail = web.get("/console/ledger").text
     assert all(word in trail for word in ("proposal.add", "proposal.approve", "proposal.use"))
     assert post(web, "/console/proposals/ap_absent/refuse").status_code == 404

@@ -27,6 +27,7 @@ from reticent_server.pipeline import browse, deferred, projects
 from reticent_server.pipeline.answer import answer, plan
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.budgets import Offer, set_budget
+from reticent_server.pipeline.documents import account_json
 from reticent_server.pipeline.oversight import names_of
 from reticent_server.pipeline.projects import Share
 from reticent_server.pipeline.services import Services
@@ -292,7 +293,7 @@ def test_a_change_and_a_refusal_need_a_reason(services: Services, who: Who) -> N
             services.projects.refuse(request.id, reason, by="t")
     made = projects.approve(services, request, wish, less, reason="Enough for it.", by="cli:bert")
     (balance,) = services.ledger.balances(made)
-    assert balance.public()["total"]["epsilon"] == 1.0
+    assert account_json(balance)["total"]["epsilon"] == 1.0
     (told,) = [projects.request_json(r) for r in services.requests.of(eve.id)]
     assert (told["status"], told["reason"]) == ("approved", "Enough for it.")
     actions = {e.draft.action for e in services.ledger.entries(limit=30)}

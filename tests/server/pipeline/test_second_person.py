@@ -1,5 +1,7 @@
 """Four eyes on both databases: proposed, approved by somebody else, done once."""
 
+import gc
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -26,6 +28,7 @@ from reticent_server.errors import (
 )
 from reticent_server.pipeline import second_person
 from reticent_server.pipeline.budgets import Offer, credit, set_budget
+from reticent_server.pipeline.documents import account_json
 from reticent_server.pipeline.services import Services
 from support_backends import installation
 from support_databases import SetClock
@@ -59,7 +62,7 @@ def proposed(act: Callable[[], object]) -> str:
 def total(services: Services, population: str = "people") -> float:
     balance = services.ledger.population_balance(population)
     assert balance is not None
-    return float(balance.public()["total"]["epsilon"])
+    return float(account_json(balance)["total"]["epsilon"])
 
 
 def test_a_cap_is_raised_by_two_and_once(services: Services) -> None:
@@ -188,8 +191,17 @@ def test_only_who_has_a_key_is_a_person(by: str) -> None:
     assert person("console:x") == person("key:x") == "x"
 
 
-# `budget` leaves its connections to the end of its process, which here is that of the tests.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.fixture
+def _closed_afterwards() -> Iterator[None]:
+    """`budget` leaves its connections to the end of its process, which here is that of the tests."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.usefixtures("_closed_afterwards")
 def test_the_command_line_proposes_approves_and_loads(
     services: Services,
     installation: Installation,
