@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 BIN = .venv/bin
 
-.PHONY: install demo test check docs bench audit mutants clean
+.PHONY: install demo test check docs bench audit mutants contract clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -49,6 +49,9 @@ audit: .venv/.test              ## long statistical, privacy and fault tests
 
 mutants: .venv/.test            ## break the code on purpose: every mutant must turn a test red
 	$(BIN)/python tools/mutants.py
+
+contract: .venv/.test           ## store this version's interface, which later versions are compared with
+	$(BIN)/python tools/contract.py --store
 
 clean:
 	rm -rf .venv build dist
