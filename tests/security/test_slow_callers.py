@@ -12,6 +12,7 @@ from support_installation import Installation, Server, serving
 POST = b"POST /v1/releases HTTP/1.1\r\nHost: x\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 CLOSED_AFTER = 1.0
+EARLY = 0.1  # seconds: an event loop counts its timers from a clock that it has read before
 MARGIN = 8.0
 
 
@@ -63,7 +64,7 @@ def test_a_body_that_drips_is_cut_off(hasty: Server) -> None:
         reply, seconds = said(hasty, POST + b"Content-Length: 60000\r\n\r\n{", drip)
         assert reply.startswith(b"HTTP/1.1 408 ")
         assert b'"too_slow"' in reply
-        assert seconds >= CLOSED_AFTER
+        assert seconds >= CLOSED_AFTER - EARLY
 
 
 def test_a_body_without_end_is_cut_off(patient: Server) -> None:
@@ -96,7 +97,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(hasty: Server, begin: bytes
             continue  # idle after a reply: uvicorn's own limit, of 5 seconds
         reply, seconds = said(hasty, begin, drip)
         assert reply.count(b"HTTP/1.1 200") == begin.count(b"\r\n\r\n")
-        assert seconds >= CLOSED_AFTER
+        assert seconds >= CLOSED_AFTER - EARLY
 
 
 def test_a_head_without_end_is_cut_off(patient: Server) -> None:
