@@ -35,7 +35,7 @@ ROUNDS = (  # (share of ρ, squared radius per coordinate) of each round, from t
     ((0.05, NARROW), (0.08, NARROW)),
 )
 SINGLE_ROUNDS = (((0.08, NARROW),), ((0.12, NARROW),), ((0.20, NARROW),))
-_EARLY_JACOBIAN = 0.04  # of ρ: the second step's, where there is little noise
+_EARLY_JACOBIAN = 0.04  # of ρ: the last step's but one, where there is little noise
 _BENT_JACOBIAN = 0.08  # of ρ: the last step's but one, where the curvature changes on the way
 _FIRST_PRECISION, _LAST_PRECISION = 0.35, 0.25  # largest ν of the first and of the last round
 _LAST_SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the gradients' ρ, in the last step

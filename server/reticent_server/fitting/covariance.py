@@ -20,8 +20,8 @@ def calmed_meat(released: FloatArray, sd: float, expected: FloatArray) -> FloatA
     """Q (q, q): the released meat, mixed with a multiple of the expected one where noise is not small.
 
     In the frame in which the expected meat is I, the released one is m(I + E) + noise, m the mean of its diagonal
-    by precision, drawn to 1 where that is noise itself: overdispersion and the errors' law make m, dependence of the errors' variance on the
-    regressors makes E. Entry (j, k) is taken to the share min(gⱼ, gₖ), gⱼ = 1/(1 + (νⱼ/½m)²), νⱼ its noise's operator
+    by precision, drawn to 1 where that is noise itself: overdispersion and the errors' law make m, dependence of
+    the errors' variance on the regressors makes E. Entry (j, k) is taken to the share min(gⱼ, gₖ), gⱼ = 1/(1 + (νⱼ/½m)²), νⱼ its noise's operator
     norm. Without that the noise makes some directions look surer than they are, and joint tests reject too often.
     """
     B = power(expected, -0.5, _SMALLEST)

@@ -6,7 +6,7 @@ With d = θ* − θ the way that is left, C its covariance (prior, then posterio
 
 and the step is θ ← θ + Gg with G = CHᵀ(HCHᵀ + N)⁻¹, C ← (I − GH)C(I − GH)ᵀ + GNGᵀ: steps that are mostly
 noise move little, steps that tell the way move all of it, and what the last step has not reached is in C.
-H is expected, not released, in all steps but the last: from the public rows and from C itself, which
+H is expected where no Jacobian is released, which is in all steps but the last one or two: from the public rows and from C itself, which
 says how far residuals are still off (Stein's lemma; Score.expected), so that a direction whose rows all
 lie beyond the cut is known to move slowly. In the frame B, BJB = I, its error has entries of standard
 deviation √(τᵢτⱼ) (half of the variance off the diagonal), and a shape error that the public rows may have.

@@ -17,7 +17,9 @@ of one record and of earlier releases:
 
 since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here would
 cost accuracy only. The parts' ρ are fixed by the plan and add up to it under adaptive composition of
-zCDP; all else is post-processing. The number of passes is fixed, so time does not depend on the data.
+zCDP; all else is post-processing. The number of passes is fixed by the plan, but for those of the scale that a
+released profile of the query's own makes needless (a response with most records at one value): time depends
+on released values only, and what was planned stays charged.
 
 Source: Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2.
 """
