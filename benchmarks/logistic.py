@@ -20,7 +20,7 @@ from benchmarks.accuracy import Table
 from reticent_server.domain.query import Glm
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
-from reticent_server.estimators.glm.target import noise_free_fit
+from reticent_server.kinds.glm.target import noise_free_fit
 from reticent_server.numerics.families import Binomial
 from reticent_server.numerics.glm_robust import fit_glm
 

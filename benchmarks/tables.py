@@ -12,7 +12,7 @@ from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, D
 from reticent_server.domain.plan import Reservation
 from reticent_server.domain.query import Count, LinearRegression, Privacy
 from reticent_server.domain.schema import Column, ColumnKind, Schema
-from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.kinds.linear_regression import plan_linear_regression
 from reticent_server.formula import parse_formula
 from reticent_server.formula.limits import Limits
 from reticent_server.pipeline import planning

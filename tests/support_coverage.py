@@ -16,7 +16,7 @@ from reticent_server.domain.query import LinearRegression, Privacy, ProfileQuery
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import FloatArray
 from reticent_server.engine.local import LocalEngine
-from reticent_server.estimators.profile import profile_of
+from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.pipeline import planning
 from support_newton import Table, facts_of
 

@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 
 from reticent_server.cli.dataset_load import load_dataset
-from reticent_server.estimators.profile import profile_of
+from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.pipeline.profile import release_profile
 from support_installation import Installation, opened, serving
 

@@ -11,8 +11,8 @@ from reticent_server.domain.query import (
     Mean,
     Quantiles,
 )
-from reticent_server.estimators.glm import target as glm_target
-from reticent_server.estimators.linear_regression import target as linear_target
+from reticent_server.kinds.glm import target as glm_target
+from reticent_server.kinds.linear_regression import target as linear_target
 
 EPSILONS = (0.5, 1.0, 4.0)
 FEW = 5_000

@@ -17,8 +17,8 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.query import LinearRegression
-from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
-from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.kinds.hypothesis_test import HypothesisTestPlan
+from reticent_server.kinds.linear_regression import plan_linear_regression
 from support_fits import target_of
 from support_glm import planned as glm_planned
 from support_newton import drive, facts_of, numeric, plain_design, profile_of, whole

@@ -12,7 +12,7 @@ from benchmarks.gauntlet.replies import estimates, forecast_ratios
 from benchmarks.gauntlet.report import BEGIN, END, number, page
 from benchmarks.gauntlet.run import asked
 
-from reticent_server.estimators.linear_regression.target import noise_free_fit
+from reticent_server.kinds.linear_regression.target import noise_free_fit
 
 
 def frame():

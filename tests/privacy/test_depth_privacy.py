@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from reticent_server.domain.columns import DepthDraw, Lattice
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.estimators.depth_median import public_directions
+from reticent_server.kinds.depth_median.plan import public_directions
 from reticent_server.mechanisms import depth_draw, depth_proposals, ptr
 from reticent_server.numerics.depth_certificate import MOST_LEVELS, Certificate
 from support_ptr import pass_probability

@@ -5,7 +5,7 @@ import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.steps import Block
-from reticent_server.estimators.gradient_descent import plan_gradient_descent
+from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from support_losses import step_loss
 from support_newton import (
     HUGE_RHO,

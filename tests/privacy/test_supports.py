@@ -17,7 +17,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.query import MEstimateQuery
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import QuantileTree
-from reticent_server.estimators.m_estimate import plan_m_estimate
+from reticent_server.kinds.m_estimate.plan import plan_m_estimate
 from reticent_server.mechanisms import _sampler, m_estimate, quantile_tree, selection
 from reticent_server.mechanisms._sampler import Gaussian, Laplace
 

@@ -51,7 +51,7 @@ from reticent_server.fitting.recipe import NoisyNewton, StandardFit
 from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.score import Family
-from reticent_server.mechanisms.quantile_tree import SELECTION_NANOSECONDS
+from reticent_server.domain.steps import SELECTION_NANOSECONDS
 
 _PRODUCTS_A_MS = 200  # squared coefficients whose moments of 4,096 public rows take 1 ms
 _SINGULAR = 1e-6

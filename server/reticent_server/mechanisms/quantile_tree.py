@@ -51,7 +51,6 @@ from reticent_server.mechanisms.selection import Ladder
 
 IntArray = NDArray[np.int64]
 
-SELECTION_NANOSECONDS = 300  # planned for one sub-cell of one selection; measured: 100
 _DENOMINATOR = 10_000  # probabilities in steps of 10⁻⁴
 _UPWARDS = 1 + 2.0**-44  # more than the rounding of a sum over the levels
 

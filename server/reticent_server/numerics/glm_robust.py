@@ -6,7 +6,7 @@
 
 with given weights w (R's `glmrob` has (1 − h)² for weights.on.x = "hat"), g = V^(−1/2)μ′. For the Gamma
 and Gaussian families the dispersion φ solves Σ w (ψ_c²(r) − E ψ_c²) = 0 along with it (Proposal 2).
-What the noisy Newton recipe estimates, with its own weights, is in estimators.glm.target.
+What the noisy Newton recipe estimates, with its own weights, is in kinds.glm.target.
 """
 
 from dataclasses import dataclass, replace

@@ -11,7 +11,7 @@ from reticent_server.accounting.conversions import epsilon_of, rho_units
 from reticent_server.domain.cost import DELTA_UNITS, from_units
 from reticent_server.domain.plan import Plan
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
+from reticent_server.kinds.hypothesis_test import HypothesisTestPlan
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.forecast import least_rho
 

@@ -24,14 +24,14 @@ from reticent_server.domain.query import (
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Part, QuantileTree
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
-from reticent_server.estimators.gradient_descent import plan_gradient_descent
-from reticent_server.estimators.influence import plan_influence_regression
-from reticent_server.estimators.linear_regression import (
+from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
+from reticent_server.kinds.shared.influence import plan_influence_regression
+from reticent_server.kinds.linear_regression import (
     plan_linear_regression,
 )
-from reticent_server.estimators.moments import plan_count, plan_mean
-from reticent_server.estimators.profile import ProfilePlan, plan_profile
-from reticent_server.estimators.quantiles import (
+from reticent_server.kinds.mean.plan import plan_count, plan_mean
+from reticent_server.kinds.profile.plan import ProfilePlan, plan_profile
+from reticent_server.kinds.quantiles.plan import (
     ExponentialMedianPlan,
     QuantilesPlan,
     RangePlan,

@@ -14,16 +14,16 @@ from reticent_server.domain.query import (
     SubsampleAggregateQuery,
 )
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.glm import plan_glm
-from reticent_server.estimators.hypothesis_test import HypothesisTestPlan
-from reticent_server.estimators.influence import (
+from reticent_server.kinds.glm import plan_glm
+from reticent_server.kinds.hypothesis_test import HypothesisTestPlan
+from reticent_server.kinds.shared.influence import (
     plan_influence_glm,
     plan_influence_location_scale,
 )
-from reticent_server.estimators.linear_regression import plan_linear_regression
-from reticent_server.estimators.location_scale import plan_location_scale
-from reticent_server.estimators.subsample_aggregate import plan_subsample_aggregate
-from reticent_server.estimators.subsample_aggregate.model import location_scale, regression
+from reticent_server.kinds.linear_regression import plan_linear_regression
+from reticent_server.kinds.location_scale import plan_location_scale
+from reticent_server.kinds.subsample_aggregate import plan_subsample_aggregate
+from reticent_server.kinds.subsample_aggregate.model import location_scale, regression
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.formula import mask_design, parse_formula, parse_hypothesis
 from reticent_server.pipeline.planning_robust import numeric_column, sufficient

@@ -20,17 +20,17 @@ from reticent_server.domain.query import (
 )
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
-from reticent_server.estimators.depth_median import plan_depth_median
-from reticent_server.estimators.m_estimate import plan_m_estimate
-from reticent_server.estimators.quantiles import (
+from reticent_server.kinds.depth_median.plan import plan_depth_median
+from reticent_server.kinds.m_estimate.plan import plan_m_estimate
+from reticent_server.kinds.quantiles.plan import (
     plan_exponential_median,
     plan_quantiles,
     plan_range,
 )
-from reticent_server.estimators.scales import plan_iqr, plan_ptr_median, plan_smooth_median
-from reticent_server.estimators.sums import plan_sum
-from reticent_server.estimators.tables import plan_crosstab, plan_histogram
-from reticent_server.estimators.whole_columns import whole_columns
+from reticent_server.kinds.shared.stable_bins import plan_iqr, plan_ptr_median, plan_smooth_median
+from reticent_server.kinds.sum.plan import plan_sum
+from reticent_server.kinds.shared.tables import plan_crosstab, plan_histogram
+from reticent_server.kinds.shared.columns import whole_columns
 from reticent_server.formula import mask_design
 
 LEAST_EPSILON = EPSILON_UNITS // 10**4

@@ -5,7 +5,7 @@ from typing import Any
 
 from reticent_server.domain.query import Privacy, ProfileQuery
 from reticent_server.errors import Conflict, Unavailable
-from reticent_server.estimators.profile import profile_of
+from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.ledger.model import CURATOR
 from reticent_server.pipeline import defaults
 from reticent_server.pipeline.answer import Ask, charge_and_execute, standing_of

@@ -18,7 +18,7 @@ from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache
 from reticent_server.engine.columns import gather
 from reticent_server.engine.local import LocalEngine
-from reticent_server.estimators.whole_columns import ColumnsMap
+from reticent_server.kinds.shared.columns import ColumnsMap
 from reticent_server.mechanisms import column_registry
 from reticent_server.numerics.lattices import lattice_between
 

@@ -6,8 +6,8 @@ import pytest
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.query import DepthMedian
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.depth_median import public_directions
-from reticent_server.estimators.depth_reference import plan_split
+from reticent_server.kinds.depth_median.plan import public_directions
+from reticent_server.kinds.depth_median.likely import plan_split
 from reticent_server.pipeline.planning_robust import plan_robust
 from support_ptr import reply_probability
 from support_recipes import answer, block_of, facts_of, numeric

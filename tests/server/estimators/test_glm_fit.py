@@ -9,8 +9,8 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.domain.query import Glm
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.glm import plan_glm
-from reticent_server.estimators.glm.target import Equations, noise_free_fit
+from reticent_server.kinds.glm import plan_glm
+from reticent_server.kinds.glm.target import Equations, noise_free_fit
 from reticent_server.fitting.target import records, settled_whitening
 from reticent_server.numerics.families import Binomial, Gamma, Poisson
 from reticent_server.numerics.glm_robust import fit_glm

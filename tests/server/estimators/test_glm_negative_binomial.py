@@ -10,9 +10,9 @@ from scipy import stats
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.query import Glm
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.glm import plan_glm
-from reticent_server.estimators.glm.families import FAMILIES
-from reticent_server.estimators.glm.target import noise_free_fit
+from reticent_server.kinds.glm import plan_glm
+from reticent_server.kinds.glm.families import FAMILIES
+from reticent_server.kinds.glm.target import noise_free_fit
 from reticent_server.numerics.families import NegativeBinomial
 from reticent_server.numerics.glm_robust import fit_glm
 from support_glm import glm_table, planned, slopes

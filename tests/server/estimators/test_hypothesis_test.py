@@ -9,13 +9,13 @@ from scipy.stats import chi2
 from reticent_server.domain.design import ColumnValue, Indicator, Term
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.hypothesis_test.plan import tested_fit as under_test
-from reticent_server.estimators.hypothesis_test.statistics import (
+from reticent_server.kinds.hypothesis_test.plan import tested_fit as under_test
+from reticent_server.kinds.hypothesis_test.statistics import (
     FitUnderTest,
     likelihood_ratio,
     wald,
 )
-from reticent_server.estimators.hypothesis_test.terms import term_hypotheses
+from reticent_server.kinds.hypothesis_test.terms import term_hypotheses
 from reticent_server.fitting.identifiability import Directions
 from reticent_server.formula import parse_hypothesis
 from support_hypotheses import outcome_of, planned, table_of

@@ -10,8 +10,8 @@ from reticent_server.domain.design import Compare
 from reticent_server.domain.query import Glm
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.influence import plan_influence_glm, plan_influence_regression
-from reticent_server.estimators.influence.asymptotic import p_intervals
+from reticent_server.kinds.shared.influence import plan_influence_glm, plan_influence_regression
+from reticent_server.kinds.shared.influence.asymptotic import p_intervals
 from reticent_server.numerics.huber_mallows import fit_huber
 from support_newton import (
     boolean,

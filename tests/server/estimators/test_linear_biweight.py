@@ -9,8 +9,8 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.steps import GramSum, VectorSum
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.linear_regression import plan_linear_regression
-from reticent_server.estimators.linear_regression.target import noise_free_fit
+from reticent_server.kinds.linear_regression import plan_linear_regression
+from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.fitting.huber import BiweightScore, HuberScore
 from reticent_server.numerics.biweight import Biweight
 from support_newton import (

@@ -9,7 +9,7 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Apply, ColumnValue, Compare, Term
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.kinds.linear_regression import plan_linear_regression
 from support_fits import Y, fitted, gaps, linear_plan, numerics, target_of
 from support_newton import (
     boolean,

@@ -5,9 +5,9 @@ import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.query import LinearRegression
-from reticent_server.estimators.linear_regression import plan_linear_regression
-from reticent_server.estimators.linear_regression.ridge import ridged, shrinkage
-from reticent_server.estimators.linear_regression.target import noise_free_fit
+from reticent_server.kinds.linear_regression import plan_linear_regression
+from reticent_server.kinds.linear_regression.ridge import ridged, shrinkage
+from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.fitting.report import back_transform
 from support_newton import (
     HUGE_RHO,

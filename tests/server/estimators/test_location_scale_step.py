@@ -7,9 +7,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from reticent_server.estimators.location_scale.maps import JACOBIAN_SHIFT, STRETCH, score_radius
-from reticent_server.estimators.location_scale.recipe import _normal_fourth
-from reticent_server.estimators.location_scale.step import (
+from reticent_server.kinds.location_scale.maps import JACOBIAN_SHIFT, STRETCH, score_radius
+from reticent_server.kinds.location_scale.recipe import _normal_fourth
+from reticent_server.kinds.location_scale.step import (
     Measured,
     moved,
     normal_entries,

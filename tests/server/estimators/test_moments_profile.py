@@ -10,8 +10,8 @@ from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
 from reticent_server.domain.private import Private
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block
-from reticent_server.estimators.moments import plan_count, plan_mean
-from reticent_server.estimators.profile import plan_profile, profile_of
+from reticent_server.kinds.mean.plan import plan_count, plan_mean
+from reticent_server.kinds.profile.plan import plan_profile, profile_of
 from reticent_server.formula import mask_design
 from reticent_server.mechanisms import registry
 from support_losses import step_loss

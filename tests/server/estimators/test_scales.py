@@ -7,7 +7,7 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.query import Iqr, Median
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
-from reticent_server.estimators.scales import plan_iqr, plan_ptr_median, plan_smooth_median
+from reticent_server.kinds.shared.stable_bins import plan_iqr, plan_ptr_median, plan_smooth_median
 from reticent_server.pipeline.planning_robust import plan_robust
 from support_recipes import answer, block_of, facts_of, numeric
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
-from reticent_server.estimators.quantiles import plan_exponential_median, plan_quantiles
-from reticent_server.estimators.sums import plan_sum
-from reticent_server.estimators.tables import plan_crosstab, plan_histogram
+from reticent_server.kinds.quantiles.plan import plan_exponential_median, plan_quantiles
+from reticent_server.kinds.sum.plan import plan_sum
+from reticent_server.kinds.shared.tables import plan_crosstab, plan_histogram
 from reticent_server.formula import mask_design
 from support_losses import step_loss
 from support_recipes import answer, block_of, facts_of, numeric

@@ -1,6 +1,6 @@
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import Column, ColumnKind, Schema
-from reticent_server.estimators.whole_columns import profile_quantiles, released_quartiles
+from reticent_server.kinds.shared.columns import profile_quantiles, released_quartiles
 
 
 def facts(probabilities: tuple[float, ...]) -> DatasetFacts:

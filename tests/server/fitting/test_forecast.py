@@ -9,8 +9,8 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.domain.facts import Profile
-from reticent_server.estimators.linear_regression import plan_linear_regression
-from reticent_server.estimators.linear_regression.target import noise_free_fit
+from reticent_server.kinds.linear_regression import plan_linear_regression
+from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.fitting.forecast import least_rho
 from support_newton import (
     boolean,

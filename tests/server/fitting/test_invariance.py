@@ -13,8 +13,8 @@ import pytest
 from reticent_server.domain.design import Apply, ColumnValue, Indicator, Term
 from reticent_server.domain.query import Glm, LinearRegression
 from reticent_server.domain.schema import Column, ColumnKind
-from reticent_server.estimators.glm import plan_glm
-from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.kinds.glm import plan_glm
+from reticent_server.kinds.linear_regression import plan_linear_regression
 from reticent_server.numerics.evaluate import evaluate_term
 from support_newton import (
     HUGE_RHO,

@@ -15,8 +15,8 @@ from reticent_server.domain.design import (
 )
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import SumStep, multiplied
-from reticent_server.estimators.glm.dispersion import GammaDispersion
-from reticent_server.estimators.linear_regression import plan_linear_regression
+from reticent_server.kinds.glm.dispersion import GammaDispersion
+from reticent_server.kinds.linear_regression import plan_linear_regression
 from reticent_server.fitting.coding import LARGEST
 from reticent_server.fitting.huber import (
     BiweightScore,

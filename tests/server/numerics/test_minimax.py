@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from reticent_server.estimators.depth_median import MOST_DIRECTIONS, public_directions
+from reticent_server.kinds.depth_median.plan import MOST_DIRECTIONS, public_directions
 from reticent_server.numerics import minimax
 from reticent_server.numerics.minimax import Program, signed_basis, smallest_maximum
 from reticent_server.numerics.rational_matrices import dot, exchanged, inverse, times

@@ -1,8 +1,0 @@
-"""Linear regression by noisy gradient descent."""
-
-from reticent_server.estimators.gradient_descent.plan import (
-    GradientDescentPlan,
-    plan_gradient_descent,
-)
-
-__all__ = ["GradientDescentPlan", "plan_gradient_descent"]

@@ -1,8 +1,0 @@
-"""Linear regression by noisy Newton steps."""
-
-from reticent_server.estimators.linear_regression.plan import (
-    LinearRegressionPlan,
-    plan_linear_regression,
-)
-
-__all__ = ["LinearRegressionPlan", "plan_linear_regression"]

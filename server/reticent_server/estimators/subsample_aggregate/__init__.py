@@ -1,8 +1,0 @@
-"""Any model of the catalogue by subsample and aggregate."""
-
-from reticent_server.estimators.subsample_aggregate.plan import (
-    SubsampleAggregatePlan,
-    plan_subsample_aggregate,
-)
-
-__all__ = ["SubsampleAggregatePlan", "plan_subsample_aggregate"]

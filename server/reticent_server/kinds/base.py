@@ -1,0 +1,47 @@
+"""What a kind is: everything that the rest of the server asks of one.
+
+A room `kinds/<kind>/` has in `kind.py`
+
+- the question: a frozen, slotted dataclass that inherits Query, with a field `kind`, and limits of its fields
+  (kinds.fields), which the interface enforces; its docstring and the fields' descriptions stand in the OpenAPI
+  document, in the client's method and in the workbench's form;
+- `plan`: public facts, the question and what is offered → Planned. It raises InvalidQuery, InvalidFormula or
+  InvalidPrivacy with a sentence that says what to change, and reads no private cell;
+- the result: a frozen dataclass, from which the schema of replies is made. A field whose default is None is left
+  out of a reply where it is None;
+- examples: questions about the example table (kinds.example), with which the suite of tests attacks every kind;
+- the page of the documentation.
+
+`KIND` names them. The list of kinds is in kinds/__init__.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Generic, TypeVar
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
+from reticent_server.domain.query import Query
+
+QueryT = TypeVar("QueryT", bound=Query)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[QueryT]):
+    """A kind of question. page: the file's name below docs/kinds/, without ending.
+
+    for_analysts: whether analysts may ask it; the profile is the curator's.
+    """
+
+    query: type[QueryT]
+    plan: Callable[[DatasetFacts, QueryT, PrivacyCost], Planned]
+    result: type
+    examples: tuple[QueryT, ...]
+    page: str
+    for_analysts: bool = True
+
+    @property
+    def name(self) -> str:
+        """The kind's name over HTTP."""
+        return str(next(f for f in fields(self.query) if f.name == "kind").default)  # type: ignore[arg-type]

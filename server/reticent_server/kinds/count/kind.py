@@ -1,0 +1,34 @@
+"""The kind `count`."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Query
+from reticent_server.fitting.results import Estimate
+from reticent_server.formula import mask_design
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.count.plan import CountPlan, plan_count
+from reticent_server.kinds.fields import Where
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Query):
+    """Number of records, or of those for which `where` holds."""
+
+    where: Where = None
+    kind: Literal["count"] = field(default="count", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: Count, offer: PrivacyCost) -> CountPlan:
+    return plan_count(facts, mask_design((), facts.schema, query.where), offer.rho)
+
+
+KIND = Kind(
+    query=Count,
+    plan=_plan,
+    result=Estimate,
+    examples=(Count(), Count('x > 0 and g == "a"')),
+    page="counts-and-means",
+)

@@ -1,0 +1,68 @@
+"""The number of records in use: one noisy count, Δ = 1.
+
+Proof of privacy: mechanisms.noisy_sum.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
+from reticent_server.fitting.normal import CONFIDENCE, normal_interval
+from reticent_server.fitting.results import Estimate
+from reticent_server.mechanisms import noisy_sum
+from reticent_server.numerics.evaluate import in_use
+
+
+@dataclass(frozen=True, slots=True)
+class _CountMap:
+    design: Design
+
+    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+        return (np.where(in_use(self.design, block), 0.0, -1.0),)
+
+
+@dataclass(frozen=True, slots=True)
+class CountPlan(Planned):
+    """A planned count of the records in use."""
+
+    design: Design
+    part: CountSum
+    n: int
+    passes: int = 1
+    mechanism: str = "discrete Gaussian count"
+    reference: str = "Canonne, Kamath & Steinke (2020)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.design.columns
+
+    @property
+    def rho(self) -> int:
+        return self.part.rho
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        return {"privacy_standard_error": noisy_sum.noise_sd(self.part)}
+
+    def run(self) -> Recipe:
+        """One step; the value may lie outside 0..n, and is an unbiased estimate."""
+        (count,) = yield SumStep("count", (self.part,), _CountMap(self.design))
+        value = float(count.values[0])
+        return Estimate(
+            value=value,
+            standard_error=count.sd,
+            confidence_level=CONFIDENCE,
+            confidence_interval=normal_interval(value, count.sd, 0.0, self.n),
+            n=self.n,
+        )
+
+
+def plan_count(facts: DatasetFacts, design: Design, rho: int) -> CountPlan:
+    """A count at `rho` (RHO_UNITS); design: mask and columns only."""
+    return CountPlan(design, CountSum(1, rho, facts.schema.unit.max_rows), facts.n)

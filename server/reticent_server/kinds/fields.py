@@ -1,0 +1,25 @@
+"""The types of questions' fields: their limits, and that nothing is coerced (a text is no number, a boolean neither)."""
+
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, MaxLen, MinLen
+from pydantic import AllowInfNan, Field, Strict
+
+Name = Annotated[str, MinLen(1), MaxLen(128)]
+"""A column's or data set's name."""
+Text = Annotated[str, MinLen(1), MaxLen(100_000)]
+"""A formula, a hypothesis or a condition."""
+Number = Annotated[float, Strict(), AllowInfNan(False)]
+Positive = Annotated[float, Strict(), Gt(0), AllowInfNan(False)]
+Whole = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
+Level = Annotated[float, Strict(), Ge(0.5), Le(0.9999), AllowInfNan(False)]
+"""A confidence level; beyond .9999 a normal interval says nothing of a noisy estimate's tails."""
+Tuning = Annotated[float, Strict(), Ge(0.1), Le(100), AllowInfNan(False)]
+"""A tuning constant in scales of the residuals: below .1 nearly every record is cut, above 100 none."""
+PlannedTuning = Annotated[Tuning | Literal["planned"], Field(union_mode="left_to_right")]
+
+Where = Annotated[
+    Text | None, Field(description='Which records, such as `grade >= 7 and waterfront == "1"`.')
+]
+Formula = Annotated[Text, Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")]

@@ -1,0 +1,165 @@
+"""Generalised linear models: the model of a planned fit (fitting.fit_plan).
+
+Defaults of the tuning constant and the radius come from the family alone, so that what is estimated does not depend
+on ε, n or a profile; tuning="planned" takes of a public menu what is forecast to have the smallest error.
+
+Source: Cantoni & Ronchetti (2001); Avella-Medina (2021), Example 3 and Corollary 2.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from reticent_server.domain.design import Design, Term
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Glm
+from reticent_server.domain.steps import FloatArray
+from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.glm.families import FAMILIES
+from reticent_server.kinds.glm.families.base import FittedFamily, GlmFamily, Start
+from reticent_server.fitting.budget import Signal, Sizes
+from reticent_server.fitting.coding import Coding, Location
+from reticent_server.fitting.fit_plan import FitPlan, Ground, plan_fit
+from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.tuning import least_variance
+
+_RADII = (1.0, 2.0, 3.0, 4.0)  # R²/q of which tuning="planned" takes one
+_SATURATED = 8.0  # in the predictor, for one length of a coordinate
+SEPARATED = (
+    "A coefficient is so large that the responses may be separated: read it as a direction only."
+)
+GlmPlan = FitPlan[Start]
+
+
+@dataclass(frozen=True, slots=True)
+class GlmModel:
+    """A generalised linear model with its constants; satisfies fitting.fit_plan.Model.
+
+    dispersion: α of the negative binomial.
+    """
+
+    law: GlmFamily
+    c: float
+    radius: float
+    dispersion: float | None
+    planned: bool
+    mechanism: str = "noisy Newton (robust quasi-likelihood), discrete Gaussian sums"
+    reference: str = (
+        "Cantoni & Ronchetti (2001); Avella-Medina (2021), Example 3; "
+        "Avella-Medina, Bradshaw & Loh (2023)"
+    )
+
+    @property
+    def tuning(self) -> float | None:
+        return self.c if isfinite(self.c) else None
+
+    @property
+    def nanoseconds(self) -> int:
+        return self.law.nanoseconds
+
+    def check(self, response: Term) -> None:
+        problem = self.law.problem(response)
+        if problem is not None:
+            raise InvalidQuery(problem)
+
+    def response(self, term: Term, values: FloatArray) -> Start:
+        return self.law.start(term, values, self.dispersion)
+
+    def location(self, response: Start, *, intercept: bool) -> Location:  # noqa: ARG002
+        """The response keeps the units of the data."""
+        return Location(0.0, 1.0)
+
+    def level(self, response: Start, *, intercept: bool) -> float:  # noqa: ARG002
+        return response.eta
+
+    def tuned(self, sizes: Sizes, rho: int, response: Start) -> "GlmModel":
+        if not self.planned:
+            return self
+        pairs = [(c, radius) for c in self.law.menu for radius in _RADII]
+        scores = [self.law.score(c, response.scale, response) for c, _ in pairs]
+        signals = [self.law.signal(c, response, intercept=True) for c, _ in pairs]
+        found = zip(pairs, scores, signals, strict=True)
+        choices = ((pair, pair[1], signal, score.mean_square) for pair, score, signal in found)
+        c, radius = least_variance(sizes, rho, choices)
+        return replace(self, c=c, radius=radius)
+
+    def family(self, ground: Ground[Start]) -> FittedFamily:
+        intercept = ground.coding.design.intercept
+        return FittedFamily(self.law, self.c, ground.response, intercept, ground.spread)
+
+    def signal(self, ground: Ground[Start]) -> Signal:
+        intercept = ground.coding.design.intercept
+        return self.law.signal(self.c, ground.response, intercept=intercept)
+
+    def notes(self, ground: Ground[Start]) -> list[str]:  # noqa: ARG002
+        return []
+
+    def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:  # noqa: ARG002
+        return fit
+
+    def described(
+        self,
+        ground: Ground[Start],
+        fit: StandardFit,
+        radius_squared: float,
+        found: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        slopes = np.linalg.solve(fit.transform.T, fit.theta)[int(ground.coding.design.intercept) :]
+        said = [SEPARATED] if np.linalg.norm(slopes) > _SATURATED else []
+        return {
+            "family": self.law.name,
+            "warnings": [*found["warnings"], *said],
+            "scale": fit.scale,
+            "estimand": self.estimand(ground, radius_squared),
+            **({"dispersion": self.dispersion} if self.law.dispersed else {}),
+        }
+
+    def estimand(self, ground: Ground[Start], radius_squared: float) -> str:
+        """The target in words; with `weighting` of the reply it can be computed on any table."""
+        score = self.law.score(self.c, ground.response.scale, ground.response)
+        residuals = self.law.residuals(ground.response)
+        row = "m(eta)Ax" if score.varies else "Ax"
+        text = (
+            f"{self.law.name} quasi-likelihood with the {self.law.link} link{self.law.cut(self.c)}"
+            f"{'' if residuals is None else f', scale {residuals.words}'}; weights "
+            f"min(1, {radius_squared:g}/|{row}|^2) with the matrix A of `weighting`"
+        )
+        if score.varies:
+            text += f", m the square root of a record's information relative to that at eta = {score.start:.6g}"
+        return text + (
+            "; constants planned for the smallest error at this epsilon" if self.planned else ""
+        )
+
+
+def plan_glm(facts: DatasetFacts, design: Design, query: Glm, rho: int) -> GlmPlan:
+    """Plans a model at `rho` (RHO_UNITS) from public facts alone.
+
+    Raises InvalidQuery without terms, or with a response whose bounds the family cannot have.
+    """
+    return plan_fit(facts, design, asked_model(query), query.confidence_level, rho)
+
+
+def asked_model(query: Glm) -> GlmModel:
+    """The model that a query asks for. InvalidQuery for constants that it cannot have."""
+    law = FAMILIES.get(query.family)
+    if law is None:
+        raise InvalidQuery("The gaussian family is a linear regression.")
+    if (query.dispersion is not None) is not law.dispersed:
+        raise InvalidQuery("The negative_binomial family has a dispersion; no other has one.")
+    planned = isinstance(query.tuning, str)
+    tuning = query.tuning if isinstance(query.tuning, float | int) else None
+    return GlmModel(law, tuning or law.tuning, law.radius, query.dispersion, planned)
+
+
+def checked_response(design: Design, family: str) -> Term:
+    """The response. Raises InvalidQuery where its declared bounds do not suit the family."""
+    response = design.response
+    if response is None or not design.names:
+        raise InvalidQuery("A model needs a response and at least one term.")
+    problem = FAMILIES[family].problem(response)
+    if problem is not None:
+        raise InvalidQuery(problem)
+    return response

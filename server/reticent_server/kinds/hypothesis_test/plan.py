@@ -1,0 +1,128 @@
+"""A planned test of a linear hypothesis: one private fit, and post-processing of what it released.
+
+Wald and likelihood-ratio-type tests fit the whole model; a score test fits it under the hypothesis and
+takes the efficient score from the last release (fitting.restriction). Every value that leaves
+the table is one of the fit's parts: privacy is the fit's (fitting.fit_plan).
+Without a hypothesis every term of the formula is tested (Wald or LR), from the one fit.
+
+Source: Heritier & Ronchetti (1994); Avella-Medina (2021), §4; Cantoni & Ronchetti (2001), §4.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from reticent_server.domain.hypothesis import LinearHypothesis
+from reticent_server.domain.plan import Recipe
+from reticent_server.kinds.hypothesis_test.statistics import (
+    FitUnderTest,
+    Outcome,
+    likelihood_ratio,
+    wald,
+)
+from reticent_server.kinds.hypothesis_test.terms import term_hypotheses
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.fit_plan import FitPlan
+from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.restriction import Restriction
+
+TestName = Literal["wald", "score", "lr"]
+_REFERENCES = "Heritier & Ronchetti (1994); Avella-Medina (2021), section 4"
+
+
+@dataclass(frozen=True, slots=True)
+class HypothesisTestPlan:
+    """A planned test; satisfies EstimatorPlan. hypothesis None: a table of the model's terms."""
+
+    model: FitPlan[Any]
+    test: TestName
+    hypothesis: LinearHypothesis | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.model.columns
+
+    @property
+    def rho(self) -> int:
+        return self.model.rho
+
+    @property
+    def passes(self) -> int:
+        return self.model.passes
+
+    @property
+    def column_ms(self) -> int:
+        return self.model.column_ms
+
+    @property
+    def mechanism(self) -> str:
+        return f"{self.test} test from a {self.model.mechanism}"
+
+    @property
+    def reference(self) -> str:
+        return f"{_REFERENCES}; {self.model.reference}"
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The fit's forecast, and the hypotheses that are tested."""
+        return {**self.model.forecast, "hypotheses": [list(h.texts) for _, h in self.hypotheses]}
+
+    @property
+    def hypotheses(self) -> list[tuple[str, LinearHypothesis]]:
+        """(name, hypothesis) of every test."""
+        if self.hypothesis is not None:
+            return [(", ".join(self.hypothesis.texts), self.hypothesis)]
+        design = self.model.coding.design
+        return term_hypotheses(design.terms, design.intercept)
+
+    def run(self) -> Recipe:
+        """The recipe; its result has the test, or the table, and the fit's result with it."""
+        restrict = self._restriction if self.test == "score" else None
+        ground, fitted = yield from self.model.fitted(restrict)
+        result = self.model.result(ground, fitted)
+        fit = tested_fit(ground.coding, fitted)
+        outcomes = [(name, self._outcome(fit, h)) for name, h in self.hypotheses]
+        head = {"test": self.test, "n": result["n"], "warnings": result["warnings"]}
+        if self.hypothesis is None:
+            table = [{"term": name, **_shown(o)} for name, o in outcomes]
+            return {**head, "table": table, "fit": result}
+        shown = {**head, "hypotheses": list(self.hypothesis.texts), **_shown(outcomes[0][1])}
+        return shown if self.test == "score" else {**shown, "fit": result}
+
+    def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
+        test = likelihood_ratio if self.test == "lr" else wald
+        return test(fit, hypothesis)
+
+    def _restriction(self, coding: Coding) -> Restriction:
+        """The hypothesis about β = Lθ + o as one about θ."""
+        if self.hypothesis is None:
+            raise ValueError("a score test has a hypothesis")
+        back, R = back_transform(coding), np.array(self.hypothesis.rows)
+        values = np.array(self.hypothesis.values) - R @ back.offset
+        rows = R @ back.matrix
+        unit = np.linalg.norm(rows, axis=1)
+        return Restriction(rows / unit[:, None], values / unit)
+
+
+def tested_fit(coding: Coding, fitted: StandardFit) -> FitUnderTest:
+    """A released fit in the units of the data."""
+    back = back_transform(coding)
+    return FitUnderTest(
+        coefficients=back.coefficients(fitted.theta),
+        covariance=back.covariance(fitted.sampling + fitted.privacy),
+        inverse_information=back.covariance(fitted.inverse),
+        n=fitted.count,
+        directions=fitted.directions.mapped(back.matrix),
+    )
+
+
+def _shown(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "statistic": outcome.statistic,
+        "df": outcome.df,
+        "p_value": outcome.p_value,
+        "estimable": outcome.statistic is not None,
+    }

@@ -1,0 +1,136 @@
+"""A planned linear regression by noisy gradient descent.
+
+Privacy (unconditional; neighbours replace one unit of ≤ m rows): every value that leaves the table is a
+part of a step whose contributions are functions of one record and of earlier releases:
+
+    rounds                 ‖u√w′‖ ≤ ρ          GramSum    Δ = √2 ρ² m
+    gradients, T of them   ‖w u ψ_c‖ ≤ Rc      VectorSum  Δ = 2Rc m
+    Jacobian               ‖u √(w ψ′)‖ ≤ R     GramSum    Δ = √2 R² m   (0 ≤ ψ′ ≤ 1)
+    meat                   ‖w u ψ_c‖ ≤ Rc      GramSum    Δ = √2 R²c² m
+    scales, count          one count           CountSum   Δ = m
+    profile                cells, levels       QuantileTree, CountSum    (no profile)
+
+The primitives enforce each norm; the parts' ρ are fixed by the plan and add up under adaptive
+composition; T is fixed, so time does not depend on the data. All else is post-processing.
+
+It estimates what noisy Newton estimates, with more noise, and is here as the yardstick.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Recipe
+from reticent_server.domain.query import LinearRegression
+from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.linear_regression.gradient_descent.recipe import (
+    SCALES_AFTER,
+    STEPS,
+    Descent,
+    DescentBudget,
+)
+from reticent_server.kinds.linear_regression import (
+    LinearRegressionPlan,
+    plan_linear_regression,
+)
+from reticent_server.kinds.linear_regression.response import PublicResponse
+from reticent_server.fitting.fit_plan import Ground, ground_of
+from reticent_server.fitting.huber import LinearFamily
+from reticent_server.fitting.own_profile import NO_PROFILE
+
+_JACOBIAN, _MEAT, _SCALES = 0.10, 0.03, 0.03
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientDescentPlan:
+    """A planned descent; satisfies EstimatorPlan. newton: the regression whose ground it stands on."""
+
+    newton: LinearRegressionPlan
+    budget: DescentBudget
+    mechanism: str = "noisy gradient descent (Huber-Mallows), discrete Gaussian sums"
+    reference: str = "Bassily, Smith & Thakurta (2014); Avella-Medina, Bradshaw & Loh (2023)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.newton.columns
+
+    @property
+    def rho(self) -> int:
+        own = self.newton.own_profile
+        return self.budget.rho + (own.rho if own else 0)
+
+    @property
+    def passes(self) -> int:
+        own = self.newton.own_profile is not None
+        return len(self.budget.rounds) + STEPS + len(SCALES_AFTER) + 1 + own
+
+    @property
+    def column_ms(self) -> int:
+        return self.newton.column_ms
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        notes = [NO_PROFILE] if self.newton.own_profile else []
+        return {
+            "steps": STEPS,
+            "tuning": self.newton.model.tuning,
+            "shares": self.shares,
+            "notes": notes + self.newton.model.notes(self.newton.ground),
+        }
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """What part of ρ goes where."""
+        b, own = self.budget, self.newton.own_profile
+        amounts = {
+            "profile": own.rho if own else 0,
+            "records_in_use": b.count,
+            "whitening": sum(rho for rho, _ in b.rounds),
+            "gradients": STEPS * b.gradient,
+            "jacobians": b.jacobian,
+            "scales": len(SCALES_AFTER) * b.scale,
+            "meat": b.meat,
+        }
+        return {name: amount / self.rho for name, amount in amounts.items()}
+
+    def run(self) -> Recipe:
+        """The recipe; its result has the keys of any linear regression."""
+        newton, ground = self.newton, self.newton.ground
+        if newton.own_profile:
+            facts = newton.own_profile.profiled((yield newton.own_profile.step))
+            ground = ground_of(newton.design, facts, newton.model, masked=False) or ground
+        fit = yield from self._descent(ground).fit()
+        return {**newton.result(ground, fit), "steps": STEPS, "shares": self.shares}
+
+    def _descent(self, ground: Ground[PublicResponse]) -> Descent:
+        family = self.newton.model.family(ground)
+        if not isinstance(family, LinearFamily):
+            raise TypeError("a descent is for linear regressions")
+        return Descent(
+            ground.coding,
+            ground.coordinates,
+            family,
+            self.budget,
+            self.newton.sizes,
+            ground.start,
+        )
+
+
+def plan_gradient_descent(
+    facts: DatasetFacts, design: Design, query: LinearRegression, rho: int
+) -> GradientDescentPlan:
+    """Plans a descent at `rho` (RHO_UNITS), on the ground and with the rounds that noisy Newton would have."""
+    if isinstance(query.tuning, str):
+        raise InvalidQuery(
+            'tuning="planned" is for mechanism="newton"; leave it out or give a number.'
+        )
+    newton = plan_linear_regression(facts, design, query, rho)
+    own, rounds = newton.own_profile, newton.budget.rounds
+    left = rho - (own.rho if own else 0) - sum(r for r, _ in rounds) - newton.budget.count
+    jacobian, meat, scales = (int(share * rho) for share in (_JACOBIAN, _MEAT, _SCALES))
+    scale = scales // len(SCALES_AFTER)
+    gradient = (left - jacobian - meat - scale * len(SCALES_AFTER)) // STEPS
+    budget = DescentBudget(rounds, gradient, scale, jacobian, meat, newton.budget.count)
+    return GradientDescentPlan(newton, budget)

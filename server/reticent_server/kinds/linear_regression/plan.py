@@ -1,0 +1,101 @@
+"""Linear regression: the model of a planned fit (fitting.fit_plan)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reticent_server.domain.design import Design, Term
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import LinearRegression
+from reticent_server.domain.steps import FloatArray
+from reticent_server.kinds.linear_regression.loss import Loss, asked_loss, planned_loss
+from reticent_server.kinds.linear_regression.response import PublicResponse, public_response
+from reticent_server.kinds.linear_regression.ridge import PENALISED, penalised_estimand, ridged
+from reticent_server.fitting.budget import Signal, Sizes
+from reticent_server.fitting.coding import Coding, Location
+from reticent_server.fitting.fit_plan import FitPlan, Ground, plan_fit
+from reticent_server.fitting.huber import LinearFamily
+from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.report import without_intervals
+
+DECLINED = (
+    "Nearly all records have the same response, so residuals have no scale and a robust fit no standard error: no "
+    'intervals are given. Ask for loss="squared", or model whether the response differs from that value.'
+)
+
+LinearRegressionPlan = FitPlan[PublicResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """A linear regression with its loss and penalty; satisfies fitting.fit_plan.Model."""
+
+    loss: Loss
+    ridge: float | None = None
+    mechanism: str = "noisy Newton (Huber-Mallows), discrete Gaussian sums"
+    reference: str = "Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2"
+
+    @property
+    def radius(self) -> float:
+        return self.loss.radius
+
+    @property
+    def tuning(self) -> float | None:
+        return self.loss.c
+
+    @property
+    def nanoseconds(self) -> int:
+        return 0
+
+    def check(self, response: Term) -> None:
+        """Any response will do."""
+
+    def response(self, term: Term, values: FloatArray) -> PublicResponse:
+        return public_response(term, values)
+
+    def location(self, response: PublicResponse, *, intercept: bool) -> Location:
+        """Without an intercept the response is not centred, as that would change the model."""
+        return response.location if intercept else Location(0.0, response.location.scale)
+
+    def level(self, response: PublicResponse, *, intercept: bool) -> float:
+        return 0.0 if intercept else response.location.centre / response.location.scale
+
+    def tuned(self, sizes: Sizes, rho: int, response: PublicResponse) -> "LinearModel":  # noqa: ARG002
+        return replace(self, loss=planned_loss(sizes, rho)) if self.loss.planned else self
+
+    def family(self, ground: Ground[PublicResponse]) -> LinearFamily:
+        return self.loss.family(ground.spread, ground.response.tie)
+
+    def signal(self, ground: Ground[PublicResponse]) -> Signal:
+        return self.loss.signal(ground.response.tie)
+
+    def notes(self, ground: Ground[PublicResponse]) -> list[str]:
+        return [DECLINED] if self.loss.declines(ground.response.tie) else []
+
+    def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:
+        return fit if self.ridge is None else ridged(fit, self.ridge, coding)
+
+    def described(
+        self,
+        ground: Ground[PublicResponse],
+        fit: StandardFit,
+        radius_squared: float,
+        found: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        declined = self.notes(ground)
+        penalty = "" if self.ridge is None else penalised_estimand(self.ridge)
+        said = declined + ([PENALISED] if self.ridge is not None else [])
+        return {
+            **(without_intervals(found) if declined else {}),
+            "warnings": [*found["warnings"], *said],
+            "scale": fit.scale * ground.coding.response_location.scale,
+            "estimand": self.loss.estimand(radius_squared, ground.response.tie) + penalty,
+        }
+
+
+def plan_linear_regression(
+    facts: DatasetFacts, design: Design, query: LinearRegression, rho: int
+) -> LinearRegressionPlan:
+    """Plans a regression at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without response."""
+    model = LinearModel(asked_loss(query), query.ridge)
+    return plan_fit(facts, design, model, query.confidence_level, rho)

@@ -1,0 +1,38 @@
+"""What the noisy recipe estimates, computed without noise: for the curator, and for tests."""
+
+import numpy as np
+
+from reticent_server.domain.steps import Block
+from reticent_server.kinds.linear_regression.loss import Loss
+from reticent_server.kinds.linear_regression.plan import LinearModel, LinearRegressionPlan
+from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.target import Target, records, settled_whitening
+from reticent_server.numerics.biweight import fit_biweight
+from reticent_server.numerics.huber_mallows import fit_mallows
+from reticent_server.numerics.mallows import mallows_weights
+
+
+def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
+    """Solves the plan's estimating equation on a whole table, its weights settled on the table itself."""
+    coding = plan.ground.coding
+    X, y = records(coding, block)
+    whitening = settled_whitening(plan, X)
+    norms = np.sum((X @ whitening.transform.T) ** 2, axis=1)
+    w = mallows_weights(norms, plan.sizes.radius_squared)
+    loss = _loss(plan)
+    residuals = loss.residuals(plan.ground.response.tie)
+    measure = (lambda _: plan.ground.spread) if residuals is None else residuals.solve
+    fit = fit_mallows(X, y, loss.start.c, w, measure)
+    theta, covariance, scale = fit.coefficients, fit.covariance, fit.scale
+    if loss.biweight is not None:
+        found = fit_biweight(X, y, theta, loss.biweight.c, scale=scale, weights=w)
+        theta, covariance, scale = found.coefficients, found.covariance, found.scale
+    back = back_transform(coding)
+    errors = np.sqrt(np.diag(back.covariance(covariance)))
+    return Target(back.coefficients(theta), np.asarray(errors), scale, w)
+
+
+def _loss(plan: LinearRegressionPlan) -> Loss:
+    if not isinstance(plan.model, LinearModel):
+        raise TypeError("the target of a linear regression is asked for")
+    return plan.model.loss

@@ -1,0 +1,199 @@
+"""A planned location–scale estimate: from public facts to steps, and from releases to the result.
+
+Privacy (unconditional, for every table and every n; neighbours replace one unit of ≤ m rows):
+
+    score      ‖(ψ, aψ²/c − R)‖ ≤ R         VectorSum  Δ = 2R m
+    Jacobian   ‖(1 − s, t1, t²1 − s)‖ ≤ S   VectorSum  Δ = 2S m
+    meat       of the score                 GramSum    Δ = √2 R² m
+    count      one bin                      CountSum   Δ = m           (masked)
+    profile    one cell, or one value       QuantileTree, CountSum     (no profile)
+
+(location_scale.maps proves the norms.) A record that is not in use contributes 0, which lies in each ball. The
+primitives enforce the norms; ρ adds up under adaptive composition of zCDP. All else is post-processing,
+the number of passes is fixed.
+
+Source: Huber (1964); Avella-Medina (2021), Example 1; Avella-Medina, Bradshaw & Loh (2023).
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Recipe
+from reticent_server.domain.query import LocationScale
+from reticent_server.domain.schema import Column
+from reticent_server.domain.steps import FloatArray, Released, Step
+from reticent_server.kinds.location_scale.recipe import LocationScaleFitted, fit
+from reticent_server.kinds.location_scale.settings import (
+    LocationScaleSettings,
+    forecast,
+    plan_settings,
+)
+from reticent_server.kinds.location_scale.start import column_design, public_start
+from reticent_server.fitting.coding import Location
+from reticent_server.fitting.own_profile import (
+    NO_PROFILE,
+    OwnProfile,
+    guessed_facts,
+    plan_own_profile,
+)
+from reticent_server.domain.steps import SELECTION_NANOSECONDS
+from reticent_server.numerics.psi import Huber
+
+NOT_SETTLED = (
+    "Location and scale were still moving after the last step and are given without intervals: a "
+    "single value may be held by so many records (from {least:.0%} to {most:.0%} on, as the others "
+    "lie on both sides or on one) that this scale would be 0. Ask for quantiles, which every column "
+    "has, or for a larger tuning."
+)
+NOT_ESTIMABLE = (
+    "Location and scale are not estimable here and are given without intervals: too few records lie "
+    "within {c:g} scales of the location, as where a single value is held by most of them (near "
+    "{least:.0%} to {most:.0%} and above) or the column is constant, or the noise at this epsilon and "
+    "number of records hides how many do."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LocationScalePlan:
+    """A planned estimate of one column; satisfies EstimatorPlan.
+
+    start: public; without a profile `own_profile` is released first and replaces it.
+    """
+
+    facts: DatasetFacts
+    design: Design
+    column: Column
+    settings: LocationScaleSettings
+    start: Location
+    own_profile: OwnProfile | None
+    confidence_level: float
+    mechanism: str = "noisy Newton (Huber's Proposal 2), discrete Gaussian sums"
+    reference: str = "Huber (1964); Avella-Medina (2021), Example 1"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.design.columns
+
+    @property
+    def rho(self) -> int:
+        return self.settings.rho + (self.own_profile.rho if self.own_profile else 0)
+
+    @property
+    def passes(self) -> int:
+        return self.settings.steps + (self.own_profile is not None)
+
+    @property
+    def column_ms(self) -> int:
+        """Planned time of the draws of an own profile's quantiles."""
+        return (self.own_profile.draws if self.own_profile else 0) * SELECTION_NANOSECONDS // 10**6
+
+    @property
+    def notes(self) -> list[str]:
+        return [NO_PROFILE] if self.own_profile else []
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """Expected standard errors of the location, in scales, at the normal law."""
+        s = self.settings
+        sampling, privacy = forecast(s.expected_n, s.unit_rows, s.rho - s.count, s.c)
+        return {
+            "steps": s.steps,
+            "tuning": s.c,
+            "notes": self.notes,
+            "sampling_standard_error": sampling,
+            "privacy_standard_error": privacy,
+        }
+
+    def run(self) -> Recipe:
+        """The recipe; its result lists location and scale, with standard errors and intervals."""
+        fitted = yield from self.fitted()
+        return self.report(fitted)
+
+    def fitted(self) -> Generator[Step, tuple[Released, ...], LocationScaleFitted]:
+        """The recipe without its report."""
+        location = self.start
+        if self.own_profile:
+            facts = self.own_profile.profiled((yield self.own_profile.step))
+            start = public_start(self.design, self.column, facts, masked=False)
+            location = start.location if start else location
+        return (yield from fit(self.design, self.column.name, self.settings, location))
+
+    def report(self, fitted: LocationScaleFitted) -> dict[str, Any]:
+        """What a reply says of a fit."""
+        covariance = fitted.sampling + fitted.privacy
+        values = np.array([fitted.location, fitted.scale])
+        se, privacy = (np.sqrt(np.maximum(np.diag(C), 0)) for C in (covariance, fitted.privacy))
+        result = {
+            "location": fitted.location,
+            "scale": fitted.scale,
+            "standard_errors": se.tolist(),
+            "privacy_standard_errors": privacy.tolist(),
+            "covariance": covariance.tolist(),
+            "confidence_level": self.confidence_level,
+            "confidence_intervals": self._intervals(values, se, estimable=fitted.estimable),
+            "estimable": [fitted.estimable] * 2,
+            "tuning": self.settings.c,
+            "steps": self.settings.steps,
+            "estimand": self._estimand(),
+            "n": self.facts.n,
+            "warnings": [*self._declined(fitted), *self.notes],
+        }
+        return result | ({"records_in_use": fitted.count} if self.design.masked else {})
+
+    def _intervals(
+        self, values: FloatArray, se: FloatArray, *, estimable: bool
+    ) -> list[list[float | None]]:
+        half = float(ndtri((1 + self.confidence_level) / 2)) * se
+        if not estimable:
+            return [[None, None] for _ in values]
+        return [[float(v - h), float(v + h)] for v, h in zip(values, half, strict=True)]
+
+    def _declined(self, fitted: LocationScaleFitted) -> list[str]:
+        """Why there are no intervals.
+
+        Proposal 2 has no positive root where a value's share is 1 − κ/c² or more and the others lie on both sides
+        of it alike, or 1/(1 + κ/c²) and they lie on one: mean ψ = 0 sets ψ of the tie to −(1/p − 1)c there.
+        """
+        if fitted.estimable:
+            return []
+        c = self.settings.c
+        ratio = Huber(c).mean_square / c**2
+        words = NOT_ESTIMABLE if fitted.settled else NOT_SETTLED
+        return [words.format(least=1 - ratio, most=1 / (1 + ratio), c=c)]
+
+    def _estimand(self) -> str:
+        s = self.settings
+        return (
+            f"Huber's Proposal 2 with c = {s.c:g}: mean psi((y-m)/s) = 0, "
+            "mean psi^2((y-m)/s) = its value at the normal law"
+            + ("; c planned for the smallest error at this epsilon" if s.planned else "")
+        )
+
+
+def plan_location_scale(
+    facts: DatasetFacts, design: Design, column: Column, query: LocationScale, rho: int
+) -> LocationScalePlan:
+    """Plans an estimate at `rho` (RHO_UNITS) from public facts; design: mask and columns only."""
+    start, own = public_start(design, column, facts), None
+    if start is None:
+        alone = column_design(design, column)
+        own = plan_own_profile(facts, alone, rho)
+        start = public_start(design, column, guessed_facts(facts, alone), masked=False)
+    assert start is not None  # noqa: S101 - guessed facts cover the column
+    settings = plan_settings(
+        facts.n,
+        facts.schema.unit.max_rows,
+        rho - (own.rho if own else 0),
+        query,
+        masked=design.masked,
+        expected_n=facts.n * start.share,
+    )
+    return LocationScalePlan(
+        facts, design, column, settings, start.location, own, query.confidence_level
+    )

@@ -1,0 +1,36 @@
+"""The kind `mean`."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Query
+from reticent_server.fitting.results import Estimate
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Name, Where
+from reticent_server.kinds.mean.plan import MeanPlan, plan_mean
+from reticent_server.kinds.shared.columns import bounded_column, mask
+
+
+@dataclass(frozen=True, slots=True)
+class Mean(Query):
+    """Mean of a bounded column over the records in use."""
+
+    column: Name
+    where: Where = None
+    kind: Literal["mean"] = field(default="mean", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: Mean, offer: PrivacyCost) -> MeanPlan:
+    column = bounded_column(facts, query.column)
+    return plan_mean(facts, mask(facts, query.where, query.column), column, offer.rho)
+
+
+KIND = Kind(
+    query=Mean,
+    plan=_plan,
+    result=Estimate,
+    examples=(Mean("y"), Mean("y", "x > 0")),
+    page="counts-and-means",
+)

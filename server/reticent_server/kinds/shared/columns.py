@@ -1,0 +1,119 @@
+"""The columns that a question names: declared, of the right kind, and what public facts say of them.
+
+Whole columns are for mechanisms that are proved for all n records of a table whose unit is a row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.errors import InvalidPrivacy, InvalidQuery
+from reticent_server.formula import mask_design
+
+LEAST_EPSILON = EPSILON_UNITS // 10**4  # below it a test of safety needs more records than there are people
+LEAST_DELTA = DELTA_UNITS // 10**12
+_QUARTILES = (0.25, 0.5, 0.75)
+
+
+def declared(facts: DatasetFacts, name: str) -> Column:
+    """The declared column. Raises InvalidQuery."""
+    column = facts.schema.column(name)
+    if column is None:
+        raise InvalidQuery("The query names a column that the data set does not have.")
+    return column
+
+
+def numeric_column(facts: DatasetFacts, name: str) -> Column:
+    """The declared column, which has an order. Raises InvalidQuery."""
+    column = declared(facts, name)
+    if column.kind is ColumnKind.CATEGORICAL:
+        raise InvalidQuery("A categorical column has no order; ask for a histogram or a crosstab.")
+    return column
+
+
+def bounded_column(facts: DatasetFacts, name: str) -> Column:
+    """The declared column, which has a mean. Raises InvalidQuery."""
+    column = facts.schema.column(name)
+    if column is None:
+        raise InvalidQuery("column must be one of the data set's columns.")
+    if column.kind is ColumnKind.CATEGORICAL:
+        raise InvalidQuery("A categorical column has no mean; ask for a count with a where clause.")
+    return column
+
+
+def mask(facts: DatasetFacts, where: str | None, *names: str) -> Design:
+    """The records in use: those for which `where` holds and none of the columns is missing."""
+    return mask_design(names, facts.schema, where)
+
+
+def all_records(where: str | None, other: str) -> None:
+    """Raises InvalidQuery for a condition where a mechanism is proved for all records only."""
+    if where is not None:
+        raise InvalidQuery(
+            f"This mechanism is proved for all n records; with where, ask for the mechanism {other}."
+        )
+
+
+def sufficient(offer: PrivacyCost) -> PrivacyCost:
+    """The offer, where a test of safety can pass at all. Raises InvalidPrivacy."""
+    if offer.epsilon < LEAST_EPSILON or offer.delta < LEAST_DELTA:
+        raise InvalidPrivacy("This kind needs epsilon of at least 0.0001 and delta of 1e-12.")
+    return offer
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsMap:
+    """Gives the columns (k, rows) as they are stored."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+        return (np.stack([block.columns[name] for name in self.names]),)
+
+
+def whole_columns(facts: DatasetFacts, names: Sequence[str]) -> tuple[Column, ...]:
+    """The named columns. Raises InvalidQuery unless the mechanisms are proved for them."""
+    if facts.schema.unit.max_rows > 1:
+        raise InvalidQuery(
+            "This kind is proved for data sets whose protected unit has one row; here it has more."
+        )
+    return tuple(_whole_column(facts, name) for name in names)
+
+
+def _whole_column(facts: DatasetFacts, name: str) -> Column:
+    column = facts.schema.column(name)
+    if column is None:
+        raise InvalidQuery("The query names a column that the data set does not have.")
+    if column.kind is ColumnKind.CATEGORICAL:
+        raise InvalidQuery("This kind needs numeric columns; a categorical one has no order.")
+    if column.may_be_missing:
+        raise InvalidQuery(
+            f"This kind is proved for all n records, and cells of {column.name} may be missing."
+        )
+    return column
+
+
+def profile_quantiles(
+    facts: DatasetFacts, name: str, probabilities: Sequence[float]
+) -> tuple[float, ...] | None:
+    """The profile's quantiles of a column, each at the nearest probability that it has (tails that were not
+    reliable are not in it); None without any."""
+    found = facts.profile.columns.get(name) if facts.profile else None
+    if found is None or not found.quantiles:
+        return None
+    known = list(zip(found.probabilities, found.quantiles, strict=False))
+    return tuple(min(known, key=lambda pair: abs(pair[0] - p))[1] for p in probabilities)
+
+
+def released_quartiles(facts: DatasetFacts, name: str) -> tuple[float, float, float] | None:
+    """The profile's quartiles and median of a column; None without them, or where they coincide."""
+    found = profile_quantiles(facts, name, _QUARTILES)
+    if found is None or not found[2] > found[0]:
+        return None
+    return found[0], found[1], found[2]

@@ -1,0 +1,110 @@
+"""A model query as what is fitted to a block, and the map that gives a block its records."""
+
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from reticent_server.domain.columns import BlockModel
+from reticent_server.domain.design import ColumnValue, Design, Term
+from reticent_server.domain.query import Glm, LinearRegression, LocationScale
+from reticent_server.domain.schema import Column
+from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.glm.plan import checked_response
+from reticent_server.numerics.evaluate import evaluate_term, in_use
+
+ModelQuery = LinearRegression | Glm | LocationScale
+
+HUBER_TUNING = 1.345
+_WORDS = {
+    "huber": "Huber's regression, no weights of the design, residual scale median|r|/0.6745, c = {c:g}",
+    "binomial": "maximum likelihood, binomial family, logit link",
+    "poisson": "maximum likelihood, Poisson family, log link",
+    "gamma": "maximum likelihood, Gamma family, log link",
+    "location_scale": "location and scale by Huber's Proposal 2, c = {c:g}",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockRows:
+    """Gives (p + 2, rows): 1 for a record in use, its response, its row of the design."""
+
+    design: Design
+    response: Term
+
+    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+        used = in_use(self.design, block).astype(np.float64)
+        ones = [np.ones(block.rows)] * int(self.design.intercept and bool(self.design.names))
+        with np.errstate(all="ignore"):
+            terms = [evaluate_term(term, block) for term in self.design.terms]
+            return (np.vstack([used, evaluate_term(self.response, block), *ones, *terms]),)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What is fitted: the model, its records, and the names of its estimates."""
+
+    model: BlockModel
+    rows: BlockRows
+    names: tuple[str, ...]
+
+    @property
+    def estimand(self) -> str:
+        """The target in words."""
+        words = _WORDS[self.model.equation].format(c=self.model.tuning)
+        return f"mean over blocks of records of: {words}; correction for bias: {self.correction}"
+
+    @property
+    def correction(self) -> str:
+        """How a block's estimate is corrected for bias."""
+        if not self.model.bias_corrected:
+            return "none"
+        return "jackknife" if self.model.equation == "location_scale" else "firth"
+
+
+def _tuning(query: ModelQuery) -> float:
+    if isinstance(query.tuning, str):
+        raise InvalidQuery("Blocks have no planned tuning: give a number, or leave it out.")
+    return query.tuning or HUBER_TUNING
+
+
+def regression(design: Design, query: LinearRegression | Glm, correction: bool) -> Fitted:
+    """Raises InvalidQuery for what is not fitted to blocks."""
+    _check_newton(query)
+    family = query.family if isinstance(query, Glm) else "gaussian"
+    if family == "gaussian":
+        response = design.response
+        if response is None or not design.names:
+            raise InvalidQuery("A model needs a response and at least one term.")
+        model = BlockModel("huber", len(design.names), _tuning(query), inf, False)
+        return Fitted(model, BlockRows(design, response), design.names)
+    if query.tuning is not None:
+        raise InvalidQuery("Blocks are fitted by maximum likelihood: leave out the model's tuning.")
+    if family == "negative_binomial":
+        raise InvalidQuery("The negative_binomial family is not fitted to blocks.")
+    response = checked_response(design, family)
+    model = BlockModel(family, len(design.names), inf, response.upper, correction)
+    return Fitted(model, BlockRows(design, response), design.names)
+
+
+def location_scale(
+    design: Design, column: Column, query: LocationScale, correction: bool
+) -> Fitted:
+    """Proposal 2 of one column. Raises InvalidQuery for what is not fitted to blocks."""
+    _check_newton(query)
+    tuning = _tuning(query)
+    model = BlockModel("location_scale", 2, tuning, column.upper, correction)
+    term = Term(column.name, (ColumnValue(column.name),), column.lower, column.upper)
+    rows = BlockRows(replace(design, terms=(), intercept=False), term)
+    return Fitted(model, rows, ("location", "scale"))
+
+
+def _check_newton(query: ModelQuery) -> None:
+    """A model inside of a subsample-and-aggregate query has no mechanism of its own."""
+    ridge = query.ridge if isinstance(query, LinearRegression) else None
+    huber = not isinstance(query, LinearRegression) or query.loss == "huber"
+    if not (query.mechanism == "newton" and query.calibration is None and ridge is None and huber):
+        raise InvalidQuery(
+            "A model that is fitted to blocks has no mechanism, calibration, ridge or other loss."
+        )

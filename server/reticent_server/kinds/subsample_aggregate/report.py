@@ -1,0 +1,63 @@
+"""The result of a subsample-and-aggregate query, from released values alone."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.standardise import NORMAL_IQR
+from reticent_server.fitting.report import intervals, p_values
+from reticent_server.mechanisms.subsample_aggregate import window
+
+if TYPE_CHECKING:
+    from reticent_server.kinds.subsample_aggregate.plan import SubsampleAggregatePlan
+
+_REACH = 2.0
+
+
+def report(plan: "SubsampleAggregatePlan", found: FloatArray) -> dict[str, Any]:
+    """found (m, 4): means, standard deviations of their noise, quartiles over blocks.
+
+    An estimate is not estimable where a quartile lies at one of its public bounds, or where the
+    noise cannot have been less than the spread of the blocks' estimates.
+    """
+    part, fitted = plan.part, plan.fitted
+    value, noise, first, third = found.T
+    half = [window(m, a, b)[1] for m, a, b in zip(part.means, first, third, strict=True)]
+    block_sd = np.asarray(half) / _REACH / NORMAL_IQR
+    errors = np.hypot(block_sd / np.sqrt(part.blocks), noise)
+    low, high = np.array(plan.bounds).T
+    estimable = (first > low) & (third < high) & (noise < block_sd)
+    kept = estimable.copy()
+    if part.model.equation == "location_scale":
+        kept[1] = False
+    return {
+        "terms": list(fitted.names),
+        "coefficients": value.tolist(),
+        "standard_errors": errors.tolist(),
+        "confidence_level": plan.confidence_level,
+        "confidence_intervals": intervals(value, errors, plan.confidence_level, estimable),
+        "p_values": p_values(value, errors, kept),
+        "privacy_standard_errors": noise.tolist(),
+        "estimable": [bool(ok) for ok in estimable],
+        "block_quartiles": np.column_stack([first, third]).tolist(),
+        "parameter_bounds": [list(pair) for pair in plan.bounds],
+        "blocks": part.blocks,
+        "rows_per_block": plan.n // part.blocks,
+        "bias_correction": fitted.correction,
+        "tuning": part.model.tuning if np.isfinite(part.model.tuning) else None,
+        "estimand": fitted.estimand,
+        "n": plan.n,
+        "warnings": _warnings(plan, estimable),
+    }
+
+
+def _warnings(plan: "SubsampleAggregatePlan", estimable: FloatArray) -> list[str]:
+    names = [t for t, ok in zip(plan.fitted.names, estimable, strict=True) if not ok]
+    if not names:
+        return []
+    return [
+        "Not estimable at this budget, or outside of its bounds, or without a fit in most blocks: "
+        + ", ".join(names)
+        + "."
+    ]
