@@ -17,7 +17,7 @@ A room `kinds/<kind>/` has in `kind.py`
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
@@ -29,14 +29,14 @@ QueryT = TypeVar("QueryT", bound=Query)
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[QueryT]):
-    """A kind of question. page: the file's name below docs/kinds/, without ending.
+    """A kind of question. result: a dataclass, or a union of them. page: the file's name below docs/kinds/, without ending.
 
     for_analysts: whether analysts may ask it; the profile is the curator's.
     """
 
     query: type[QueryT]
     plan: Callable[[DatasetFacts, QueryT, PrivacyCost], Planned]
-    result: type
+    result: Any
     examples: tuple[QueryT, ...]
     page: str
     for_analysts: bool = True

@@ -46,22 +46,33 @@ class TermTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HypothesisTestResult:
-    """A test of `hypotheses` (statistic, df, p_value, estimable), or a table of the model's terms; fit: of the whole model.
-
-    statistic and p_value null: not estimable.
-    """
+class TestedHypotheses:
+    """One joint test of `hypotheses`. fit: of the whole model, which a score test does not fit. statistic and p_value
+    null: not estimable."""
 
     test: TestName
     n: int
     warnings: list[str]
-    hypotheses: list[str] | None = None
-    statistic: float | None = None
-    df: float | None = None
-    p_value: Share | None = None
-    estimable: bool | None = None
-    table: list[TermTest] | None = None
+    hypotheses: list[str]
+    statistic: float | None
+    df: float
+    p_value: Share | None
+    estimable: bool
     fit: RegressionResult | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestedTerms:
+    """A table of the model's terms, from one fit."""
+
+    test: TestName
+    n: int
+    warnings: list[str]
+    table: list[TermTest]
+    fit: RegressionResult
+
+
+HypothesisTestResult = TestedHypotheses | TestedTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +136,13 @@ class HypothesisTestPlan(Planned):
             "test": self.test,
             "n": result["n"],
             "warnings": result["warnings"],
-            "fit": None if self.test == "score" else RegressionResult(**result),
         }
+        whole = None if self.test == "score" else RegressionResult(**result)
         if self.hypothesis is None:
             table = [TermTest(term=name, **_shown(o)) for name, o in outcomes]
-            return HypothesisTestResult(**head, table=table)
+            return TestedTerms(**head, table=table, fit=RegressionResult(**result))
         texts = list(self.hypothesis.texts)
-        return HypothesisTestResult(**head, hypotheses=texts, **_shown(outcomes[0][1]))
+        return TestedHypotheses(**head, hypotheses=texts, **_shown(outcomes[0][1]), fit=whole)
 
     def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
         test = likelihood_ratio if self.test == "lr" else wald
