@@ -12,7 +12,6 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 FloatArray = NDArray[np.float64]
@@ -24,6 +23,8 @@ _EDGE = 1e-15
 def critical_value(covariance: FloatArray, level: float) -> float:
     """c (with p ≥ 1 estimates of covariance (p, p), level in (0, 1)): all of them are covered by
     θ̂_j ± c·se_j with probability `level`. Between the normal quantile and Bonferroni's."""
+    from scipy.optimize import brentq  # noqa: PLC0415  (a tenth of a second that no other reply needs)
+
     se = np.sqrt(np.diag(covariance))
     p = len(se)
     least, most = float(ndtri((1 + level) / 2)), float(ndtri(1 - (1 - level) / (2 * p)))

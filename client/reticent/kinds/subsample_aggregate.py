@@ -10,9 +10,9 @@ from scipy.special import ndtri
 from reticent import _hypotheses
 from reticent._errors import NotEstimable
 from reticent._hypotheses import WaldTest
-from reticent._regression import RegressionResults
-from reticent._summary import HEADER, coefficient_rows, summary_notes
 from reticent._text import Text, text_table
+from reticent.results.coefficient_table import HEADER, coefficient_rows, notes
+from reticent.results.regression import RegressionResults
 
 FloatArray = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class BlockResults(RegressionResults):
             f"Records: {self.nobs:,}   blocks: {self.blocks:,} of {self.rows_per_block:,} records"
             f"   bias correction: {self.bias_correction}"
         )
-        lines = [*self._headline(), facts, "", *table, "", *summary_notes(self), ""]
+        lines = [*self._headline(), facts, "", *table, "", *notes(self), ""]
         return Text("\n".join([*lines, *self._footer()]))
 
     def check(self) -> None:
