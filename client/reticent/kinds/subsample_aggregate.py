@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from reticent import _hypotheses
+from reticent import _hypotheses, _hypothesis_grammar
 from reticent._errors import NotEstimable
 from reticent._hypotheses import WaldTest
 from reticent._text import Text, text_table
@@ -80,7 +80,7 @@ class BlockResults(RegressionResults):
 
         Raises InvalidHypothesis, or NotEstimable for hypotheses that need a covariance.
         """
-        texts, R, r = _hypotheses.parse(hypotheses, self.names)
+        texts, R, r = _hypothesis_grammar.parse(hypotheses, self.names)
         used = np.any(R, axis=0)
         if len(R) > 1 or used.sum() != 1 or not np.array(self.estimable)[used].all():
             raise NotEstimable(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reticent import _hypotheses
+from reticent import _hypotheses, _hypothesis_grammar
 from reticent._errors import NotEstimable
 from reticent._hypotheses import WaldTest
 from reticent._release import Release
@@ -38,7 +38,7 @@ class RegressionResults(Coefficients):
         that is mostly privacy noise. Of a collinear pair neither coefficient can be tested, but what they
         do together can.
         """
-        texts, R, r = _hypotheses.parse(hypotheses, self.names)
+        texts, R, r = _hypothesis_grammar.parse(hypotheses, self.names)
         drowned = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
         if drowned or not self._can_test(R):
             raise NotEstimable(
