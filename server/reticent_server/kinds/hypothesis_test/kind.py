@@ -32,8 +32,8 @@ KIND = Kind(
     examples=(
         HypothesisTest("y ~ x", hypothesis=("x = 0",)),
         HypothesisTest("y ~ x + C(g)"),
-        HypothesisTest("y ~ x", "score", ("x = 0",)),
-        HypothesisTest("b ~ x", "lr", ("x = 0",), family="binomial"),
+        HypothesisTest("y ~ x", ("x = 0",), "score"),
+        HypothesisTest("b ~ x", ("x = 0",), "lr", family="binomial"),
     ),
     page="hypothesis-tests",
 )
