@@ -7,7 +7,7 @@ A room `kinds/<kind>/` has in `kind.py`
   document, in the client's method and in the workbench's form;
 - `plan`: public facts, the question and what is offered → Planned. It raises InvalidQuery, InvalidFormula or
   InvalidPrivacy with a sentence that says what to change, and reads no private cell;
-- the result: a frozen dataclass, from which the schema of replies is made. A field whose default is None is left
+- the result: a frozen dataclass (or a union of some: `A | B`), from which the schema of replies is made. A field whose default is None is left
   out of a reply where it is None;
 - examples: questions about the example table (kinds.example), with which the suite of tests attacks every kind;
 - the page of the documentation.

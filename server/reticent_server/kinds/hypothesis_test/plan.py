@@ -46,9 +46,8 @@ class TermTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestedHypotheses:
-    """One joint test of `hypotheses`. fit: of the whole model, which a score test does not fit. statistic and p_value
-    null: not estimable."""
+class JointTest:
+    """A test of `hypotheses` together. statistic and p_value null: not estimable. fit: of the whole model."""
 
     test: TestName
     n: int
@@ -62,17 +61,14 @@ class TestedHypotheses:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestedTerms:
-    """A table of the model's terms, from one fit."""
+class TermTable:
+    """A test of each of the model's terms. fit: of the whole model."""
 
     test: TestName
     n: int
     warnings: list[str]
     table: list[TermTest]
-    fit: RegressionResult
-
-
-HypothesisTestResult = TestedHypotheses | TestedTerms
+    fit: RegressionResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +132,13 @@ class HypothesisTestPlan(Planned):
             "test": self.test,
             "n": result["n"],
             "warnings": result["warnings"],
+            "fit": None if self.test == "score" else RegressionResult(**result),
         }
-        whole = None if self.test == "score" else RegressionResult(**result)
         if self.hypothesis is None:
             table = [TermTest(term=name, **_shown(o)) for name, o in outcomes]
-            return TestedTerms(**head, table=table, fit=RegressionResult(**result))
+            return TermTable(**head, table=table)
         texts = list(self.hypothesis.texts)
-        return TestedHypotheses(**head, hypotheses=texts, **_shown(outcomes[0][1]), fit=whole)
+        return JointTest(**head, hypotheses=texts, **_shown(outcomes[0][1]))
 
     def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
         test = likelihood_ratio if self.test == "lr" else wald
