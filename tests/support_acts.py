@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine, text
 
 from reticent_server.access.approvals import Approvals
+from reticent_server.access.identities import Identities
+from reticent_server.access.identity_rows import Identity
 from reticent_server.access.projects import Charter, Projects
 from reticent_server.access.requests import Requests
 from reticent_server.access.service import Access
@@ -58,11 +60,13 @@ def make_world(engine: Engine, clock: SetClock) -> World:
     catalog.set_profile(
         version_id, Profile({"price": ColumnProfile(quantiles=(0.1, 0.3))}, "rel_1"), by="curator"
     )
-    sign_ins = SignIns(engine, access, clock)
+    identities = Identities(engine, clock)
+    sign_ins = SignIns(engine, access, identities, clock)
     keys = {"carol": access.add_curator("carol", STAFF, by="cli:root")}
     analyst_id, keys["ana"] = access.add_analyst("ana", by="console:carol")
     _, keys["bob"] = access.add_analyst("bob", by="console:carol", expires_at=clock.now())
     access.grant(analyst_id, "houses", by="console:carol")
+    identities.link("ana", Identity("https://id.example", "sub", "s-1"), by="cli:root")
     carol = access.authenticate(keys["carol"])
     assert carol is not None
     for _ in range(2):

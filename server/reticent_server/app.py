@@ -11,6 +11,7 @@ from sqlalchemy.exc import ArgumentError
 
 from reticent_server.access.approvals import Approvals
 from reticent_server.access.form_tokens import FormTokens
+from reticent_server.access.identities import Identities
 from reticent_server.access.projects import Projects
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.requests import Requests
@@ -36,6 +37,8 @@ from reticent_server.vault.adbc import ask, parse_url, refuse_shared_file
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from reticent_server.access.oidc.single_sign_on import SingleSignOn
 
 _ROLLED_BACK = (
     "The database does not have the last entry that {} names: an older copy was restored, or the ledger "
@@ -81,6 +84,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
     catalog = Catalog(engine, clock)
     ledger = Ledger(engine, clock, settings.lease_seconds)
     access = Access(engine, load_secrets(settings.secrets_file).pepper, clock)
+    identities = Identities(engine, clock)
     return Services(
         settings=settings,
         clock=clock,
@@ -89,7 +93,8 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         approvals=Approvals(engine, clock),
         projects=Projects(engine, clock),
         requests=Requests(engine, clock),
-        sign_ins=SignIns(engine, access, clock),
+        identities=identities,
+        sign_ins=SignIns(engine, access, identities, clock),
         form_tokens=FormTokens(engine, clock),
         rates=RateLimits(engine, clock, settings.requests_per_minute),
         cancellations=RateLimits(engine, clock, settings.cancels_per_minute, "cancel"),
@@ -120,7 +125,18 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             clock,
             {"database": ledger.head, "vault": partial(ask, parse_url(settings.vault_url))},
         ),
+        single_sign_on=_single_sign_on(settings, identities, clock),
     )
+
+
+def _single_sign_on(
+    settings: Settings, identities: Identities, clock: Clock
+) -> "SingleSignOn | None":
+    if not settings.oidc_issuer:
+        return None
+    from reticent_server.access.oidc.composing import single_sign_on  # noqa: PLC0415 - .05 s
+
+    return single_sign_on(settings, identities, clock)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, RowMapping
 from sqlalchemy.exc import IntegrityError
 
 from reticent_server.access import project_rows, repository, tables
+from reticent_server.access.identity_rows import Identity, linked
 from reticent_server.access.keys import ApiKey, digest, key_id, matches, new_key
 from reticent_server.access.projects import own_project
 from reticent_server.chain.acts import Change, record, require_recorded
@@ -23,6 +24,7 @@ from reticent_server.errors import Conflict, InvalidRequest, NotFound
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _TAKEN = "An analyst or curator of that name, or a project, exists already."
+_TAKEN_LINK = "Somebody of that name, a project, or a link of that identity exists already."
 _REVOKED = "That analyst or curator was revoked, for good; add another name."
 _PREFIX = {"analyst": "an_", "curator": "cu_"}
 
@@ -73,6 +75,16 @@ class Access:
         name, InvalidRequest for roles that are not the staff's."""
         values = {"name": name, "role": "curator", "roles": _stored(roles)}
         return self._add(values, expires_at, by)[1]
+
+    def add_linked(
+        self, name: str, identity: Identity, roles: frozenset[Role] | None = None, *, by: str
+    ) -> str:
+        """The id of a new analyst, or with roles of a new one of the staff, who has no key: the identity
+        provider says who it is. Raises Conflict for a name or an identity that is taken."""
+        values = {"name": name, "role": "analyst"}
+        if roles is not None:
+            values = {"name": name, "role": "curator", "roles": _stored(roles)}
+        return self._add(values, None, by, identity)[0]
 
     def set_roles(self, name: str, roles: frozenset[Role], *, by: str) -> None:
         """Gives one of the staff these roles instead of those before, for every key and session at
@@ -215,8 +227,13 @@ class Access:
         return tuple(_analyst(row, live.get(row["id"], [])) for row in rows)
 
     def _add(
-        self, given: Mapping[str, str], expires_at: datetime | None, by: str
+        self,
+        given: Mapping[str, str],
+        expires_at: datetime | None,
+        by: str,
+        identity: Identity | None = None,
     ) -> tuple[str, str]:
+        """(id, key): the key is empty where an identity is linked instead."""
         if not _NAME.fullmatch(given["name"]):
             raise InvalidRequest(
                 "A name is 1 to 64 letters, digits, '.', '_', '@' or '-', and starts with a letter or digit."
@@ -227,14 +244,26 @@ class Access:
         try:
             with writing(self._engine) as connection:
                 repository.insert_principal(connection, values)
-                key = self._insert_key(connection, principal_id, expires_at)
+                proof, key = self._proof(connection, principal_id, expires_at, identity)
                 own = self._own_project(connection, values)
                 added = Change("principal.add", tables.principals, (principal_id,), told)
-                made = Change("key.add", tables.keys, (key.id,), {"principal": principal_id})
-                self._record(connection, [added, made, *own], by)
-                return principal_id, key.token
+                self._record(connection, [added, proof, *own], by)
+                return principal_id, key
         except IntegrityError:
-            raise Conflict(_TAKEN) from None
+            raise Conflict(_TAKEN if identity is None else _TAKEN_LINK) from None
+
+    def _proof(
+        self,
+        connection: Connection,
+        principal_id: str,
+        expires_at: datetime | None,
+        identity: Identity | None,
+    ) -> tuple[Change, str]:
+        """How a new holder proves who they are: an identity, or a key that is shown once."""
+        if identity is not None:
+            return linked(connection, principal_id, identity, self._now()), ""
+        key = self._insert_key(connection, principal_id, expires_at)
+        return Change("key.add", tables.keys, (key.id,), {"principal": principal_id}), key.token
 
     def _own_project(self, connection: Connection, holder: Mapping[str, str]) -> list[Change]:
         """Of a new analyst; of the staff none. Raises Conflict where a project has the name."""
@@ -280,10 +309,10 @@ class Access:
 
 def _principal(found: repository.LiveKey) -> Principal:
     holder = found.holder
-    return Principal(holder["id"], holder["name"], _roles(holder), found.key["id"])
+    return Principal(holder["id"], holder["name"], roles_of(holder), found.key["id"])
 
 
-def _roles(holder: Mapping[str, Any] | RowMapping) -> frozenset[Role]:
+def roles_of(holder: Mapping[str, Any] | RowMapping) -> frozenset[Role]:
     """What a row of the principals says; a curator's without roles is of the time before there were any."""
     if holder["role"] != "curator":
         return ANALYST
@@ -300,7 +329,7 @@ def _analyst(row: RowMapping, live: Sequence[str]) -> Analyst:
     keys = () if revoked else live
     newest = keys[0] if keys else None
     return Analyst(
-        row["id"], row["name"], row["created_at"], revoked, len(keys), newest, _roles(row)
+        row["id"], row["name"], row["created_at"], revoked, len(keys), newest, roles_of(row)
     )
 
 

@@ -30,6 +30,10 @@ def install_console(application: FastAPI, services: Services) -> None:
     application.state.console = Console(services, sessions, _templates())
     last = pages_router()
     last.add_api_route("/{path:path}", _nothing, methods=["GET"], response_model=None)
+    if services.single_sign_on is not None:
+        from reticent_server.console import single_sign_on  # noqa: PLC0415 - its libraries, where they are used
+
+        application.include_router(single_sign_on.router, include_in_schema=False)
     for part in (entrance, pages, keys, money, projects, proposals, ledger, files):
         application.include_router(part.router, include_in_schema=False)
     application.include_router(last, include_in_schema=False)

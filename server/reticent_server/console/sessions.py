@@ -86,6 +86,28 @@ class Sessions:
         expected = self._form_mac(session, token[:_NONCE])
         return token.isascii() and hmac.compare_digest(expected, token[_NONCE:])
 
+    def new_flow(self) -> tuple[str, int]:
+        """(id, now) of a sign-in elsewhere that begins; now: seconds since the epoch."""
+        return token_hex(16), self._now()
+
+    def age(self, begun: int) -> int:
+        """Seconds since then."""
+        return self._now() - begun
+
+    def mac(self, purpose: str, text: str) -> str:
+        """What nobody else can compute of a text, in hexadecimal; another for each purpose."""
+        return self._mac(purpose, text)
+
+    def sealed_text(self, purpose: str, text: str) -> str:
+        """A text that `opened_text` knows again."""
+        return f"{text}.{self._mac(purpose, text)}"
+
+    def opened_text(self, purpose: str, sealed: str) -> str | None:
+        """The text; None if it was not sealed here, for that purpose."""
+        text, _, mac = sealed.rpartition(".")
+        is_ours = mac.isascii() and hmac.compare_digest(self._mac(purpose, text), mac)
+        return text if is_ours else None
+
     def _form_mac(self, session: Session, nonce: str) -> str:
         return self._mac("form", f"{session.id}.{session.is_signed_in}.{nonce}")
 
