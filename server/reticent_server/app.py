@@ -15,7 +15,8 @@ from reticent_server.access.identities import Identities
 from reticent_server.access.projects import Projects
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.requests import Requests
-from reticent_server.access.secrets import load_secrets, source_url
+from reticent_server.access.rotation import Rotation
+from reticent_server.access.secret_places import KeptPeppers, place_of, source_url
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
@@ -83,7 +84,9 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         raise CuratorError("The vault is not ready; run `reticent init` first.")
     catalog = Catalog(engine, clock)
     ledger = Ledger(engine, clock, settings.lease_seconds)
-    access = Access(engine, load_secrets(settings.secrets_file).pepper, clock)
+    secrets = place_of(settings)
+    peppers = KeptPeppers(secrets)
+    access = Access(engine, peppers, clock)
     identities = Identities(engine, clock)
     return Services(
         settings=settings,
@@ -94,6 +97,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         projects=Projects(engine, clock),
         requests=Requests(engine, clock),
         identities=identities,
+        peppers=peppers,
         sign_ins=SignIns(engine, access, identities, clock),
         form_tokens=FormTokens(engine, clock),
         rates=RateLimits(engine, clock, settings.requests_per_minute),
@@ -105,7 +109,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
                 settings.vault_url,
                 catalog.source,
                 lambda version_id: catalog.facts_of(version_id).schema,
-                lambda name: source_url(settings.secrets_file, name),
+                lambda name: source_url(secrets, name),
                 settings.vault_connections,
             ),
             ledger,
@@ -164,7 +168,17 @@ def open_access(settings: Settings, clock: Clock | None = None) -> Iterator[Acce
     """Keys and their holders alone. Raises CuratorError."""
     engine = _ready_engine(settings)
     try:
-        yield Access(engine, load_secrets(settings.secrets_file).pepper, clock or SystemClock())
+        yield Access(engine, KeptPeppers(place_of(settings)), clock or SystemClock())
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def open_rotation(settings: Settings, clock: Clock | None = None) -> Iterator[Rotation]:
+    """The peppers alone, to change them. Raises CuratorError."""
+    engine = _ready_engine(settings)
+    try:
+        yield Rotation(engine, place_of(settings), clock or SystemClock())
     finally:
         engine.dispose()
 

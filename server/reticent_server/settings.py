@@ -31,6 +31,8 @@ class Settings(BaseSettings):
     one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
     dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
     client; none: `dask_workers` processes on this machine.
+    secrets_json: the secrets themselves, or secrets_command: a command that prints them (both instead of
+    secrets_file, and never written).
     key_file: with a key, as whose holder commands act, with the rights of its roles; none: with every right.
     anchor_file: where heads of the ledger's chain are written down, best on another machine's disk: a
     file, or a directory that is there (a file for each). A server whose database does not have the last
@@ -53,6 +55,8 @@ class Settings(BaseSettings):
     vault_url: str = Field(default="sqlite:///reticent-vault.db", repr=False)
     source_url: str = Field(default="", repr=False)
     secrets_file: Path = Path("reticent-secrets.json")
+    secrets_json: str = Field(default="", repr=False)
+    secrets_command: str = ""
     key_file: Path | None = None
     anchor_file: Path | None = None
     anchor_seconds: int = Field(default=300, ge=1, le=86_400)
@@ -74,10 +78,10 @@ class Settings(BaseSettings):
     sign_ins_per_minute: int = Field(default=10, ge=1, le=10**9)
     cors_origins: str = Field(default="", pattern=rf"^({_ORIGIN}( {_ORIGIN})*)?$")
     oidc_issuer: str = Field(default="", max_length=255, pattern=rf"^({_SECURE}(/[!-~]*)?)?$")
-    oidc_client_id: str = Field(default="", max_length=255, pattern=r"^[!-~]*$")
+    oidc_client_id: str = Field(default="", max_length=255, pattern=r"^[ -~]*$")
     oidc_client_secret_file: Path | None = None
     oidc_redirect_url: str = Field(default="", pattern=rf"^({_SECURE}/console/oidc/callback)?$")
-    oidc_audience: str = Field(default="", max_length=255, pattern=r"^[!-~]*$")
+    oidc_audience: str = Field(default="", max_length=255, pattern=r"^[ -~]*$")
     oidc_algorithms: str = Field(
         default="RS256 PS256 ES256", pattern=rf"^{_ALGORITHM}( {_ALGORITHM})*$"
     )

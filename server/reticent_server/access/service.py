@@ -7,12 +7,14 @@ from datetime import datetime
 from secrets import token_hex
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection, Engine, RowMapping
 from sqlalchemy.exc import IntegrityError
 
 from reticent_server.access import project_rows, repository, tables
 from reticent_server.access.identity_rows import Identity, linked
 from reticent_server.access.keys import ApiKey, digest, key_id, matches, new_key
+from reticent_server.access.peppers import FIRST, Peppers, PepperSource
 from reticent_server.access.projects import own_project
 from reticent_server.chain.acts import Change, record, require_recorded
 from reticent_server.chain.recorded import RecordedRows
@@ -20,7 +22,9 @@ from reticent_server.database import reading, writing
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import ANALYST, LEAST, STAFF, Role, parse_roles
-from reticent_server.errors import Conflict, InvalidRequest, NotFound
+from reticent_server.errors import Conflict, InvalidRequest, NotFound, Unavailable
+
+log = structlog.get_logger(__name__)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _TAKEN = "An analyst or curator of that name, or a project, exists already."
@@ -46,14 +50,14 @@ class Analyst:
 
 
 class Access:
-    """Keys are stored as HMAC-SHA-256 under `pepper`; names are unique over both roles.
+    """Keys are stored as HMAC-SHA-256 under the newest pepper; names are unique over both roles.
 
     Every change is recorded in the chain; `by` is who acts, as "cli:NAME" or "console:NAME".
     """
 
-    def __init__(self, engine: Engine, pepper: bytes, clock: Clock) -> None:
+    def __init__(self, engine: Engine, peppers: PepperSource, clock: Clock) -> None:
         self._engine = engine
-        self._pepper = pepper
+        self._peppers = peppers
         self._clock = clock
         self._recorded = RecordedRows()
 
@@ -104,12 +108,21 @@ class Access:
     def authenticate(self, token: str) -> Principal | None:
         """The holder of a live key, else None; takes as long for an unknown key id as for a wrong secret.
 
-        Raises Unavailable where the key or its holder is not as the chain says.
+        A key that is stored under an older pepper is stored again, under the newest. Raises Unavailable
+        where the key or its holder is not as the chain says.
         """
         wanted = key_id(token)
         found = None if wanted is None else self._live_key(wanted)
-        same = matches(self._pepper, token, found.key["digest"] if found else None)
-        return _principal(found) if found and same else None
+        peppers = self._peppers()
+        under = _under(found.key) if found else peppers.newest
+        pepper = peppers.by_id.get(under)
+        stored = found.key["digest"] if found and pepper is not None else None
+        same = matches(pepper or peppers.in_use, token, stored)
+        if not (found and same):
+            return None
+        if under != peppers.newest:
+            self._store_again(found.key, token, peppers)
+        return _principal(found)
 
     def known_key_id(self, token: str) -> str | None:
         """The id inside a token, where there is a live key of that id; whether it is that key is for
@@ -207,6 +220,19 @@ class Access:
         with reading(self._engine) as connection:
             return tuple(repository.grants_of(connection, analyst_id))
 
+    def _store_again(self, key: Mapping[str, Any], token: str, peppers: Peppers) -> None:
+        """Under the newest pepper. The key is good as it is, so that nobody is refused where it fails."""
+        values = {"digest": digest(peppers.in_use, token), "pepper_id": peppers.newest}
+        told = {"pepper": peppers.newest}
+        try:
+            with writing(self._engine) as connection:
+                require_recorded(connection, tables.keys, (key["id"],))
+                if repository.store_again(connection, key["id"], key["digest"], values):
+                    again = Change("key.rehash", tables.keys, (key["id"],), told)
+                    self._record(connection, [again], key["principal_id"])
+        except Unavailable:
+            log.warning("key_not_stored_again")
+
     def _live_key(self, key_id: str) -> repository.LiveKey | None:
         """A live key, held against the chain with its holder."""
         with reading(self._engine) as connection:
@@ -276,11 +302,12 @@ class Access:
     def _insert_key(
         self, connection: Connection, principal_id: str, expires_at: datetime | None
     ) -> ApiKey:
-        key = new_key()
+        key, peppers = new_key(), self._peppers()
         values = {
             "id": key.id,
             "principal_id": principal_id,
-            "digest": digest(self._pepper, key.token),
+            "digest": digest(peppers.in_use, key.token),
+            "pepper_id": None if peppers.newest == FIRST else peppers.newest,
             "created_at": self._now(),
             "expires_ms": None if expires_at is None else _milliseconds(expires_at),
         }
@@ -305,6 +332,11 @@ class Access:
 
     def _now_ms(self) -> int:
         return _milliseconds(self._clock.now())
+
+
+def _under(key: Mapping[str, Any]) -> str:
+    """The id of the pepper that a key is stored under."""
+    return str(key["pepper_id"] or FIRST)
 
 
 def _principal(found: repository.LiveKey) -> Principal:

@@ -32,7 +32,18 @@ principals = Table(
     info=chained("principal"),
 )
 
-# digest: HMAC-SHA-256 of the whole key under the pepper, hexadecimal. expires_ms: since the epoch.
+# Secrets under which keys are stored; the secrets themselves are elsewhere (access.secret_places).
+peppers = Table(
+    "access_peppers",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("made_at", String(32), nullable=False),
+    Column("retired_at", String(32)),
+    info=chained("pepper"),
+)
+
+# digest: HMAC-SHA-256 of the whole key under the pepper, hexadecimal. pepper_id: under which; null: under
+# the first. expires_ms: since the epoch.
 keys = Table(
     "access_keys",
     metadata,
@@ -42,6 +53,7 @@ keys = Table(
     Column("created_at", String(32), nullable=False),
     Column("expires_ms", BigInteger),
     Column("revoked_at", String(32)),
+    Column("pepper_id", String(16)),
     Index(None, "principal_id"),
     info=chained("key"),
 )

@@ -6,7 +6,6 @@ from pathlib import Path
 from fastapi import FastAPI, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reticent_server.access.secrets import load_secrets
 from reticent_server.console import (
     entrance,
     files,
@@ -26,7 +25,7 @@ from reticent_server.pipeline.services import Services
 
 def install_console(application: FastAPI, services: Services) -> None:
     """Adds the pages at /console; they are not part of the OpenAPI document."""
-    sessions = Sessions(load_secrets(services.settings.secrets_file).pepper, services.clock)
+    sessions = Sessions(services.peppers, services.clock)
     application.state.console = Console(services, sessions, _templates())
     last = pages_router()
     last.add_api_route("/{path:path}", _nothing, methods=["GET"], response_model=None)

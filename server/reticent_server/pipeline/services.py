@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from reticent_server.access.approvals import Approvals
 from reticent_server.access.form_tokens import FormTokens
 from reticent_server.access.identities import Identities
+from reticent_server.access.peppers import PepperSource
 from reticent_server.access.projects import Projects
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.requests import Requests
@@ -36,6 +37,7 @@ class Services:
     projects: Projects
     requests: Requests
     identities: Identities
+    peppers: PepperSource
     sign_ins: SignIns
     form_tokens: FormTokens
     rates: RateLimits

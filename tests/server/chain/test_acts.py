@@ -66,6 +66,7 @@ def test_whatever_a_curator_does_is_recorded_and_verified(world: World) -> None:
         *[(action, "console:carol") for action in project],
         ("proposal.add", "console:carol"),
         ("proposal.approve", "console:bert"),
+        ("pepper.rotate", "cli:root"),
     ]
     world.access.rotate("ana", by="console:carol", drop_old=True)
     world.access.revoke_grant(world.analyst_id, "houses", by="console:carol")
@@ -257,6 +258,7 @@ def test_tables_that_are_chained(engine: Engine) -> None:
         "access_identities",
         "access_keys",
         "access_members",
+        "access_peppers",
         "access_principals",
         "access_project_grants",
         "access_projects",
