@@ -114,7 +114,7 @@ class Sessions:
     def _is_ours(self, purpose: str, text: str, mac: str) -> bool:
         """Whether it is of this server, under any pepper that it still has."""
         known = [_mac(pepper, purpose, text) for pepper in self._peppers().by_id.values()]
-        return mac.isascii() and any([hmac.compare_digest(own, mac) for own in known])
+        return mac.isascii() and any(hmac.compare_digest(own, mac) for own in known)
 
     def _now(self) -> int:
         return int(self._clock.now().timestamp())
