@@ -64,6 +64,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "project refuse": (
         'reticent project refuse rq_0123456789abcdef --reason "no plan is attached"',
     ),
+    "project remove": ("reticent project remove trial --dataset houses",),
     "project close": ("reticent project close trial --yes",),
     "proposal list": ("reticent proposal list",),
     "proposal approve": ("reticent proposal approve ap_0123456789abcdef",),
