@@ -12,7 +12,7 @@ import structlog
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from reticent_server.access.oidc.flow import Flow, attempt
+from reticent_server.access.oidc.flow import Flow, attempt, is_reply
 from reticent_server.access.oidc.single_sign_on import SingleSignOn
 from reticent_server.access.oidc.tokens import Claims
 from reticent_server.chain.entries import digest
@@ -96,10 +96,10 @@ def _begun(console: Console, request: Request) -> re.Match[str] | None:
     found = None if sealed is None else _FLOW.fullmatch(sealed)
     if found is None or not 0 <= console.sessions.age(int(found["begun"])) <= FLOW_SECONDS:
         return None
-    state = attempt(console.sessions.mac, found["id"]).state
-    if digest(request.query_params.get("state", "")) != digest(state):
+    begun = attempt(console.sessions.mac, found["id"])
+    if not is_reply(begun, request.query_params):
         return None
-    is_first = console.services.form_tokens.use(digest(state), 2 * FLOW_SECONDS)
+    is_first = console.services.form_tokens.use(digest(begun.state), 2 * FLOW_SECONDS)
     return found if is_first else None
 
 

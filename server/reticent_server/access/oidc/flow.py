@@ -44,6 +44,11 @@ def attempt(mac: Callable[[str, str], str], flow_id: str) -> Attempt:
     return Attempt(*made)
 
 
+def is_reply(begun: Attempt, query: Mapping[str, str]) -> bool:
+    """Whether the browser came back from this attempt, and from no other."""
+    return hmac.compare_digest(query.get("state", "").encode(), begun.state.encode())
+
+
 class Flow:
     """Sends people to the provider, and reads what they come back with."""
 
@@ -71,13 +76,11 @@ class Flow:
         return url
 
     def finished(self, begun: Attempt, query: Mapping[str, str]) -> Claims | None:
-        """The claims of whoever came back; None for another's reply, a refusal, or a token that is not valid.
-
-        Raises Unavailable.
+        """The claims of whoever came back with a reply to this attempt (`is_reply`); None for a refusal, or a
+        token that is not valid. Raises Unavailable.
         """
         code, issuer = query.get("code", ""), query.get("iss", self._provider.issuer)
-        is_ours = hmac.compare_digest(query.get("state", "").encode(), begun.state.encode())
-        if not is_ours or not code or issuer != self._provider.issuer:  # RFC 9207
+        if not code or issuer != self._provider.issuer:  # RFC 9207
             return None
         reply = self._exchanged(begun, code)
         token, access = reply.get("id_token"), reply.get("access_token")
