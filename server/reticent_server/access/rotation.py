@@ -1,8 +1,8 @@
 """Rotation of the pepper: a new one, without a new key for anybody; and the end of an old one.
 
 Each is an act in the chain. The secrets are written inside the transaction, last: where that fails, nothing
-is recorded; where committing fails after it, a pepper is there that the chain does not name, which
-opens nothing.
+is recorded; where committing fails after it, a new pepper is there that the chain does not name, or a retired
+one is gone while its keys are not revoked yet, and open nothing (`states` calls it missing).
 """
 
 from collections.abc import Callable, Mapping, Sequence

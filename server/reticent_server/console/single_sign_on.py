@@ -6,6 +6,7 @@ provider's redirection is a page that leads on, so that the next request comes f
 """
 
 import re
+from shlex import quote as shell_word
 from urllib.parse import quote, unquote
 
 import structlog
@@ -86,7 +87,7 @@ def come_back(request: Request) -> Response:
     if claims is None:
         return _over(request, 401, _REFUSED)
     if holder is None or not holder.may(Act.LOOK):
-        return _over(request, 403, _NOBODY.format(claims["sub"]))
+        return _over(request, 403, _NOBODY.format(shell_word(claims["sub"])))
     return _entered(console, request, holder, unquote(begun["next"]))
 
 

@@ -229,11 +229,12 @@ def test_a_token_that_nobody_has_signed_opens_nothing(
 
 
 def test_the_unknown_are_told_what_to_have_linked(world: World) -> None:
-    world.provider.claims["sub"] = '"><script>x'
+    world.provider.claims["sub"] = '"><script>x; rm'
     reply = world.sign_in(world.browser())
     assert reply.status_code == 403
     assert "--oidc-subject" in reply.text
     assert "<script>x" not in reply.text
+    assert "--oidc-subject &#39;" in reply.text  # one word for the shell of whoever copies it
 
 
 @pytest.mark.parametrize(
