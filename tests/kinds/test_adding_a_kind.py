@@ -15,8 +15,12 @@ FOLDER = ROOT / "tests/kinds/demonstration"
 def test_a_new_kind_is_served_described_and_asked(installation: Installation) -> None:
     path = [str(ROOT / part) for part in ("server", "client", "tests", "tools")]
     run = subprocess.run(
-        [sys.executable, str(FOLDER / "session.py"), str(installation.directory)]
-        + [json.dumps(installation.keys)],
+        [
+            sys.executable,
+            str(FOLDER / "session.py"),
+            str(installation.directory),
+            json.dumps(installation.keys),
+        ],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
         capture_output=True,
         text=True,
