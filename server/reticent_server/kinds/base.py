@@ -29,7 +29,7 @@ QueryT = TypeVar("QueryT", bound=Query)
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[QueryT]):
-    """A kind of question. page: the file's name below docs/kinds/, without ending.
+    """A kind of question. result: a dataclass, or a union of them. page: the file's name below docs/kinds/, without ending.
 
     for_analysts: whether analysts may ask it; the profile is the curator's.
     """
