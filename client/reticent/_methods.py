@@ -488,7 +488,7 @@ class Methods:
     def glm(
         self,
         formula: str,
-        family: Literal["binomial", "poisson", "gamma", "gaussian", "negative_binomial"],
+        family: Literal["binomial", "poisson", "gamma", "negative_binomial", "gaussian"],
         where: str | None = None,
         *,
         epsilon: float,
@@ -503,7 +503,7 @@ class Methods:
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
 
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
-        - family: "binomial", "poisson", "gamma", "gaussian" or "negative_binomial".
+        - family: "binomial", "poisson", "gamma", "negative_binomial" or "gaussian".
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - tuning: 0.1 to 100. Where Pearson residuals are cut; None: the family's default
           (binomial: not at all). planned: chosen for the smallest error at this ε, which moves
@@ -537,7 +537,7 @@ class Methods:
         formula: str,
         hypothesis: Iterable[str] | None = None,
         test: Literal["wald", "score", "lr"] = "wald",
-        family: Literal["binomial", "poisson", "gamma", "gaussian", "negative_binomial"]
+        family: Literal["binomial", "poisson", "gamma", "negative_binomial", "gaussian"]
         | None = None,
         where: str | None = None,
         *,
@@ -554,7 +554,7 @@ class Methods:
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
         - hypothesis: Such as `["x1 = 0", "x2 = x3"]`; None: a table of the terms.
         - test: "wald", "score" or "lr".
-        - family: "binomial", "poisson", "gamma", "gaussian" or "negative_binomial". Of a
+        - family: "binomial", "poisson", "gamma", "negative_binomial" or "gaussian". Of a
           generalised linear model; None: the linear regression.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - tuning: 0.1 to 100.
