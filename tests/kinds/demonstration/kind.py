@@ -55,14 +55,14 @@ class SharePlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        return {"privacy_standard_error": self.count.forecast["privacy_standard_error"] / self.count.n}
+        return {
+            "privacy_standard_error": self.count.forecast["privacy_standard_error"] / self.count.n
+        }
 
     def run(self) -> Recipe:
         counted = yield from self.count.run()
         n = self.count.n
-        return ShareResult(
-            share=counted.value / n, standard_error=counted.standard_error / n, n=n
-        )
+        return ShareResult(share=counted.value / n, standard_error=counted.standard_error / n, n=n)
 
 
 def _plan(facts: DatasetFacts, query: Share, offer: PrivacyCost) -> SharePlan:

@@ -1,6 +1,6 @@
 """Run as a process: adds the demonstration kind to the list, and asks it over HTTP and through the client.
 
-    python session.py DIRECTORY    of a small installation; prints what was learned as one line of JSON
+python session.py DIRECTORY    of a small installation; prints what was learned as one line of JSON
 """
 
 import json
@@ -10,10 +10,14 @@ from pathlib import Path
 from kinds.demonstration.kind import KIND
 from reticent_server import kinds
 
-kinds.KINDS = (*kinds.KINDS, KIND)  # before anything reads the list: what a line in kinds/__init__.py does
+kinds.KINDS = (
+    *kinds.KINDS,
+    KIND,
+)  # before anything reads the list: what a line in kinds/__init__.py does
+
+from release_schema import schema  # noqa: E402
 
 from client_methods import source  # noqa: E402
-from release_schema import schema  # noqa: E402
 from reticent._reading import read  # noqa: E402
 from support_installation import Api, Installation, opened, request_body  # noqa: E402
 
