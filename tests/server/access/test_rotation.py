@@ -134,6 +134,19 @@ def test_a_staged_pepper_is_known_before_it_is_used(
     assert stored(engine, ana)[1] == "2"
 
 
+def test_a_machine_that_is_behind_puts_no_key_back(
+    server: Access, rotation: Rotation, engine: Engine, place: SecretsFile, clock: SetClock
+) -> None:
+    _, ana = server.add_analyst("ana", by="t")
+    rotation.rotate(by="t", stage=True)
+    behind = Access(engine, KeptPeppers(SecretsText(place.path.read_text())), clock)
+    rotation.rotate(by="t")
+    for access in (server, behind, server, behind):
+        assert access.authenticate(ana) is not None
+    assert stored(engine, ana)[1] == "2"
+    assert [e.draft.action for e in Ledger(engine, clock, 60).entries()].count("key.rehash") == 1
+
+
 def test_a_key_used_by_many_at_once_is_stored_again_once(
     server: Access, rotation: Rotation, engine: Engine, clock: SetClock
 ) -> None:
