@@ -132,8 +132,9 @@ def unsigned(header: Json, claims: Json, signature: bytes = b"") -> str:
 
 
 @contextmanager
-def identity_provider() -> Iterator[Provider]:
-    """A provider that runs in a thread of this process."""
+def identity_provider(host: str = "127.0.0.1") -> Iterator[Provider]:
+    """A provider that runs in a thread of this process. host: as it calls itself; "localhost" is, for a
+    browser, another site than 127.0.0.1."""
     provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):
@@ -161,7 +162,7 @@ def identity_provider() -> Iterator[Provider]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    provider.issuer = f"http://127.0.0.1:{server.server_port}"
+    provider.issuer = f"http://{host}:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
