@@ -15,6 +15,7 @@ from reticent_server.access.oidc.fetching import (
     RETRY_SECONDS,
     STALE_SECONDS,
     Fetcher,
+    safe_url,
 )
 from reticent_server.access.oidc.provider import Provider as Issuer
 from reticent_server.access.oidc.tokens import LEEWAY_SECONDS, LONGEST_TOKEN, Tokens
@@ -264,6 +265,26 @@ def test_a_provider_that_says_something_else_of_itself_is_not_asked_more(
     with pytest.raises(Unavailable):
         tokens.bearer(provider.token(), CLIENT)
     assert provider.asked == ["/.well-known/openid-configuration"]
+
+
+@pytest.mark.parametrize(
+    ("url", "issuer"),
+    [
+        ("http://id.example/keys", "https://id.example"),
+        ("http://127.0.0.1/keys", "https://id.example"),
+        ("http://id.example/keys", "http://127.0.0.1:9000"),
+        ("ftp://127.0.0.1/keys", "http://127.0.0.1:9000"),
+        ("https://", "https://id.example"),
+        ("https://id.example/\nkeys", "https://id.example"),
+        (None, "https://id.example"),
+    ],
+)
+def test_an_endpoint_that_others_could_read_or_change_is_not_asked(
+    url: object, issuer: str
+) -> None:
+    assert safe_url("https://keys.example/a", issuer) == "https://keys.example/a"
+    with pytest.raises(Unavailable):
+        safe_url(url, issuer)
 
 
 def test_keys_that_cannot_verify_are_left_out(
