@@ -247,6 +247,15 @@ def test_sessions_last_as_long_as_those_of_keys(world: World) -> None:
     assert not is_inside(browser)
 
 
+def test_a_page_shows_who_signs_in_as_whom(world: World) -> None:
+    link(world.desk.services, world.provider, "ana", "<b>s-ana</b>")
+    browser = world.browser()
+    world.sign_in(browser)
+    page = browser.get("/console/analysts/ana").text
+    assert "<code>sub</code> &lt;b&gt;s-ana&lt;/b&gt;" in page
+    assert "Signs in as" not in browser.get("/console/analysts/bob").text
+
+
 def test_without_a_provider_there_is_no_such_door(desk: Desk) -> None:
     with httpx.Client(base_url=desk.url, timeout=WAIT) as browser:
         assert BEGIN not in browser.get("/console/sign-in").text
