@@ -105,6 +105,8 @@ def test_force_revokes_what_is_left(
     assert server.authenticate(bob) is not None
     assert rotation.retire("1", by="t", force=True) == 1
     assert server.authenticate(ana) is None
+    assert server.analyst("ana").live_keys == 0
+    assert [p.id for p in rotation.states()] == ["2"]
     assert server.authenticate(bob) is not None
     assert server.authenticate(server.rotate("ana", by="t")) is not None
     assert Ledger(engine, clock, 60).verify() == []
