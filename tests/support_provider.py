@@ -34,13 +34,14 @@ def rsa(number: int) -> RSAKey:
 
 @dataclass
 class Provider:
-    """claims: of who signs in next, beside what every token has. change: what is done to claims last.
+    """claims: of who signs in next, beside what every token has. now: its clock. change: what is done to claims last.
     asked: paths that were asked for. keys: numbers of the keys in the published set; key: of the one that
     signs. down: it replies 500 to everything."""
 
     issuer: str = ""
     redirect: str = ""
     claims: Json = field(default_factory=lambda: {"sub": "s-carol"})
+    now: Callable[[], float] = time.time
     change: Callable[[Json], Json] = field(default=lambda claims: claims)
     asked: list[str] = field(default_factory=list)
     keys: list[int] = field(default_factory=lambda: [1])
@@ -52,8 +53,8 @@ class Provider:
 
     def token(self, header: Json | None = None, **claims: Any) -> str:
         """A token of this provider. A claim that is None is left out."""
-        now = int(time.time())
-        said = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300} | self.claims
+        now = int(self.now())
+        said = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 3600} | self.claims
         said = {n: v for n, v in self.change(said | claims).items() if v is not None}
         return signed(header or {"alg": "RS256", "kid": f"k{self.key}"}, said, rsa(self.key))
 

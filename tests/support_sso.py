@@ -9,7 +9,7 @@ from reticent_server.access.identity_rows import Identity
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 from support_console import Desk, History, console
-from support_provider import CLIENT, SECRET, Json, Provider
+from support_provider import CLIENT, SECRET, Provider
 
 CALLBACK = "/console/oidc/callback"
 STRONG = {"acr": "gold", "amr": ["otp"]}
@@ -44,11 +44,7 @@ def desk_of(history: History, provider: Provider, folder: Path) -> Iterator[Desk
         asked = {"oidc_acr": "gold", "oidc_amr": "otp"}
         return with_provider(copied.installation.settings, provider, folder, **asked)
 
-    def of_now(claims: Json) -> Json:
-        now = int(desk.clock.now().timestamp())
-        return claims | {"iat": now, "exp": claims["exp"] if "ended" in claims else now + 300}
-
     with console(copied, settings_of) as desk:
-        provider.change = of_now
+        provider.now = lambda: desk.clock.now().timestamp()
         link(desk.services, provider, "carol", "s-carol")
         yield desk

@@ -170,7 +170,7 @@ CLAIMS = {
     "no nonce": {"nonce": None},
     "another audience": {"aud": "another"},
     "another issuer": {"iss": "https://another.example"},
-    "expired": {"exp": 1, "ended": True},
+    "expired": {"exp": 1},
     "another party": {"azp": "another"},
     "an unknown subject": {"sub": "s-unknown"},
     "an analyst": {"sub": "s-ana"},
