@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from reticent_server.access.service import Access, Analyst
-from reticent_server.app import build_services
 from reticent_server.cli.common import (
     JsonFlag,
     QueryDeltaOption,
@@ -23,8 +22,9 @@ from reticent_server.cli.common import (
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, NotFound
+from reticent_server.opening import open_books
+from reticent_server.pipeline.books import Books
 from reticent_server.pipeline.budgets import NO_CAP, Offer, check_offer, has_cap, set_budget
-from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
 app = typer.Typer(help="Add analysts and manage their keys.", no_args_is_help=True)
@@ -52,17 +52,17 @@ def add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add an analyst and print the key, once."""
-    services = build_services(Settings())
+    books = open_books(Settings())
     offer = _offer(dataset, epsilon, delta, rule, query_delta)
     if dataset is not None and offer is not None:
         require(Act.SET_BUDGETS)
-        check_offer(services, dataset, offer)  # before there is a key that nobody would see
-    expires_at = expiry(services.clock, expires_days)
-    analyst_id, key = services.access.add_analyst(name, by=user(), expires_at=expires_at)
+        check_offer(books, dataset, offer)  # before there is a key that nobody would see
+    expires_at = expiry(books.clock, expires_days)
+    analyst_id, key = books.access.add_analyst(name, by=user(), expires_at=expires_at)
     print_key({"id": analyst_id, "name": name, "key": key}, as_json=as_json)
     if dataset is not None and offer is not None:
-        balance = set_budget(services, dataset, name, offer)
-        if not has_cap(services, balance):
+        balance = set_budget(books, dataset, name, offer)
+        if not has_cap(books, balance):
             err.print(NO_CAP)
 
 
@@ -85,7 +85,7 @@ def _offer(
 @command(Act.LOOK)
 def list_analysts(as_json: JsonFlag = False) -> None:
     """List all analysts, with their data sets and live keys."""
-    access = build_services(Settings()).access
+    access = open_books(Settings()).access
     if as_json:
         print_json([_document(access, analyst) for analyst in access.analysts()])
         return
@@ -123,10 +123,10 @@ def rotate_key(
     as_json: JsonFlag = False,
 ) -> None:
     """Print a new key; of the old ones, the newest stays live until the next rotation."""
-    services = build_services(Settings())
-    services.access.analyst(name)
+    books = open_books(Settings())
+    books.access.analyst(name)
     rotate_holder(
-        services, name, drop_old=drop_old, yes=yes, expires_days=expires_days, as_json=as_json
+        books, name, drop_old=drop_old, yes=yes, expires_days=expires_days, as_json=as_json
     )
 
 
@@ -142,7 +142,7 @@ def revoke(
 ) -> None:
     """End an analyst's access at once and for good, or the grant for one data set (until a budget
     is set again). What was spent stays spent."""
-    access = build_services(Settings()).access
+    access = open_books(Settings()).access
     analyst = access.analyst(name)
     if dataset is None:
         revoke_holder(access, name, yes=yes, as_json=as_json)
@@ -171,7 +171,7 @@ def tell(sentence: str, row: dict[str, object], *, as_json: bool) -> None:
 
 
 def rotate_holder(
-    services: Services,
+    books: Books,
     name: str,
     *,
     drop_old: bool,
@@ -182,8 +182,8 @@ def rotate_holder(
     """A new key for an analyst or curator; asks before all old ones end."""
     if drop_old and not yes:
         typer.confirm(f"End all old keys of {name} now?", abort=True, err=True)
-    expires_at = expiry(services.clock, expires_days)
-    key = services.access.rotate(name, by=user(), drop_old=drop_old, expires_at=expires_at)
+    expires_at = expiry(books.clock, expires_days)
+    key = books.access.rotate(name, by=user(), drop_old=drop_old, expires_at=expires_at)
     print_key({"name": name, "key": key}, as_json=as_json)
 
 

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from reticent_server.app import build_services
 from reticent_server.cli.analyst import (
     DropOld,
     ExpiresDays,
@@ -18,7 +17,8 @@ from reticent_server.cli.analyst import (
 from reticent_server.cli.common import JsonFlag, command, err, minute, show, user
 from reticent_server.domain.roles import LEAST, Act, Role, parse_roles
 from reticent_server.errors import NotFound
-from reticent_server.pipeline.services import Services
+from reticent_server.opening import open_books
+from reticent_server.pipeline.books import Books
 from reticent_server.settings import Settings
 
 app = typer.Typer(
@@ -42,10 +42,10 @@ def add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add somebody of the staff and print the key, once. Without --role the key reads metrics only."""
-    services = build_services(Settings())
+    books = open_books(Settings())
     roles = parse_roles(role or LEAST)
-    expires_at = expiry(services.clock, expires_days)
-    key = services.access.add_curator(name, roles, by=user(), expires_at=expires_at)
+    expires_at = expiry(books.clock, expires_days)
+    key = books.access.add_curator(name, roles, by=user(), expires_at=expires_at)
     if not as_json:
         err.print(f"{name} has {_in_words(roles)}.", markup=False)
     print_key({"name": name, "key": key}, as_json=as_json)
@@ -78,7 +78,7 @@ def list_curators(as_json: JsonFlag = False) -> None:
             "revoked": c.revoked,
             "added": c.created_at if as_json else minute(c.created_at),
         }
-        for c in build_services(Settings()).access.curators()
+        for c in open_books(Settings()).access.curators()
     ]
     show(rows, as_json=as_json)
 
@@ -93,9 +93,9 @@ def rotate_key(
     as_json: JsonFlag = False,
 ) -> None:
     """Print a new key; of the old ones, the newest stays live until the next rotation."""
-    services = _with_curator(name)
+    books = _with_curator(name)
     rotate_holder(
-        services, name, drop_old=drop_old, yes=yes, expires_days=expires_days, as_json=as_json
+        books, name, drop_old=drop_old, yes=yes, expires_days=expires_days, as_json=as_json
     )
 
 
@@ -114,8 +114,8 @@ def sign_out(name: Name, as_json: JsonFlag = False) -> None:
     tell(f"{ended} sessions of {name} are ended.", {"name": name, "ended": ended}, as_json=as_json)
 
 
-def _with_curator(name: str) -> Services:
-    services = build_services(Settings())
-    if name not in {curator.name for curator in services.access.curators()}:
+def _with_curator(name: str) -> Books:
+    books = open_books(Settings())
+    if name not in {curator.name for curator in books.access.curators()}:
         raise NotFound("There is no curator of that name.")
-    return services
+    return books

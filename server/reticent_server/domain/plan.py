@@ -68,17 +68,6 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
-    """A committed debit: the permission to compute `plan` once. Made by the ledger only."""
-
-    id: str
-    version_id: str
-    cost: PrivacyCost
-    created_at: str
-    lease: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Release:
     """An answer, already paid for. status: "reply", "no_reply" or "failed"."""
 

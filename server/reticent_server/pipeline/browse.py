@@ -6,11 +6,11 @@ from reticent_server.domain.principal import Principal
 from reticent_server.errors import NotFound, ReticentError
 from reticent_server.ledger.service import Pending
 from reticent_server.pipeline import planning
+from reticent_server.pipeline.accounts import account_json
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.authorising import NOT_FOUND, askable
 from reticent_server.pipeline.documents import (
     Json,
-    account_json,
     dataset_json,
     nothing_computed,
     pending_body,
