@@ -30,7 +30,7 @@ demo: .venv/.demo               ## a whole session on real data
 	$(BIN)/reticent demo
 
 test: .venv/.test               ## the test suite, under 8 minutes on 2 cores
-	$(BIN)/python -m pytest -n 2 -m 'not audit' tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not audit' tests
 
 check: .venv/.test              ## format, lint, types, layers
 	$(BIN)/ruff format --check .
