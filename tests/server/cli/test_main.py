@@ -62,7 +62,7 @@ def test_the_line_of_help_is_the_group_s_own(name: str) -> None:
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "--version") == (0, f"reticent {version('reticent')}\n", "")
+    assert run(capsys, "--version") == (0, f"reticent {version('reticent-server')}\n", "")
 
 
 @pytest.mark.parametrize("arguments", [("brew",), ("init", "--brew"), ("dataset", "brew")])
