@@ -106,3 +106,9 @@ def serve(arguments: list[str]) -> None:
     from reticent_server.cli import main
 
     main(arguments)
+
+
+def command(directory: str, arguments: list[str]) -> None:
+    """The command line in a directory; ends by SystemExit."""
+    os.chdir(directory)
+    serve(arguments)
