@@ -37,7 +37,7 @@ Y = {"column": "y"}
 INFLUENCE = {"mechanism": "influence"}
 KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "count": ({"kind": "count", "where": "x > 0"}, 0.99),
-    "mean": ({"kind": "mean"} | Y, 0.85),
+    "mean": ({"kind": "mean"} | Y, 0.99),
     "sum": ({"kind": "sum"} | Y, 0.99),
     "histogram": ({"kind": "histogram", "column": "k"}, 0.99),
     "crosstab": ({"kind": "crosstab", "columns": ["b", "g"]}, 0.99),

@@ -97,6 +97,24 @@ class CountSum:
 
 
 @dataclass(frozen=True, slots=True)
+class PowerSum:
+    """Σ (p₁(t_i), …, p_k(t_i)) of public polynomials of one number |t_i| ≤ 1 of a record.
+
+    polynomials: the coefficients of 1, t, t², … of each. The map gives numbers (rows,), NaN for no
+    contribution; longer numbers are cut to ±1. They are priced together (mechanisms.power_sum).
+    """
+
+    polynomials: tuple[tuple[float, ...], ...]
+    rho: int
+    unit_rows: int = 1
+
+    @property
+    def size(self) -> int:
+        """k."""
+        return len(self.polynomials)
+
+
+@dataclass(frozen=True, slots=True)
 class QuantileTree:
     """Quantiles by recursive exponential mechanisms on a public grid of increasing candidates.
 
@@ -117,7 +135,7 @@ class QuantileTree:
         return len(self.candidates) * self.repeats
 
 
-Part = VectorSum | GramSum | CountSum | QuantileTree
+Part = VectorSum | GramSum | CountSum | PowerSum | QuantileTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +182,7 @@ Step = SumStep | ColumnStep
 class Released:
     """A released part, public from here on.
 
-    values: VectorSum (size,), GramSum (size, size) symmetric, CountSum (bins,), in the units of the
+    values: VectorSum and PowerSum (size,), GramSum (size, size) symmetric, CountSum (bins,), in the units of the
     contributions; QuantileTree (len(probabilities),) candidates in increasing order.
     sd: the noise's standard deviation for an entry of `values` (for GramSum: of a diagonal entry,
     the others having sd/√2); 0 for QuantileTree.

@@ -1,4 +1,4 @@
-"""Noisy integer sums: the release primitive of VectorSum, GramSum and CountSum.
+"""Noisy integer sums: the release primitive of VectorSum, GramSum, CountSum and PowerSum.
 
 Domain: tables of n records, n public. Neighbours: one record (or the ≤ m records of one unit,
 `unit_rows` = m) replaced. Output: the exact integer sum of clipped and quantised contributions plus
@@ -20,6 +20,7 @@ for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced 
 - signed GramSum: with signs s, s′ ∈ {−1, 1}, ‖s q qᵀ − s′ q′ q′ᵀ‖_F² = |q|⁴ + |q′|⁴ − 2ss′ (qᵀq′)² ≤ 4 C_q⁴,
   attained by q′ = q, s′ = −s, so Δ = 2 C_q² m; the rest is as above.
 - CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
+- PowerSum: Δ = 2²⁵ m, the diameter of what a record can contribute (proof: mechanisms.power_sum).
 
 A sum over a subset of positions that does not depend on the records (domain.steps.SumStep) has some of
 these terms and no others, so the same Δ.
@@ -41,15 +42,17 @@ from reticent_server.domain.steps import (
     CountSum,
     FloatArray,
     GramSum,
+    PowerSum,
     Released,
     Scaled,
     VectorSum,
 )
+from reticent_server.mechanisms import power_sum
 from reticent_server.mechanisms._sampler import Gaussian, smallest_scale
 from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
 
 IntArray = NDArray[np.int64]
-SumPart = VectorSum | GramSum | CountSum
+SumPart = VectorSum | GramSum | CountSum | PowerSum
 
 MAX_BLOCK_ROWS = 1 << 20
 _PRODUCT_ROWS = 1 << 12
@@ -69,6 +72,8 @@ def sensitivity(part: SumPart) -> float:
             return float(part.unit_rows)
         case CountSum():
             return float(np.nextafter(sqrt(2), 2)) * part.unit_rows
+        case PowerSum():
+            return float(power_sum.LIMIT * part.unit_rows)
 
 
 def scale(part: SumPart) -> float:
@@ -96,6 +101,8 @@ def _unit(part: SumPart) -> float:
             return granule(part) ** 2
         case CountSum():
             return 1.0
+        case PowerSum():
+            return power_sum.granule(part)
 
 
 def encode(
@@ -106,7 +113,7 @@ def encode(
 ) -> IntArray:
     """The exact integer sum over one block: (size,), (size, size) or (bins,) int64.
 
-    contributions: (size, rows), or (rows,) codes for a CountSum; not modified. norms: those of its
+    contributions: (size, rows), (rows,) codes for a CountSum, (rows,) numbers for a PowerSum; not modified. norms: those of its
     vectors (quantise.squared_norms), where they are known. Raises ValueError for another size.
     """
     if _rows(contributions) > MAX_BLOCK_ROWS:
@@ -127,6 +134,10 @@ def encode(
             if isinstance(contributions, Scaled):
                 raise TypeError("a count takes codes")
             return count_codes(contributions, part.bins)
+        case PowerSum():
+            if isinstance(contributions, Scaled):
+                raise TypeError("powers take numbers")
+            return power_sum.encode(part, contributions, scratch)
 
 
 def _rows(contributions: Contribution) -> int:
