@@ -7,7 +7,7 @@ import pytest
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Compare
-from reticent_server.mechanisms import noisy_sum
+from reticent_server.mechanisms import noisy_sum, registry
 from support_location_scale import planned
 from support_losses import step_loss
 from support_newton import WIDE, drive, whole
@@ -38,7 +38,7 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(name, c):
         left[0], right[0] = a, b
         for step in steps:
             loss = step_loss(step, whole({"y": left}), whole({"y": right}))
-            assert loss <= sum(part.rho for part in step.parts)
+            assert loss <= registry.rho(step)
 
 
 @pytest.mark.parametrize("step_index", [0, -1])
@@ -68,7 +68,7 @@ def test_a_masked_record_is_no_farther_than_any_other():
     out = whole({"y": np.array([WIDE, 0.1])})
     for value in EXTREMES:
         here = whole({"y": np.array([value, 0.1])})
-        assert step_loss(step, here, out) <= sum(part.rho for part in step.parts)
+        assert step_loss(step, here, out) <= registry.rho(step)
 
 
 @pytest.mark.parametrize("m", [1, 3])
@@ -77,12 +77,12 @@ def test_units_of_several_rows_and_the_total_cost(m):
     plan = planned(y, RHO, max_rows=m, profile=m == 1)
     trace = drive(plan.run(), whole({"y": y}))
     parts = [part for step in trace.steps for part in step.parts]
-    assert sum(part.rho for part in parts) == plan.rho <= RHO
+    assert sum(map(registry.rho, trace.steps)) == plan.rho <= RHO
     assert all(part.unit_rows == m for part in parts)
     left, right = y.copy(), y.copy()
     left[:m], right[:m] = WIDE, -WIDE
     for step in trace.steps:
         loss = step_loss(step, whole({"y": left}), whole({"y": right}))
-        assert loss <= sum(part.rho for part in step.parts)
+        assert loss <= registry.rho(step)
     billed = noisy_sum.sensitivity(parts[-1]) ** 2 / (2 * noisy_sum.scale(parts[-1]) ** 2)
     assert billed <= parts[-1].rho / RHO_UNITS

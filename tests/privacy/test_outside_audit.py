@@ -139,10 +139,10 @@ def worst_share(plan: Plan, rows: int, count: int, seed: int) -> float:
         other = Served(plan.facts, second).run(plan, found.calls)
         assert other.release == found.release, "a reply depends on more than what was drawn"
         before, after = found.calls, other.calls
-        for calls in (before, after):
-            assert billed(calls) * RHO_UNITS <= plan.cost.rho * (1 + ROUNDING)
-        for call, other in zip(before, after, strict=True):
-            moved = np.linalg.norm((call.argument - other.argument).astype(float))
+        for run in (found, other):
+            assert billed(run) * RHO_UNITS <= plan.cost.rho * (1 + ROUNDING)
+        for call, again in zip(before, after, strict=True):
+            moved = np.linalg.norm((call.argument - again.argument).astype(float))
             assert call.sensitivity is None or moved <= call.sensitivity * (1 + ROUNDING)
         lost = total(before, after)
         share = lost.rho * RHO_UNITS / plan.cost.rho

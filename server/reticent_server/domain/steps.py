@@ -139,6 +139,26 @@ Part = VectorSum | GramSum | CountSum | PowerSum | QuantileTree
 
 
 @dataclass(frozen=True, slots=True)
+class OneVector:
+    """Parts of a step that are made of one vector x of a record, by their places in the step.
+
+    vector: a VectorSum of αx. meat: a GramSum of the vector's own contribution. curvature: a GramSum of βx, whose
+    `Scaled` has the same array of vectors. used: a CountSum of one bin; a record that it leaves out contributes
+    nothing to the others. They cost less together than one by one (mechanisms.one_vector).
+    """
+
+    vector: int | None = None
+    meat: int | None = None
+    curvature: int | None = None
+    used: int | None = None
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        every = (self.vector, self.meat, self.curvature, self.used)
+        return tuple(place for place in every if place is not None)
+
+
+@dataclass(frozen=True, slots=True)
 class SumStep:
     """One pass over the table: `map_fn` gives one contribution for each part, from one block.
 
@@ -153,12 +173,15 @@ class SumStep:
     proved for. So a sum over I has the sensitivity of the sum over all rows, and parts cost what they
     cost on all rows. mechanisms.secret_rows proves the same where the replaced records also change
     the order of the rows.
+
+    joint: parts that are priced together; the others' ρ are added (mechanisms.registry.rho).
     """
 
     label: str
     parts: tuple[Part, ...]
     map_fn: Callable[[Block], tuple[Contribution, ...]]
     subset: RowSubset | None = None
+    joint: OneVector | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ IntArray = NDArray[np.int64]
 SumPart = VectorSum | GramSum | CountSum | PowerSum
 
 MAX_BLOCK_ROWS = 1 << 20
+_TOO_LONG = "block too long for exact sums"
 _PRODUCT_ROWS = 1 << 12
 _FEW_ROWS = 24
 
@@ -117,19 +118,12 @@ def encode(
     vectors (quantise.squared_norms), where they are known. Raises ValueError for another size.
     """
     if _rows(contributions) > MAX_BLOCK_ROWS:
-        raise ValueError("block too long for exact sums")
+        raise ValueError(_TOO_LONG)
     match part:
-        case VectorSum():
+        case VectorSum() | GramSum():
             q = quantise(part, contributions, scratch, norms)
-            return np.asarray(q.sum(axis=1), dtype=np.int64)
-        case GramSum(signed=True):
-            if not isinstance(contributions, Scaled):
-                raise TypeError("a signed Gram sum takes weights")
-            q = quantise(part, contributions, scratch, norms)
-            signs = np.where(contributions.weights < 0, -1.0, 1.0)
-            return (q @ (q * signs).T).astype(np.int64)
-        case GramSum():
-            return _gram(quantise(part, contributions, scratch, norms))
+            weights = contributions.weights if isinstance(contributions, Scaled) else None
+            return added(part, q, weights)
         case CountSum():
             if isinstance(contributions, Scaled):
                 raise TypeError("a count takes codes")
@@ -138,6 +132,20 @@ def encode(
             if isinstance(contributions, Scaled):
                 raise TypeError("powers take numbers")
             return power_sum.encode(part, contributions, scratch)
+
+
+def added(part: VectorSum | GramSum, q: FloatArray, weights: FloatArray | None = None) -> IntArray:
+    """Σ q (size,), or Σ ±q qᵀ (size, size), of integers (size, rows). weights: give a signed sum its signs."""
+    if q.shape[1] > MAX_BLOCK_ROWS:
+        raise ValueError(_TOO_LONG)
+    if isinstance(part, VectorSum):
+        return np.asarray(q.sum(axis=1), dtype=np.int64)
+    if not part.signed:
+        return _gram(q)
+    if weights is None:
+        raise TypeError("a signed Gram sum takes weights")
+    signs = np.where(weights < 0, -1.0, 1.0)
+    return (q @ (q * signs).T).astype(np.int64)
 
 
 def _rows(contributions: Contribution) -> int:

@@ -12,6 +12,7 @@ from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.estimators.influence import plan_influence_glm, plan_influence_regression
 from reticent_server.estimators.influence.asymptotic import p_intervals
+from reticent_server.mechanisms import registry
 from reticent_server.numerics.huber_mallows import fit_huber
 from support_newton import (
     boolean,
@@ -125,7 +126,7 @@ def test_nothing_but_the_pilot_and_one_whole_column_step_is_asked_and_paid():
     recipe = plan.run()
     step, spent, block = next(recipe), 0, whole(table_of(2000))
     while not isinstance(step, ColumnStep):
-        spent += sum(part.rho for part in step.parts)
+        spent += registry.rho(step)
         step = recipe.send(released(step, block))
     assert spent == plan.pilot.rho
     with pytest.raises(StopIteration):
