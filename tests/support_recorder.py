@@ -204,6 +204,9 @@ def loss(call: Call, other: Call) -> Loss:
             return Loss(float((moved**2).sum()) / (2 * call.scale**2), None)
         case "Laplace" if call.scale == other.scale:
             return _pure(float(moved.sum()) / call.scale)
+        case "Gaussian":
+            at = abs(_log_gaussian(call, call.output) - _log_gaussian(other, call.output))
+            return _pure(float(at))
         case "Laplace":
             at = abs(_log_laplace(call, call.output) - _log_laplace(other, call.output))
             return _pure(float(at))
@@ -222,6 +225,11 @@ def _pure(epsilon: float) -> Loss:
 def _log_laplace(call: Call, output: Any) -> float:
     away = np.abs(np.asarray(output, dtype=float) - call.argument)
     return float((np.log(np.tanh(1 / (2 * call.scale))) - away / call.scale).sum())
+
+
+def _log_gaussian(call: Call, output: Any) -> float:
+    away = np.asarray(output, dtype=float) - call.argument
+    return float((-np.log(call.scale) - away**2 / (2 * call.scale**2)).sum())
 
 
 def _log_weights(call: Call) -> np.ndarray:

@@ -18,6 +18,7 @@ from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Plan
+from reticent_server.domain.query import Privacy, ProfileQuery
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.ask import _KINDS
@@ -35,7 +36,9 @@ LINEAR = {"kind": "linear_regression", "formula": "y ~ x"}
 LOGISTIC = {"kind": "glm", "formula": "b ~ x", "family": "binomial"}
 Y = {"column": "y"}
 INFLUENCE = {"mechanism": "influence"}
+PROFILE = {"kind": "profile"}
 KINDS: dict[str, tuple[dict[str, Any], float]] = {
+    "profile": (PROFILE, 0.6),
     "count": ({"kind": "count", "where": "x > 0"}, 0.99),
     "mean": ({"kind": "mean"} | Y, 0.99),
     "sum": ({"kind": "sum"} | Y, 0.99),
@@ -67,7 +70,14 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     ),
 }  # fmt: skip
 
-OF_ROWS = ("count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm")
+CONDITIONAL = {
+    "linear_regression": LINEAR | INFLUENCE,
+    "glm": LOGISTIC | INFLUENCE,
+    "location_scale": {"kind": "location_scale"} | Y | INFLUENCE,
+}
+"""With `calibration="asymptotic"`: the noise's scale is private, and the guarantee is for tables such as these."""
+
+OF_ROWS = ("profile", "count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm")
 """Also with a person's three rows replaced."""
 
 COLUMNS = (
@@ -80,15 +90,19 @@ COLUMNS = (
 
 
 def test_every_kind_of_the_registry_is_audited() -> None:
-    assert {query["kind"] for query, _ in KINDS.values()} | {"profile"} == set(_KINDS)
+    assert {query["kind"] for query, _ in KINDS.values()} == set(_KINDS)
 
 
 def facts(rows: int) -> DatasetFacts:
     unit = Unit("person", rows) if rows > 1 else Unit()
-    return DatasetFacts("d", "d", 1, "v", N, Schema(COLUMNS, unit), None, Policy())
+    return DatasetFacts(
+        "d", "d", 1, "v", N, Schema(COLUMNS, unit), None, Policy(("unconditional", "conditional"))
+    )
 
 
 def planned(query: dict[str, Any], rows: int) -> Plan:
+    if query == PROFILE:  # the curator's, by no request
+        return planning.plan(facts(rows), ProfileQuery(), Privacy(EPSILON, DELTA))
     document = {"dataset": "d", "query": query, "privacy": {"epsilon": EPSILON, "delta": DELTA}}
     ask = RequestBody.model_validate(document).ask()
     return planning.plan(facts(rows), ask.query, ask.privacy)
@@ -162,6 +176,18 @@ AUDIT = pytest.param(40, marks=pytest.mark.audit)
 def test_what_draws_can_lose_is_within_the_charge(kind: str, pairs: int) -> None:
     query, floor = KINDS[kind]
     assert worst_share(planned(query, 1), 1, pairs, seed=9) >= floor
+
+
+@pytest.mark.parametrize("pairs", [4, AUDIT])
+@pytest.mark.parametrize("kind", CONDITIONAL)
+def test_private_scales_lose_no_more_than_the_charge_at_what_was_drawn(
+    kind: str, pairs: int
+) -> None:
+    """Of each draw at its output: what its place and its scale say together. (The worst pairs are of skewed tables:
+    tests/privacy/test_asymptotic_privacy.py.)"""
+    plan = planned(CONDITIONAL[kind] | {"calibration": "asymptotic"}, 1)
+    assert plan.guarantee.tier == "conditional"
+    assert worst_share(plan, 1, pairs, seed=7) > 0
 
 
 @pytest.mark.parametrize("pairs", [2, AUDIT])
