@@ -151,7 +151,8 @@ def encode(
         if isinstance(codes, Scaled):
             raise TypeError("a count takes codes")
         found[joint.used] = count_codes(codes, 1)
-        left_out = ~((codes >= 0) & (codes < 1))
+        with np.errstate(invalid="ignore"):
+            left_out = ~((codes >= 0) & (codes < 1))
     vectors = None
     for place in (joint.vector, joint.curvature):
         if place is None:
