@@ -79,7 +79,7 @@ class LocalEngine:
         """
         if not self._ledger.confirm(reservation):
             raise Unavailable("The reservation is no longer valid; send the request again.")
-        if not reservation.pays_for(plan):
+        if not plan.paid_by(reservation):
             return Release(status="failed", result=None)
         key = secret_rows.secret_key()
         try:
