@@ -81,7 +81,7 @@ def raw_curve(table: LifeTable, group: int) -> RawCurve:
     return RawCurve(
         np.cumsum(np.log1p(-e / r)),
         gradient,
-        np.einsum("kai,ai,lai->kl", gradient, people, gradient),
+        np.tensordot(gradient * people, gradient, axes=((1, 2), (1, 2))),
         table.noise(gradient),
     )
 

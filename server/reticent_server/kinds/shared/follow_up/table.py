@@ -57,7 +57,8 @@ class LifeTable:
 
     def noise(self, gradient: FloatArray) -> FloatArray:
         """(k, k) noise covariance of k linear functions of one group's counts, gradient (k, 2, J + 1)."""
-        own = np.einsum("kai,aij,laj->kl", gradient, self.covariance, gradient)
+        moved = np.einsum("kai,aij->kaj", gradient, self.covariance)
+        own = np.tensordot(moved, gradient, axes=((1, 2), (1, 2)))
         shared = np.einsum("kai,ai->k", gradient, self.shared)
         return np.asarray(own - np.outer(shared, shared))
 
