@@ -5,7 +5,7 @@ import numpy as np
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.schema import Column, ColumnKind
-from support_recipes import block_of, facts_of
+from support_recipes import block_of, facts_of, released
 
 TIME = Column("t", ColumnKind.NUMERIC, 0.0, 20.0)
 EVENT = Column("e", ColumnKind.BOOLEAN, 0.0, 1.0)
@@ -66,3 +66,14 @@ def log_rank(time, event, group):
         observed += (here & (group == 1)).sum() - d * r1 / r
         variance += d * (r1 / r) * (1 - r1 / r) * (r - d) / max(r - 1, 1)
     return observed**2 / variance
+
+
+def answer(plan, block):
+    """The result of a plan on a block, as its dataclass."""
+    recipe = plan.run()
+    step = next(recipe)
+    while True:
+        try:
+            step = recipe.send(released(step, block))
+        except StopIteration as stop:
+            return stop.value

@@ -26,7 +26,9 @@ LOG_RANK_PLAN = LOG_RANK.plan(facts(N), LogRank("t", "e", "g", CUTS), offer(1.0)
 def records():
     """(columns) of persons at, between and beyond all cuts, with and without event, in both groups and in none."""
     times = [0.0, *CUTS, *(np.array(CUTS) - 0.3), 12.5, 20.0, -1.0, np.nan, np.inf, 1e300]
-    grid = np.array([(t, e, g) for t in times for e in (0.0, 1.0, np.nan) for g in (0.0, 1.0, 7.0, np.nan)]).T
+    grid = np.array(
+        [(t, e, g) for t in times for e in (0.0, 1.0, np.nan) for g in (0.0, 1.0, 7.0, np.nan)]
+    ).T
     return dict(zip("teg", grid, strict=True)) | {"m": np.zeros(grid.shape[1])}
 
 
@@ -76,7 +78,10 @@ def hand_made(shares, hazard):
     return scores_of(pilot, 1e-3)
 
 
-@pytest.mark.parametrize(("shares", "hazard"), [((0.5, 0.5), 0.01), ((0.5, 0.5), 0.2), ((0.9, 0.1), 0.1), ((1.0, 0.0), 1.0)])
+@pytest.mark.parametrize(
+    ("shares", "hazard"),
+    [((0.5, 0.5), 0.01), ((0.5, 0.5), 0.2), ((0.9, 0.1), 0.1), ((1.0, 0.0), 1.0)],
+)
 def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained(shares, hazard):
     """Two persons with an event at once, one in each of two equal groups, are 2R apart."""
     scores = hand_made(shares, hazard)
@@ -96,7 +101,9 @@ def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained
 def test_a_score_that_is_longer_than_promised_is_cut_by_the_mechanism():
     scores = replace(hand_made((0.5, 0.5), 0.2), radius=0.1)
     step = steps_on_a_path(LOG_RANK_PLAN, block(np.random.default_rng(0), N))[1]
-    step = replace(step, parts=(VectorSum(1, 0.1, 10**9),), map_fn=ScoreMap(LOG_RANK_PLAN.asked, scores))
+    step = replace(
+        step, parts=(VectorSum(1, 0.1, 10**9),), map_fn=ScoreMap(LOG_RANK_PLAN.asked, scores)
+    )
     assert all(share <= 1 for _, share in farthest_records(step, records()))
 
 
@@ -107,6 +114,8 @@ def test_what_is_released_is_all_that_the_second_step_knows(seed):
     recipe = LOG_RANK_PLAN.run()
     cells = released(next(recipe), data)
     step = recipe.send(cells)
-    again = scores_of(pilot_of(life_table(LOG_RANK_PLAN.asked, cells[0], N)), LOG_RANK_PLAN.score_rho / RHO_UNITS)
+    again = scores_of(
+        pilot_of(life_table(LOG_RANK_PLAN.asked, cells[0], N)), LOG_RANK_PLAN.score_rho / RHO_UNITS
+    )
     assert np.array_equal(step.map_fn.scores.seen, again.seen)
     assert step.parts[0].clip == again.radius

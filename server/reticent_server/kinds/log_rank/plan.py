@@ -26,7 +26,9 @@ from reticent_server.kinds.shared.follow_up.question import CellMap, FollowUp
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.mechanisms import running_counts
 
-_PILOT_SHARE = 30  # per cent of ρ: more makes the sum's noise larger, less leaves no hazards to subtract
+_PILOT_SHARE = (
+    30  # per cent of ρ: more makes the sum's noise larger, less leaves no hazards to subtract
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

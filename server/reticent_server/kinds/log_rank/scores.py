@@ -133,7 +133,7 @@ def _radii(deviation: FloatArray, lived: FloatArray) -> FloatArray:
     """(J,) the longest score of a person who leaves in an interval, at its ends: between them it is convex."""
     seen = [deviation + lived[:, :, :-1], deviation + lived[:, :, 1:]]
     lengths = [np.sqrt(np.sum(v**2, axis=1)).max(axis=0) for v in [*seen, lived[:, :, 1:]]]
-    return np.maximum(np.max(lengths, axis=0), _LEAST_RADIUS)
+    return np.asarray(np.maximum(np.max(lengths, axis=0), _LEAST_RADIUS))
 
 
 def _event_noise(table: LifeTable, block: FloatArray) -> FloatArray:

@@ -86,7 +86,7 @@ class SurvivalCurvePlan(Planned):
         raw = [raw_curve(table, g) for g in range(self.asked.size)]
         horizon = min(len(each.log_survival) for each in raw)
         curves = [_members(described(table, g, each, cuts, horizon)) for g, each in enumerate(raw)]
-        common = {
+        common: dict[str, Any] = {
             "confidence_level": CONFIDENCE,
             "horizon": cuts[horizon - 1] if horizon else None,
             "n": self.n,

@@ -17,18 +17,22 @@ from support_follow_up import (
     SCALE,
     SHAPE,
     TIME,
+    answer,
     block,
     facts,
     kaplan_meier,
     offer,
     survival,
 )
-from support_recipes import answer, block_of, facts_of, numeric
+from support_recipes import block_of, facts_of, numeric
 
 MEDIAN = SCALE * np.log(2) ** (1 / SHAPE)
 
 
-def plan(n, cost, query=SurvivalCurve("t", "e", None, CUTS), **more):
+QUESTION = SurvivalCurve("t", "e", None, CUTS)
+
+
+def plan(n, cost, query=QUESTION, **more):
     return KIND.plan(facts(n, **more), query, cost)
 
 
@@ -39,8 +43,12 @@ def test_without_noise_or_censoring_it_is_the_share_that_survives():
     found = answer(plan(n, EXACT), data)
     share = np.array([(time > c).mean() for c in CUTS])
     assert np.array(found.survival) == pytest.approx(share, abs=1e-6)
-    assert np.array(found.standard_errors) == pytest.approx(np.sqrt(share * (1 - share) / n), rel=1e-3)
-    assert np.array(found.at_risk) == pytest.approx([(time > c).sum() for c in (0.0, *CUTS[:-1])], abs=0.01)
+    assert np.array(found.standard_errors) == pytest.approx(
+        np.sqrt(share * (1 - share) / n), rel=1e-3
+    )
+    assert np.array(found.at_risk) == pytest.approx(
+        [(time > c).sum() for c in (0.0, *CUTS[:-1])], abs=0.01
+    )
     assert max(found.privacy_standard_errors) < 1e-6
 
 
@@ -125,7 +133,8 @@ def test_a_group_without_anybody_has_a_curve_without_times():
     assert [group["level"] for group in reply["groups"]] == ["a", "b"]
     assert len(found.groups[0].times) == len(CUTS)
     assert found.groups[1].times == ()
-    assert found.horizon is None and "times" not in reply
+    assert found.horizon is None
+    assert "times" not in reply
 
 
 def test_records_out_of_use_are_in_no_cell():
@@ -161,7 +170,10 @@ def test_cuts_that_are_left_out_come_from_the_profile_or_the_bounds():
     assert default_cuts(facts(100), whole) == tuple(float(k) for k in range(1, 10))
     known = facts_of(100, (TIME,), quartiles={"t": (2.0, 4.0, 6.0)})
     cuts = default_cuts(known, TIME)
-    assert min(cuts) > 0 and max(cuts) < 8.1 and 4.0 in cuts and list(cuts) == sorted(set(cuts))
+    assert min(cuts) > 0
+    assert max(cuts) < 8.1
+    assert 4.0 in cuts
+    assert list(cuts) == sorted(set(cuts))
 
 
 BAD = {

@@ -109,7 +109,9 @@ def follow_up(
         raise InvalidQuery("time, event and by must be different columns.")
     measured = _time_column(declared(facts, time))
     if not declared(facts, event).is_dummy:
-        raise InvalidQuery("event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it was seen.")
+        raise InvalidQuery(
+            "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it was seen."
+        )
     groups = Groups(None, 0.0, ("",)) if by is None else _groups(declared(facts, by))
     chosen = default_cuts(facts, measured) if cuts is None else _checked_cuts(cuts, measured)
     if 2 * len(groups.labels) * (len(chosen) + 1) > MOST_CELLS:
@@ -132,9 +134,13 @@ def default_cuts(facts: DatasetFacts, column: Column) -> tuple[float, ...]:
 
 def _time_column(column: Column) -> Column:
     if column.kind not in {ColumnKind.NUMERIC, ColumnKind.INTEGER} or column.is_dummy:
-        raise InvalidQuery("time must be a numeric or integer column: how long each person was followed.")
+        raise InvalidQuery(
+            "time must be a numeric or integer column: how long each person was followed."
+        )
     if column.lower < 0 or column.upper <= 0:
-        raise InvalidQuery("time must have declared bounds that are not below 0, and an upper one above 0.")
+        raise InvalidQuery(
+            "time must have declared bounds that are not below 0, and an upper one above 0."
+        )
     return column
 
 
