@@ -55,7 +55,7 @@ class Scores:
     @property
     def until(self) -> int:
         """K."""
-        return self.seen.shape[2]
+        return int(self.seen.shape[2])
 
     def spread_out(self, total: FloatArray) -> FloatArray:
         """(G,) by group, from the contrasts (G − 1,)."""

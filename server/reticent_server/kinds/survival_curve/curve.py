@@ -118,7 +118,7 @@ def monotone(survival: FloatArray) -> FloatArray:
     """(k,) the nearest curve that does not increase, within [0, 1]."""
     if not len(survival):
         return survival
-    return np.clip(isotonic_regression(survival, increasing=False).x, 0.0, 1.0)
+    return np.asarray(np.clip(isotonic_regression(survival, increasing=False).x, 0.0, 1.0))
 
 
 def crossing(times: FloatArray, survival: FloatArray) -> float | None:

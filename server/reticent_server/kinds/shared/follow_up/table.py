@@ -29,7 +29,7 @@ class LifeTable:
     @property
     def intervals(self) -> int:
         """J."""
-        return self.counts.shape[2] - 1
+        return int(self.counts.shape[2]) - 1
 
     @property
     def events(self) -> FloatArray:
