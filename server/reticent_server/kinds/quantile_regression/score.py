@@ -42,6 +42,10 @@ _WIDE, _MIDDLE = 1.0, 0.6
 """Bandwidths of early steps and of the last but one: a slope that reaches one residual scale, then a narrower one."""
 
 
+_DRIFTS = {1: 0.15, 0: 0.15}
+"""By the number of steps that follow."""
+
+
 def _phi(v: FloatArray) -> FloatArray:
     return np.asarray(_PEAK * np.exp(-v * v / 2))
 
@@ -181,3 +185,6 @@ class QuantileFamily:
         if remaining == 1:
             return QuantileScore(self.tau, max(_MIDDLE, self.bandwidth), scale, fine=True)
         return QuantileScore(self.tau, self.bandwidth, scale, fine=True)
+
+    def drift(self, remaining: int) -> float:
+        return _DRIFTS.get(remaining, 0.0)
