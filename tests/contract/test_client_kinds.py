@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 import reticent
-from reticent import _queries
+from reticent._queries import BUILDERS
 from reticent.kinds import KINDS, result_class
 from reticent_server.app import create_app
 from reticent_server.pipeline.services import Services
@@ -45,7 +45,7 @@ def test_every_kind_has_a_method_a_query_and_a_class() -> None:
     assert result_class("of a later version") is reticent.Release
     for kind in FIELDS:
         assert callable(getattr(reticent.Dataset, METHODS.get(kind, kind)))
-        assert kind in _queries.KINDS
+        assert kind in BUILDERS
         assert result_class(kind) in {getattr(reticent, name) for name in reticent.__all__}
 
 
