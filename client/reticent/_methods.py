@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
+    from reticent.kinds.log_rank import LogRankTest
     from reticent.kinds.quantiles import Quantiles
+    from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
@@ -152,6 +154,26 @@ QUESTIONS: Mapping[str, Question] = {
             Field("parameter_bounds", several(several(NUMBER)), None),
             Field("bias_correction", FLAG, True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "survival_curve": Question(
+        "survival_curve",
+        (
+            Field("time", TEXT),
+            Field("event", TEXT),
+            Field("by", TEXT, None),
+            Field("cuts", several(NUMBER), None),
+            Field("where", TEXT, None),
+        ),
+    ),
+    "log_rank": Question(
+        "log_rank",
+        (
+            Field("time", TEXT),
+            Field("event", TEXT),
+            Field("by", TEXT),
+            Field("cuts", several(NUMBER), None),
+            Field("where", TEXT, None),
         ),
     ),
 }
@@ -488,7 +510,7 @@ class Methods:
     def glm(
         self,
         formula: str,
-        family: Literal["binomial", "poisson", "gamma", "gaussian", "negative_binomial"],
+        family: Literal["binomial", "poisson", "gamma", "negative_binomial", "gaussian"],
         where: str | None = None,
         *,
         epsilon: float,
@@ -503,7 +525,7 @@ class Methods:
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
 
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
-        - family: "binomial", "poisson", "gamma", "gaussian" or "negative_binomial".
+        - family: "binomial", "poisson", "gamma", "negative_binomial" or "gaussian".
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - tuning: 0.1 to 100. Where Pearson residuals are cut; None: the family's default
           (binomial: not at all). planned: chosen for the smallest error at this ε, which moves
@@ -537,7 +559,7 @@ class Methods:
         formula: str,
         hypothesis: Iterable[str] | None = None,
         test: Literal["wald", "score", "lr"] = "wald",
-        family: Literal["binomial", "poisson", "gamma", "gaussian", "negative_binomial"]
+        family: Literal["binomial", "poisson", "gamma", "negative_binomial", "gaussian"]
         | None = None,
         where: str | None = None,
         *,
@@ -554,7 +576,7 @@ class Methods:
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
         - hypothesis: Such as `["x1 = 0", "x2 = x3"]`; None: a table of the terms.
         - test: "wald", "score" or "lr".
-        - family: "binomial", "poisson", "gamma", "gaussian" or "negative_binomial". Of a
+        - family: "binomial", "poisson", "gamma", "negative_binomial" or "gaussian". Of a
           generalised linear model; None: the linear regression.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - tuning: 0.1 to 100.
@@ -577,5 +599,67 @@ class Methods:
         }
         answer: TestResults | NoReply = self._ask(
             "hypothesis_test", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def survival_curve(
+        self,
+        time: str,
+        event: str,
+        by: str | None = None,
+        cuts: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "SurvivalCurves | NoReply":
+        """How long until the event: survival curves (Kaplan–Meier's, by intervals), medians and
+        restricted means.
+
+        - time: The column with how long each person was followed, from 0.
+        - event: The column that is 1 where the time ended with the event, 0 where it was
+          censored.
+        - by: A column of groups, whose levels are public.
+        - cuts: The ends of the intervals, increasing, above 0; None: the profile's quantiles of
+          `time`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> found = ds.survival_curve("months", "died", by="arm", epsilon=1.0)
+        """
+        values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
+        answer: SurvivalCurves | NoReply = self._ask(
+            "survival_curve", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def log_rank(
+        self,
+        time: str,
+        event: str,
+        by: str,
+        cuts: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "LogRankTest | NoReply":
+        """Do groups differ in how long it takes until the event? The log-rank test, noise in its
+        null law.
+
+        - time: The column with how long each person was followed, from 0.
+        - event: The column that is 1 where the time ended with the event, 0 where it was
+          censored.
+        - by: The column of the groups, whose levels are public.
+        - cuts: The ends of the intervals, increasing, above 0; None: the profile's quantiles of
+          `time`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> test = ds.log_rank("months", "died", "arm", epsilon=1.0)
+        """
+        values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
+        answer: LogRankTest | NoReply = self._ask(
+            "log_rank", values, epsilon, delta, idempotency_key
         )
         return answer
