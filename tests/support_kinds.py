@@ -18,6 +18,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "linear_regression": {"formula": "y ~ x"},
     "glm": {"formula": "b ~ x", "family": "binomial"},
     "subsample_aggregate": {"model": {"kind": "glm", "formula": "b ~ x", "family": "binomial"}},
+    "quantile_regression": {"formula": "y ~ x", "tau": [0.25, 0.75]},
     "survival_curve": {"time": "k", "event": "b", "by": "g"},
     "log_rank": {"time": "k", "event": "b", "by": "g"},
     "hypothesis_test": {"formula": "y ~ x", "hypothesis": ["x = 0"]},

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
     from reticent.kinds.log_rank import LogRankTest
+    from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
@@ -96,6 +97,7 @@ __all__ = [
     "Profile",
     "Project",
     "ProjectRequest",
+    "QuantileRegressionResults",
     "Quantiles",
     "RateLimited",
     "RegressionResults",
@@ -151,6 +153,7 @@ _MODULES = {
     "Profile": "_profile",
     "Project": "_projects",
     "ProjectRequest": "_projects",
+    "QuantileRegressionResults": "kinds.quantile_regression",
     "Quantiles": "kinds.quantiles",
     "RateLimited": "_errors",
     "RegressionResults": "results.regression",

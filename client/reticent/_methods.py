@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
     from reticent.kinds.log_rank import LogRankTest
+    from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
@@ -130,6 +131,15 @@ QUESTIONS: Mapping[str, Question] = {
             Field("calibration", TEXT, None, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
+        ),
+    ),
+    "quantile_regression": Question(
+        "quantile_regression",
+        (
+            Field("formula", TEXT),
+            Field("tau", either(NUMBER, several(NUMBER)), 0.5),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
     "hypothesis_test": Question(
@@ -554,6 +564,37 @@ class Methods:
         )
         return answer
 
+    def quantile_regression(
+        self,
+        formula: str,
+        tau: float | Iterable[float] = 0.5,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "QuantileRegressionResults | NoReply":
+        """How the median, or another quantile, of the response depends on the regressors.
+
+        - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
+        - tau: 0.05 to 0.95. The level, from .05 to .95, or several, which share the charge.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
+        """
+        values = {
+            "formula": formula,
+            "tau": tau,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: QuantileRegressionResults | NoReply = self._ask(
+            "quantile_regression", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
     def hypothesis_test(
         self,
         formula: str,
@@ -625,7 +666,7 @@ class Methods:
           `time`.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
 
-        >>> found = ds.survival_curve("months", "died", by="arm", epsilon=1.0)
+        >>> found = ds.survival_curve("days", "sold", by="waterfront", epsilon=1.0)
         """
         values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
         answer: SurvivalCurves | NoReply = self._ask(
@@ -656,7 +697,7 @@ class Methods:
           `time`.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
 
-        >>> test = ds.log_rank("months", "died", "arm", epsilon=1.0)
+        >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
         """
         values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
         answer: LogRankTest | NoReply = self._ask(

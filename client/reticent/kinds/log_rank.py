@@ -16,7 +16,7 @@ from reticent._vector import Vector
 class LogRankTest(Release):
     """Do groups differ in how long it takes until the event? The noise is in the test's null law.
 
-    >>> test = ds.log_rank("months", "died", "arm", epsilon=1.0)
+    >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
     >>> test.statistic, test.df, test.pvalue
     """
 

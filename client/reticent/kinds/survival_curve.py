@@ -102,8 +102,8 @@ class Curve:
 class SurvivalCurves(Release):
     """Released survival curves; without groups the release has the one curve's properties in `curve`.
 
-    >>> found = ds.survival_curve("months", "died", by="arm", epsilon=1.0)
-    >>> found.curves["treated"].median, found.curves["treated"].at(12.0), found.plot()
+    >>> found = ds.survival_curve("days", "sold", by="waterfront", epsilon=1.0)
+    >>> found.curves["1"].median, found.curves["1"].at(60.0), found.plot()
     """
 
     @property

@@ -17,6 +17,7 @@ from reticent_server.kinds.m_estimate.kind import KIND as M_ESTIMATE
 from reticent_server.kinds.mean.kind import KIND as MEAN
 from reticent_server.kinds.median.kind import KIND as MEDIAN
 from reticent_server.kinds.profile.kind import KIND as PROFILE
+from reticent_server.kinds.quantile_regression.kind import KIND as QUANTILE_REGRESSION
 from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
 from reticent_server.kinds.subsample_aggregate.kind import KIND as SUBSAMPLE_AGGREGATE
 from reticent_server.kinds.sum.kind import KIND as SUM
@@ -36,6 +37,7 @@ KINDS: tuple[Kind[Any], ...] = (
     DEPTH_MEDIAN,
     LINEAR_REGRESSION,
     GLM,
+    QUANTILE_REGRESSION,
     HYPOTHESIS_TEST,
     SUBSAMPLE_AGGREGATE,
     SURVIVAL_CURVE,

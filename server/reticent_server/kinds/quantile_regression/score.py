@@ -38,12 +38,15 @@ _LEAST_SPREAD = 0.4  # of a row's residual in s²: rows that are surer than most
 _MEDIAN = float(ndtri(0.75))  # of |z| under the normal law
 _LEAST_INSIDE, _MOST_INSIDE = 0.05, 0.97  # shares that a step's noise may make of one half
 _SHRINK, _GROW = 1 / 64, 1.2  # bounds of a step of the scale: residuals shrink as a fit settles
+_EXPLAINED, _MOST = 0.3, 1.04
+"""Squared residual scale of a settled fit, in units of the response's, and at most; as of a linear regression."""
 _WIDE, _MIDDLE = 1.0, 0.6
 """Bandwidths of early steps and of the last but one: a slope that reaches one residual scale, then a narrower one."""
 
 
 _DRIFTS = {1: 0.15, 0: 0.15}
-"""By the number of steps that follow."""
+"""In residual scales, by the number of steps that follow: what the solutions of two kernels differ by where errors are
+not normal. 0 left intercepts of skewed errors wrong by two errors at n = 20,000; .3 made all errors a tenth larger."""
 
 
 def _phi(v: FloatArray) -> FloatArray:
@@ -89,8 +92,13 @@ class QuantileScore:
         return _PEAK
 
     @property
+    def density(self) -> float:
+        """E h of normal residuals with the scale s, at the solution."""
+        return float(self._density(np.ones(1))[0])
+
+    @property
     def mean_square(self) -> float:
-        return self.tau * (1 - self.tau) / float(self._density(np.ones(1))[0])
+        return self.tau * (1 - self.tau) / self.density
 
     def leverage(self, eta: FloatArray) -> FloatArray:
         return np.ones_like(eta)
@@ -152,7 +160,7 @@ class QuantileResidual:
         return score.scale * min(max(ratio, _SHRINK), _GROW)
 
     def expected(self, start: float, left: float) -> float:
-        return start * sqrt(min(0.3 + left, 1.04))
+        return start * sqrt(min(_EXPLAINED + left, _MOST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,4 +195,5 @@ class QuantileFamily:
         return QuantileScore(self.tau, self.bandwidth, scale, fine=True)
 
     def drift(self, remaining: int) -> float:
+        """From the wide kernel to the middle one, and to the last."""
         return _DRIFTS.get(remaining, 0.0)
