@@ -64,14 +64,16 @@ class QuantileRegressionResults(Release):
         """A pandas.DataFrame with one row for each τ and term; needs pandas."""
         pandas = _optional.pandas()
         frames = [
-            pandas.DataFrame({
-                "tau": tau,
-                "term": fit.names,
-                "coef": np.asarray(fit.params),
-                "std_err": np.asarray(fit.bse),
-                "lower": fit.conf_int()[:, 0],
-                "upper": fit.conf_int()[:, 1],
-            })
+            pandas.DataFrame(
+                {
+                    "tau": tau,
+                    "term": fit.names,
+                    "coef": np.asarray(fit.params),
+                    "std_err": np.asarray(fit.bse),
+                    "lower": fit.conf_int()[:, 0],
+                    "upper": fit.conf_int()[:, 1],
+                }
+            )
             for tau, fit in self.fits.items()
         ]
         return pandas.concat(frames, ignore_index=True)
@@ -124,6 +126,11 @@ def _rows(fit: RegressionResults) -> list[tuple[str, ...]]:
     columns = (fit.params, fit.bse, fit.privacy_bse, fit.pvalues)
     ends = fit.conf_int()
     return [
-        (name, *(number(float(c[j])) for c in columns[:3]), probability(float(columns[3][j])), *map(number, ends[j].tolist()))
+        (
+            name,
+            *(number(float(c[j])) for c in columns[:3]),
+            probability(float(columns[3][j])),
+            *map(number, ends[j].tolist()),
+        )
         for j, name in enumerate(fit.names)
     ]

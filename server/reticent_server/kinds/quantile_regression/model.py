@@ -132,4 +132,4 @@ def planned_bandwidth(sizes: Sizes, rho: int, tau: float) -> float:
     noise = jacobian * sqrt(q) / sqrt(2 * _JACOBIAN_SHARE * rho / RHO_UNITS)
     signal = n * sized.mean_norm * QuantileScore(tau, _JACOBIAN_NOISE, 1.0, fine=True).density
     widest = max(_LEAST_BANDWIDTH, (q / n) ** _FOURTH_ORDER, noise / (signal * _JACOBIAN_NOISE))
-    return min(widest, _MOST_BANDWIDTH)
+    return float(min(widest, _MOST_BANDWIDTH))

@@ -22,7 +22,6 @@ from scipy.special import ndtr, ndtri
 from reticent_server.domain.steps import CountSum, FloatArray, Released
 from reticent_server.fitting.score import (
     OFFSET,
-    SHAPE,
     Ball,
     BoolArray,
     Joint,
@@ -31,10 +30,14 @@ from reticent_server.fitting.score import (
     whole_ball,
 )
 
+_FAR = 40.0  # bandwidths beyond which Φ is 0 or 1 and φ is 0 in floats
 _PEAK = 1 / sqrt(2 * pi)  # φ(0)
 _OVERSHOOT = 0.036
 """How far K leaves [0, 1]: its largest value is 1.0351, at v = √3."""
-_LEAST_SPREAD = 0.4  # of a row's residual in s²: rows that are surer than most are not sure of the error
+_DENSITY = 0.3  # relative error of a density that is expected of normal residuals; skewed ones have .6 to 1.6 of it
+_LEAST_SPREAD = (
+    0.4  # of a row's residual in s²: rows that are surer than most are not sure of the error
+)
 _MEDIAN = float(ndtri(0.75))  # of |z| under the normal law
 _LEAST_INSIDE, _MOST_INSIDE = 0.05, 0.97  # shares that a step's noise may make of one half
 _SHRINK, _GROW = 1 / 64, 1.2  # bounds of a step of the scale: residuals shrink as a fit settles
@@ -50,6 +53,7 @@ not normal. 0 left intercepts of skewed errors wrong by two errors at n = 20,000
 
 
 def _phi(v: FloatArray) -> FloatArray:
+    """The normal density at |v| ≤ _FAR."""
     return np.asarray(_PEAK * np.exp(-v * v / 2))
 
 
@@ -104,7 +108,7 @@ class QuantileScore:
         return np.ones_like(eta)
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        return self._score((y - eta) * (1 / (self.scale * self.bandwidth)))
+        return self._score(self._standardised(y, eta))
 
     def with_curvature(
         self,
@@ -112,14 +116,17 @@ class QuantileScore:
         eta: FloatArray,
         clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
     ) -> tuple[FloatArray, FloatArray]:
-        v = (y - eta) * (1 / (self.scale * self.bandwidth))
+        v = self._standardised(y, eta)
         return self._score(v), _phi(v) * (1 / self.bandwidth)
+
+    def _standardised(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.clip((y - eta) * (1 / (self.scale * self.bandwidth)), -_FAR, _FAR)
 
     def _score(self, v: FloatArray) -> FloatArray:
         K = ndtr(v)
         if self.fine:
             K = K + v * _phi(v) / 2
-        return np.asarray(np.where(np.isfinite(v), K, (v > 0) * 1.0) + (self.level - 1))
+        return np.asarray(K + (self.level - 1))
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
         excess = (variance - np.mean(variance)) / self.scale**2
@@ -177,7 +184,7 @@ class QuantileFamily:
 
     @property
     def shape(self) -> float:
-        return SHAPE
+        return _DENSITY
 
     @property
     def joint(self) -> Joint | None:
