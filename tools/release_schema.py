@@ -1,6 +1,6 @@
 """Writes the JSON Schema of a release from the result dataclasses of the server's kinds.
 
-    python tools/release_schema.py      writes client/reticent/release.schema.json; a test says when it is stale
+    make generated      writes client/reticent/release.schema.json; a test says when it is stale
 
 What surrounds a result (id, query, charge, guarantee) is written here. A field of a result whose default is None
 is left out of a reply where it is None, so it may be absent and is never null.

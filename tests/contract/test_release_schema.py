@@ -63,7 +63,7 @@ def test_the_schema_is_not_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import release_schema
 
-    advice = "run: .venv/bin/python tools/release_schema.py"
+    advice = "run: make generated"
     assert release_schema.TARGET.read_text("utf-8") == release_schema.source(), advice
 
 
