@@ -27,6 +27,7 @@ from reticent_server.mechanisms import (
     convex_fit,
     depth_proposals,
     noisy_sum,
+    running_counts,
     registry,
     secret_rows,
     selection,
@@ -97,7 +98,7 @@ def recording(recorder: Recorder) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         _record_noise(patch, recorder)
         _record_choices(patch, recorder)
-        for module in (noisy_sum, convex_fit):
+        for module in (noisy_sum, running_counts, convex_fit):
             patch.setattr(module, "smallest_scale", _asking(module.smallest_scale, recorder))
         patch.setattr(registry, "release", _numbered(registry.release, recorder))
         for name in ("below", "words"):
