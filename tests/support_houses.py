@@ -15,8 +15,12 @@ columns:
   condition:   {kind: integer, lower: 1, upper: 5}
   yr_built:    {kind: integer, lower: 1850, upper: 2020}
   waterfront:  {kind: categorical, levels: ["0", "1"]}
+  days:        {kind: integer, lower: 0, upper: 365}
+  sold:        {kind: boolean}
 """
-COLUMNS = ("price", "sqft_living", "bedrooms", "grade", "condition", "yr_built", "waterfront")
+COLUMNS = (
+    "price", "sqft_living", "bedrooms", "grade", "condition", "yr_built", "waterfront", "days", "sold",
+)  # fmt: skip
 
 
 def write_houses(csv: Path, schema: Path | None = None, rows: int = 6_000) -> None:
@@ -30,8 +34,12 @@ def write_houses(csv: Path, schema: Path | None = None, rows: int = 6_000) -> No
     waterfront = (rng.random(rows) < 0.2).astype(int)
     noise = rng.standard_t(4, rows) * 60_000
     price = 30_000 + 160 * sqft + 35_000 * grade + 150_000 * waterfront + noise
+    until_sold = rng.exponential(90, rows) * np.where(waterfront == 1, 0.7, 1.0)
+    followed = rng.uniform(60, 365, rows)
+    days, sold = np.ceil(np.minimum(until_sold, followed)), until_sold <= followed
     cells = zip(
         np.round(price.clip(20_000, 9e6)), sqft, bedrooms, grade, condition, built, waterfront,
+        days, sold,
         strict=True,
     )  # fmt: skip
     lines = [",".join(str(int(cell)) for cell in row) for row in cells]

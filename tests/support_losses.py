@@ -9,8 +9,8 @@ import pytest
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.domain.steps import GramSum, QuantileTree
-from reticent_server.mechanisms import _sampler, noisy_sum, quantile_tree, registry
+from reticent_server.domain.steps import GramSum, QuantileTree, RunningCounts
+from reticent_server.mechanisms import _sampler, noisy_sum, quantile_tree, registry, running_counts
 from support_newton import totals, whole
 
 
@@ -32,7 +32,7 @@ def drawn_scales(part, sums):
     """The σ of every noisy entry, in the shape of `sums`, read off the draws of a release."""
     with pytest.MonkeyPatch.context() as patch:
         recorder = _Recorder(patch)
-        noisy_sum.release(part, Private(sums))
+        registry.release(part, Private(sums))
     if not isinstance(part, GramSum):
         return np.full(sums.shape, recorder.scales[0])
     scales = np.full(sums.shape, np.inf)
@@ -43,13 +43,24 @@ def drawn_scales(part, sums):
 
 def loss(part, table, neighbour):
     """ρ of this pair of tables, in units: Σ Δ²/(2σ²) over the entries that are released."""
-    return loss_of_sums(part, noisy_sum.encode(part, table), noisy_sum.encode(part, neighbour))
+    return loss_of_sums(part, registry.encode(part, table), registry.encode(part, neighbour))
 
 
 def loss_of_sums(part, sums, others):
     """ρ of two tables, in units, from the integer sums of the one and of the other."""
-    difference = (sums - others).astype(float)
+    difference = entries(part, sums - others).astype(float)
     return float((difference**2 / (2 * drawn_scales(part, sums) ** 2)).sum()) * RHO_UNITS
+
+
+def entries(part, sums):
+    """The integers that the noise is added to, a linear function of the sums."""
+    return running_counts.factored(part, sums) if isinstance(part, RunningCounts) else sums
+
+
+def sensitivity(part):
+    """Δ of the integers that the noise is added to."""
+    of = running_counts if isinstance(part, RunningCounts) else noisy_sum
+    return of.sensitivity(part)
 
 
 def step_loss(step, block, neighbour):
@@ -76,7 +87,7 @@ def farthest_records(step, records):
     rows = [whole({k: v[i : i + 1] for k, v in records.items()}) for i in range(count)]
     sums = [totals(step, row) for row in rows]
     for position, part in enumerate(step.parts):
-        points = np.array([s[position].ravel() for s in sums], dtype=float)
+        points = np.array([entries(part, s[position]).ravel() for s in sums], dtype=float)
         squares = np.sum(points**2, axis=1)
         gaps = squares[:, None] + squares - 2 * points @ points.T
-        yield type(part), float(np.sqrt(gaps.max())) * part.unit_rows / noisy_sum.sensitivity(part)
+        yield type(part), float(np.sqrt(gaps.max())) * part.unit_rows / sensitivity(part)

@@ -30,6 +30,7 @@ from reticent_server.mechanisms import (
     depth_proposals,
     noisy_sum,
     registry,
+    running_counts,
     secret_rows,
     selection,
     subsample_aggregate,
@@ -101,7 +102,7 @@ def recording(recorder: Recorder) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         _record_noise(patch, recorder)
         _record_choices(patch, recorder)
-        for module in (noisy_sum, convex_fit):
+        for module in (noisy_sum, running_counts, convex_fit):
             patch.setattr(module, "smallest_scale", _asking(module.smallest_scale, recorder))
         patch.setattr(registry, "release", _numbered(registry.release, recorder))
         patch.setattr(registry, "rho", _noting(registry.rho, recorder))

@@ -52,8 +52,11 @@ if TYPE_CHECKING:
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
+    from reticent.kinds.log_rank import LogRankTest
+    from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
     from reticent.kinds.subsample_aggregate import BlockResults
+    from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
@@ -84,6 +87,7 @@ __all__ = [
     "InvalidQuery",
     "InvalidRequest",
     "LocationScaleResults",
+    "LogRankTest",
     "MissingDependency",
     "NoReply",
     "NotEstimable",
@@ -93,6 +97,7 @@ __all__ = [
     "Profile",
     "Project",
     "ProjectRequest",
+    "QuantileRegressionResults",
     "Quantiles",
     "RateLimited",
     "RegressionResults",
@@ -102,6 +107,7 @@ __all__ = [
     "ServerError",
     "ServerUnavailable",
     "Statistic",
+    "SurvivalCurves",
     "TestResults",
     "TransportError",
     "Unauthorized",
@@ -137,6 +143,7 @@ _MODULES = {
     "InvalidQuery": "_errors",
     "InvalidRequest": "_errors",
     "LocationScaleResults": "kinds.location_scale",
+    "LogRankTest": "kinds.log_rank",
     "MissingDependency": "_errors",
     "NoReply": "_release",
     "NotEstimable": "_errors",
@@ -146,6 +153,7 @@ _MODULES = {
     "Profile": "_profile",
     "Project": "_projects",
     "ProjectRequest": "_projects",
+    "QuantileRegressionResults": "kinds.quantile_regression",
     "Quantiles": "kinds.quantiles",
     "RateLimited": "_errors",
     "RegressionResults": "results.regression",
@@ -155,6 +163,7 @@ _MODULES = {
     "ServerError": "_errors",
     "ServerUnavailable": "_errors",
     "Statistic": "results.statistic",
+    "SurvivalCurves": "kinds.survival_curve",
     "TestResults": "kinds.hypothesis_test",
     "TransportError": "_errors",
     "Unauthorized": "_errors",

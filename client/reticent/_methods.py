@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
+    from reticent.kinds.log_rank import LogRankTest
+    from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
+    from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
@@ -130,6 +133,15 @@ QUESTIONS: Mapping[str, Question] = {
             Field("dispersion", NUMBER, None, keyword=True),
         ),
     ),
+    "quantile_regression": Question(
+        "quantile_regression",
+        (
+            Field("formula", TEXT),
+            Field("tau", either(NUMBER, several(NUMBER)), 0.5),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
     "hypothesis_test": Question(
         "hypothesis_test",
         (
@@ -152,6 +164,26 @@ QUESTIONS: Mapping[str, Question] = {
             Field("parameter_bounds", several(several(NUMBER)), None),
             Field("bias_correction", FLAG, True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "survival_curve": Question(
+        "survival_curve",
+        (
+            Field("time", TEXT),
+            Field("event", TEXT),
+            Field("by", TEXT, None),
+            Field("cuts", several(NUMBER), None),
+            Field("where", TEXT, None),
+        ),
+    ),
+    "log_rank": Question(
+        "log_rank",
+        (
+            Field("time", TEXT),
+            Field("event", TEXT),
+            Field("by", TEXT),
+            Field("cuts", several(NUMBER), None),
+            Field("where", TEXT, None),
         ),
     ),
 }
@@ -532,6 +564,37 @@ class Methods:
         )
         return answer
 
+    def quantile_regression(
+        self,
+        formula: str,
+        tau: float | Iterable[float] = 0.5,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "QuantileRegressionResults | NoReply":
+        """How the median, or another quantile, of the response depends on the regressors.
+
+        - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
+        - tau: 0.05 to 0.95. The level, from .05 to .95, or several, which share the charge.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
+        """
+        values = {
+            "formula": formula,
+            "tau": tau,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: QuantileRegressionResults | NoReply = self._ask(
+            "quantile_regression", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
     def hypothesis_test(
         self,
         formula: str,
@@ -577,5 +640,67 @@ class Methods:
         }
         answer: TestResults | NoReply = self._ask(
             "hypothesis_test", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def survival_curve(
+        self,
+        time: str,
+        event: str,
+        by: str | None = None,
+        cuts: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "SurvivalCurves | NoReply":
+        """How long until the event: survival curves (Kaplan–Meier's, by intervals), medians and
+        restricted means.
+
+        - time: The column with how long each person was followed, from 0.
+        - event: The column that is 1 where the time ended with the event, 0 where it was
+          censored.
+        - by: A column of groups, whose levels are public.
+        - cuts: The ends of the intervals, increasing, above 0; None: the profile's quantiles of
+          `time`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> found = ds.survival_curve("days", "sold", by="waterfront", epsilon=1.0)
+        """
+        values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
+        answer: SurvivalCurves | NoReply = self._ask(
+            "survival_curve", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def log_rank(
+        self,
+        time: str,
+        event: str,
+        by: str,
+        cuts: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "LogRankTest | NoReply":
+        """Do groups differ in how long it takes until the event? The log-rank test, noise in its
+        null law.
+
+        - time: The column with how long each person was followed, from 0.
+        - event: The column that is 1 where the time ended with the event, 0 where it was
+          censored.
+        - by: The column of the groups, whose levels are public.
+        - cuts: The ends of the intervals, increasing, above 0; None: the profile's quantiles of
+          `time`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
+        """
+        values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
+        answer: LogRankTest | NoReply = self._ask(
+            "log_rank", values, epsilon, delta, idempotency_key
         )
         return answer

@@ -63,6 +63,9 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "linear_regression, influence": (LINEAR | INFLUENCE, 0.02),
     "glm": (LOGISTIC, 0.1),
     "glm, poisson": ({"kind": "glm", "formula": "k ~ x", "family": "poisson"}, 0.05),
+    "quantile_regression": ({"kind": "quantile_regression", "formula": "y ~ x", "tau": [0.25, 0.75]}, 0.05),
+    "survival_curve": ({"kind": "survival_curve", "time": "k", "event": "b", "by": "g"}, 0.6),
+    "log_rank": ({"kind": "log_rank", "time": "k", "event": "b", "by": "g"}, 0.1),
     "hypothesis_test": (
         {"kind": "hypothesis_test", "formula": "y ~ x", "test": "lr", "hypothesis": ["x = 0"]}, 0.1,
     ),
@@ -78,7 +81,9 @@ CONDITIONAL = {
 }
 """With `calibration="asymptotic"`: the noise's scale is private, and the guarantee is for tables such as these."""
 
-OF_ROWS = ("profile", "count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm")
+OF_ROWS = (
+    "profile", "count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm", "survival_curve", "log_rank",
+)  # fmt: skip
 """Also with a person's three rows replaced."""
 
 COLUMNS = (

@@ -24,6 +24,9 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "linear_regression": ("results.regression", "RegressionResults"),
     "glm": ("results.regression", "RegressionResults"),
     "subsample_aggregate": ("kinds.subsample_aggregate", "BlockResults"),
+    "quantile_regression": ("kinds.quantile_regression", "QuantileRegressionResults"),
+    "survival_curve": ("kinds.survival_curve", "SurvivalCurves"),
+    "log_rank": ("kinds.log_rank", "LogRankTest"),
     "hypothesis_test": ("kinds.hypothesis_test", "TestResults"),
 }
 """Module below `reticent` and class by kind; imported when a release of the kind is read."""

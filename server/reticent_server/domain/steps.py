@@ -117,6 +117,24 @@ class PowerSum:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningCounts:
+    """Numbers of records by line and position, with noise that is small in sums over a line's first positions.
+
+    The map gives codes line · length + position (rows,), −1 for no contribution.
+    """
+
+    lines: int
+    length: int
+    rho: int
+    unit_rows: int = 1
+
+    @property
+    def bins(self) -> int:
+        """How many codes there are."""
+        return self.lines * self.length
+
+
+@dataclass(frozen=True, slots=True)
 class QuantileTree:
     """Quantiles by recursive exponential mechanisms on a public grid of increasing candidates.
 
@@ -137,7 +155,7 @@ class QuantileTree:
         return len(self.candidates) * self.repeats
 
 
-Part = VectorSum | GramSum | CountSum | PowerSum | QuantileTree
+Part = VectorSum | GramSum | CountSum | PowerSum | RunningCounts | QuantileTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +226,8 @@ class Released:
     """A released part, public from here on.
 
     values: VectorSum and PowerSum (size,), GramSum (size, size) symmetric, CountSum (bins,), in the units of the
-    contributions; QuantileTree (len(probabilities),) candidates in increasing order.
+    contributions; RunningCounts (lines · length,) weighted sums (mechanisms.running_counts); QuantileTree
+    (len(probabilities),) candidates in increasing order.
     sd: the noise's standard deviation for an entry of `values` (for GramSum: of a diagonal entry,
     the others having sd/√2); 0 for QuantileTree.
     passed: False where a test of safety did not pass (No Reply); `values` is then empty.

@@ -49,7 +49,7 @@ from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.maps import Point, ResidualMap, ScoreMap, on_lattice
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.rounds import whitening_rounds
-from reticent_server.fitting.score import Ball, BentScore, Family, Score
+from reticent_server.fitting.score import Ball, BentScore, DriftingFamily, Family, Score
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import power
 
@@ -139,6 +139,7 @@ class NoisyNewton:
         model = PublicModel(whitening, self.sizes.radius_squared)
         T = self.budget.steps
         for t in range(T - 1):
+            state = self._drifted(state, whitening, T - 1 - t)
             score = self.family.score(state.scale, T - 1 - t)
             released = yield self._score_step(state, whitening, score, t)
             if self.budget.jacobians[t]:
@@ -149,6 +150,7 @@ class NoisyNewton:
             if self.budget.scales and self.family.residuals is not None:
                 (residuals,) = yield self._scale_step(state, whitening, t)
                 state = self._rescaled(state, residuals, t)
+        state = self._drifted(state, whitening, 0)
         score = self.family.score(state.scale, 0)
         last = yield self._score_step(state, whitening, score, T - 1)
         return self._finished(state, whitening, score, last)
@@ -162,6 +164,13 @@ class NoisyNewton:
         return State(
             theta, C, self.family.start, no_correction(whitening, self.family.shape), count, present
         )
+
+    def _drifted(self, state: State, whitening: Whitening, remaining: int) -> State:
+        """C with what the solution of the next step may differ by, where the family says that it does."""
+        if not isinstance(self.family, DriftingFamily):
+            return state
+        offset = self.family.drift(remaining) * state.scale
+        return replace(state, covariance=state.covariance + prior(whitening, offset))
 
     def _public(self, model: PublicModel, state: State, score: Score) -> FloatArray:
         """J (q, q) that the public rows lead to expect: at θ for a bent score, on the way otherwise."""

@@ -159,6 +159,16 @@ class Family(Protocol):
         ...
 
 
+@runtime_checkable
+class DriftingFamily(Family, Protocol):
+    """A family whose steps have solutions of their own, each near the next one's."""
+
+    def drift(self, remaining: int) -> float:
+        """By how much a row's predictor may change, in residual scales, from the solution of the step before to that of
+        the one with so many steps after it."""
+        ...
+
+
 def whole_ball(size: int, bound: float) -> Ball:
     """The ball about 0."""
     return Ball(np.zeros(size), bound)

@@ -12,13 +12,16 @@ from reticent_server.kinds.hypothesis_test.kind import KIND as HYPOTHESIS_TEST
 from reticent_server.kinds.iqr.kind import KIND as IQR
 from reticent_server.kinds.linear_regression.kind import KIND as LINEAR_REGRESSION
 from reticent_server.kinds.location_scale.kind import KIND as LOCATION_SCALE
+from reticent_server.kinds.log_rank.kind import KIND as LOG_RANK
 from reticent_server.kinds.m_estimate.kind import KIND as M_ESTIMATE
 from reticent_server.kinds.mean.kind import KIND as MEAN
 from reticent_server.kinds.median.kind import KIND as MEDIAN
 from reticent_server.kinds.profile.kind import KIND as PROFILE
+from reticent_server.kinds.quantile_regression.kind import KIND as QUANTILE_REGRESSION
 from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
 from reticent_server.kinds.subsample_aggregate.kind import KIND as SUBSAMPLE_AGGREGATE
 from reticent_server.kinds.sum.kind import KIND as SUM
+from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL_CURVE
 
 KINDS: tuple[Kind[Any], ...] = (
     COUNT,
@@ -34,7 +37,10 @@ KINDS: tuple[Kind[Any], ...] = (
     DEPTH_MEDIAN,
     LINEAR_REGRESSION,
     GLM,
+    QUANTILE_REGRESSION,
     HYPOTHESIS_TEST,
     SUBSAMPLE_AGGREGATE,
+    SURVIVAL_CURVE,
+    LOG_RANK,
     PROFILE,
 )

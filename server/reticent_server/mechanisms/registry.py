@@ -12,10 +12,11 @@ from reticent_server.domain.steps import (
     Part,
     QuantileTree,
     Released,
+    RunningCounts,
     Scaled,
     SumStep,
 )
-from reticent_server.mechanisms import noisy_sum, one_vector, quantile_tree
+from reticent_server.mechanisms import noisy_sum, one_vector, quantile_tree, running_counts
 from reticent_server.mechanisms.quantise import squared_norms
 
 
@@ -29,10 +30,12 @@ def encode(
 
     scratch, norms: as in noisy_sum.encode.
     """
-    if not isinstance(part, QuantileTree):
+    if not isinstance(part, QuantileTree | RunningCounts):
         return noisy_sum.encode(part, contributions, scratch, norms)
     if isinstance(contributions, Scaled):
-        raise TypeError("quantiles take codes")
+        raise TypeError("quantiles and running counts take codes")
+    if isinstance(part, RunningCounts):
+        return running_counts.encode(part, contributions)
     return quantile_tree.encode(part, contributions)
 
 
@@ -69,4 +72,6 @@ def release(part: Part, total: Private[Any]) -> Released:
     """A part's released value, from the private total over all blocks."""
     if isinstance(part, QuantileTree):
         return quantile_tree.release(part, total)
+    if isinstance(part, RunningCounts):
+        return running_counts.release(part, total)
     return noisy_sum.release(part, total)

@@ -1,0 +1,200 @@
+"""Survival curves: steps with their intervals, numbers at risk, medians and restricted means."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent import _optional
+from reticent._drawing import axes_of
+from reticent._release import Release
+from reticent._text import Text, number, paragraph, text_table
+
+FloatArray = NDArray[np.float64]
+Ends = tuple[float | None, float | None]
+
+_BAND = 0.2  # opacity: bands of several groups stay visible where they overlap
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """One group's curve. label: its level, "" where there are no groups."""
+
+    label: str
+    content: Mapping[str, Any]
+
+    @property
+    def times(self) -> FloatArray:
+        """(k,) ends of the intervals, up to where the data tell."""
+        return self._array("times")
+
+    @property
+    def survival(self) -> FloatArray:
+        """(k,) estimated probability of no event up to each time."""
+        return self._array("survival")
+
+    @property
+    def bse(self) -> FloatArray:
+        """(k,) standard errors: persons and privacy noise."""
+        return self._array("standard_errors")
+
+    @property
+    def privacy_se(self) -> FloatArray:
+        """(k,) standard errors of the noise alone."""
+        return self._array("privacy_standard_errors")
+
+    @property
+    def at_risk(self) -> FloatArray:
+        """(k,) noisy numbers at risk when each interval begins."""
+        return self._array("at_risk")
+
+    @property
+    def events(self) -> FloatArray:
+        """(k,) noisy numbers of events in each interval."""
+        return self._array("events")
+
+    @property
+    def median(self) -> float:
+        """When half have had the event; nan where the curve does not come down to one half."""
+        found = self.content.get("median")
+        return nan if found is None else float(found)
+
+    @property
+    def median_interval(self) -> Ends:
+        """Its 95 % interval; None for an end that is not reached."""
+        low, high = self.content["median_interval"]
+        return low, high
+
+    @property
+    def restricted_mean(self) -> float:
+        """Mean time without the event, up to the horizon of the release."""
+        return float(self.content["restricted_mean"])
+
+    @property
+    def restricted_mean_se(self) -> float:
+        return float(self.content["restricted_mean_standard_error"])
+
+    def conf_int(self) -> FloatArray:
+        """(k, 2) pointwise 95 % intervals of the curve."""
+        return np.array(self.content["confidence_intervals"], dtype=np.float64).reshape(-1, 2)
+
+    def at(self, time: float) -> tuple[float, float, float]:
+        """(survival, lower, upper) at the last of the times that is not after `time`; (1, 1, 1) before the first.
+
+        Raises ValueError beyond the curve's end.
+        """
+        if not len(self.times) or time > self.times[-1]:
+            raise ValueError("the curve does not reach that time; see times")
+        j = int(np.searchsorted(self.times, time, side="right")) - 1
+        if j < 0:
+            return 1.0, 1.0, 1.0
+        low, high = self.conf_int()[j].tolist()
+        return float(self.survival[j]), low, high
+
+    def _array(self, name: str) -> FloatArray:
+        return np.array(self.content[name], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class SurvivalCurves(Release):
+    """Released survival curves; without groups the release has the one curve's properties in `curve`.
+
+    >>> found = ds.survival_curve("days", "sold", by="waterfront", epsilon=1.0)
+    >>> found.curves["1"].median, found.curves["1"].at(60.0), found.plot()
+    """
+
+    @property
+    def curves(self) -> Mapping[str, Curve]:
+        """The curves by level; of a question without `by` under ""."""
+        groups = self.result.get("groups")
+        if groups is None:
+            return {"": Curve("", self.result)}
+        return {str(group["level"]): Curve(str(group["level"]), group) for group in groups}
+
+    @property
+    def curve(self) -> Curve:
+        """The one curve. Raises ValueError where there are groups."""
+        if "" not in self.curves:
+            raise ValueError("there is a curve for each group; see curves")
+        return self.curves[""]
+
+    @property
+    def horizon(self) -> float:
+        """The time that restricted means go up to; nan where a curve has no time."""
+        found = self.result["horizon"]
+        return nan if found is None else float(found)
+
+    @property
+    def nobs(self) -> int:
+        """The data set's public number of records (not of those that were in use)."""
+        return int(self.result["n"])
+
+    def summary(self) -> Text:
+        header = ("", "median", "[0.025", "0.975]", "mean to horizon", "std err", "at risk last")
+        rows = [_row(curve) for curve in self.curves.values()]
+        about = (
+            f"Time: {self.query['time']}   event: {self.query['event']}   records: {self.nobs:,}"
+        )
+        lines = [*self._headline(), about, f"Horizon: {number(self.horizon)}", ""]
+        lines += text_table(header, rows)
+        if not all(len(curve.times) for curve in self.curves.values()):
+            lines += paragraph("A group without times has too few persons at risk for its noise.")
+        return Text("\n".join([*lines, "", *self._footer()]))
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each group and time; needs pandas."""
+        pandas = _optional.pandas()
+        frames = [
+            pandas.DataFrame(
+                {
+                    "group": curve.label,
+                    "time": curve.times,
+                    "survival": curve.survival,
+                    "std_err": curve.bse,
+                    "lower": curve.conf_int()[:, 0],
+                    "upper": curve.conf_int()[:, 1],
+                    "at_risk": curve.at_risk,
+                    "events": curve.events,
+                }
+            )
+            for curve in self.curves.values()
+        ]
+        return pandas.concat(frames, ignore_index=True)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Step curves with pointwise 95 % bands; needs matplotlib, gives the Axes."""
+        axes = axes_of(ax)
+        for curve in self.curves.values():
+            times = np.append(0.0, curve.times)
+            (line,) = axes.step(
+                times, np.append(1.0, curve.survival), where="post", label=curve.label or None
+            )
+            ends = np.vstack([[1.0, 1.0], curve.conf_int()])
+            band = {"step": "post", "alpha": _BAND, "color": line.get_color(), "linewidth": 0}
+            axes.fill_between(times, ends[:, 0], ends[:, 1], **band)
+        axes.set_ylim(0.0, 1.02)
+        axes.set_xlim(left=0.0)
+        axes.set_xlabel(str(self.query["time"]))
+        axes.set_ylabel(f"without {self.query['event']}, 95 % interval")
+        if "" not in self.curves:
+            axes.legend(title=str(self.query["by"]))
+        return axes
+
+    def check(self) -> None:
+        Release.check(self)
+        _ = (self.nobs, self.horizon)
+        for curve in self.curves.values():
+            _ = (curve.median, curve.median_interval, curve.restricted_mean, curve.events)
+            lengths = {len(v) for v in (curve.times, curve.survival, curve.bse, curve.at_risk)}
+            if lengths != {len(curve.conf_int())}:
+                raise ValueError("a curve has one value for each time")
+
+
+def _row(curve: Curve) -> tuple[str, ...]:
+    low, high = curve.median_interval
+    last = curve.at_risk[-1] if len(curve.at_risk) else nan
+    numbers = (curve.median, low, high, curve.restricted_mean, curve.restricted_mean_se, last)
+    return (curve.label, *map(number, numbers))

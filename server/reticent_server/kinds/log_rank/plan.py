@@ -1,0 +1,110 @@
+"""The log-rank test by two releases: a pilot table, and one bounded sum.
+
+    pilot   one cell a person             RunningCounts   mechanisms.running_counts      30 % of ρ
+    scores  ‖score‖ ≤ R, G − 1 contrasts  VectorSum       Δ = 2R m                       70 %
+
+R and the scores are functions of the released pilot (kinds.log_rank.scores), so the sum is a function of one record
+and of earlier releases; the mechanism enforces R. zCDP composes adaptively: ρ is the sum.
+Under the null hypothesis the sum U is close to normal with mean 0 and covariance V + σ²I, V from the pilot:
+Uᵀ(V + σ²I)⁻¹U is referred to χ² with G − 1 degrees of freedom, so the noise is in the null law.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import RunningCounts, SumStep, VectorSum
+from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.log_rank.scores import ScoreMap, pilot_of, scores_of
+from reticent_server.kinds.shared.follow_up.question import CellMap, FollowUp
+from reticent_server.kinds.shared.follow_up.table import life_table
+from reticent_server.mechanisms import running_counts
+
+_PILOT_SHARE = (
+    30  # per cent of ρ: more makes the sum's noise larger, less leaves no hazards to subtract
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRankResult:
+    """statistic, referred to χ² with df degrees of freedom. until: the time up to which events are compared.
+
+    observed_minus_expected: of each of `levels`, noisy events beyond what one common hazard leads to expect.
+    privacy_share: of the statistic's variance that is noise.
+    """
+
+    statistic: float
+    df: int
+    p_value: float
+    levels: tuple[str, ...]
+    observed_minus_expected: tuple[float, ...]
+    until: float
+    privacy_share: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogRankPlan(Planned):
+    """A planned log-rank test."""
+
+    asked: FollowUp
+    pilot: RunningCounts
+    score_rho: int
+    unit_rows: int
+    n: int
+    passes: int = 2
+    mechanism: str = "discrete Gaussian running counts, then a discrete Gaussian sum of scores"
+    reference: str = "Mantel (1966); Canonne, Kamath & Steinke (2020)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.asked.design.columns
+
+    @property
+    def rho(self) -> int:
+        return self.pilot.rho + self.score_rho
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The noise of the pilot's weighted sums, and of the statistic where scores are no longer than 1."""
+        unit = 2 * self.unit_rows / np.sqrt(2 * self.score_rho / RHO_UNITS)
+        return {
+            "privacy_standard_error": float(unit),
+            "pilot_standard_error": running_counts.noise_sd(self.pilot),
+            "cuts": list(self.asked.cuts),
+        }
+
+    def run(self) -> Recipe:
+        """Two steps; always a reply."""
+        (cells,) = yield SumStep("pilot", (self.pilot,), CellMap(self.asked))
+        pilot = pilot_of(life_table(self.asked, cells, self.n))
+        scores = scores_of(pilot, self.score_rho / RHO_UNITS / self.unit_rows**2)
+        G = self.asked.size
+        part = VectorSum(G - 1, scores.radius, self.score_rho, self.unit_rows)
+        (total,) = yield SumStep("scores", (part,), ScoreMap(self.asked, scores))
+        noise = total.sd**2 * np.eye(G - 1)
+        statistic = float(total.values @ np.linalg.solve(scores.variance + noise, total.values))
+        return LogRankResult(
+            statistic=statistic,
+            df=G - 1,
+            p_value=float(chdtrc(G - 1, max(statistic, 0.0))),
+            levels=self.asked.groups.labels,
+            observed_minus_expected=tuple(scores.spread_out(total.values).tolist()),
+            until=self.asked.cuts[scores.until - 1],
+            privacy_share=float(np.trace(noise) / np.trace(scores.variance + noise)),
+            n=self.n,
+        )
+
+
+def plan_log_rank(facts: DatasetFacts, asked: FollowUp, rho: int) -> LogRankPlan:
+    """A test at `rho` (RHO_UNITS). Raises InvalidQuery for a column with one level."""
+    if asked.size < 2:
+        raise InvalidQuery("by needs two or more levels: a log-rank test compares groups.")
+    m, pilot = facts.schema.unit.max_rows, rho * _PILOT_SHARE // 100
+    return LogRankPlan(asked, asked.part(pilot, m), rho - pilot, m, facts.n)

@@ -1,0 +1,57 @@
+"""The kind `quantile_regression`."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le, MaxLen, MinLen
+from pydantic import AllowInfNan, Field, Strict
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Query
+from reticent_server.formula import parse_formula
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Formula, Level, Where
+from reticent_server.kinds.quantile_regression.plan import (
+    QuantileFits,
+    QuantileRegressionPlan,
+    plan_quantile_regression,
+)
+
+Tau = Annotated[float, Strict(), Ge(0.05), Le(0.95), AllowInfNan(False)]
+"""A level; beyond .05 and .95 there is too little density for a slope that is measured with noise."""
+_MOST_TAUS = 9  # each has its part of the charge
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileRegression(Query):
+    """How the median, or another quantile, of the response depends on the regressors."""
+
+    formula: Formula
+    tau: Annotated[
+        Tau | Annotated[tuple[Tau, ...], MinLen(1), MaxLen(_MOST_TAUS)],
+        Field(description="The level, from .05 to .95, or several, which share the charge."),
+    ] = 0.5
+    where: Where = None
+    confidence_level: Level = 0.95
+    kind: Literal["quantile_regression"] = field(default="quantile_regression", kw_only=True)
+
+
+def _plan(
+    facts: DatasetFacts, query: QuantileRegression, offer: PrivacyCost
+) -> QuantileRegressionPlan:
+    design = parse_formula(query.formula, facts.schema, query.where)
+    taus = query.tau if isinstance(query.tau, tuple) else (query.tau,)
+    return plan_quantile_regression(facts, design, taus, query.confidence_level, offer.rho)
+
+
+KIND = Kind(
+    query=QuantileRegression,
+    plan=_plan,
+    result=QuantileFits,
+    examples=(
+        QuantileRegression("y ~ x"),
+        QuantileRegression("y ~ x + C(g)", (0.25, 0.75), "x > 0"),
+    ),
+    page="quantile-regression",
+)

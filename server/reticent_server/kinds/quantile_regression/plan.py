@@ -1,0 +1,122 @@
+"""Quantile regressions at one or several τ: one planned fit each, on equal parts of the charge.
+
+Privacy (unconditional): fitting.fit_plan, for each fit, with |q| ≤ max(τ, 1 − τ) + .036 and 0 ≤ h ≤ .399/b
+(kinds.quantile_regression.score); the fits compose, so ρ is their sum.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import FloatArray
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.fit_plan import FitPlan, plan_fit
+from reticent_server.fitting.results import RegressionResult
+from reticent_server.kinds.linear_regression.response import PublicResponse
+from reticent_server.kinds.quantile_regression.model import QuantileModel
+
+CROSSING = (
+    "At some places within one scale of the regressors' middle a lower quantile lies above a higher one: the fits' errors "
+    "are larger than what lies between them."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantileFit(RegressionResult):
+    """The fit at `tau`; bandwidth: over how many residual scales the check loss was smoothed."""
+
+    tau: float
+    bandwidth: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantileFits:
+    """One fit for each τ, in increasing order; crossing: whether quantiles cross near the middle of the regressors."""
+
+    fits: tuple[QuantileFit, ...]
+    crossing: bool
+    warnings: list[str]
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileRegressionPlan(Planned):
+    """Planned fits of one design."""
+
+    fits: tuple[FitPlan[PublicResponse], ...]
+    taus: tuple[float, ...]
+
+    @property
+    def first(self) -> FitPlan[PublicResponse]:
+        """What all fits have in common stands in each."""
+        return self.fits[0]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.first.columns
+
+    @property
+    def mechanism(self) -> str:
+        return self.first.mechanism
+
+    @property
+    def reference(self) -> str:
+        return self.first.reference
+
+    @property
+    def rho(self) -> int:
+        return sum(fit.rho for fit in self.fits)
+
+    @property
+    def passes(self) -> int:
+        return sum(fit.passes for fit in self.fits)
+
+    @property
+    def column_ms(self) -> int:
+        return sum(fit.column_ms for fit in self.fits)
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """As of a regression, of the τ that is expected to be noisiest."""
+        worst = max(self.fits, key=lambda fit: fit.forecast_fit.worst)
+        return {**worst.forecast, "taus": list(self.taus)}
+
+    def run(self) -> Recipe:
+        """Fit after fit; always a reply."""
+        fits, lines = [], []
+        for plan in self.fits:
+            ground, fit = yield from plan.fitted()
+            fits.append(QuantileFit(**plan.result(ground, fit)))
+            lines.append(fit.theta)
+        crossing = crosses(np.array(lines), intercept=self.first.design.intercept)
+        return QuantileFits(
+            fits=tuple(fits),
+            crossing=crossing,
+            warnings=[CROSSING] if crossing else [],
+            n=self.first.facts.n,
+        )
+
+
+def crosses(theta: FloatArray, *, intercept: bool) -> bool:
+    """Whether quantiles (T, q), in standardised units, cross at the middle or one scale off it along a regressor."""
+    if len(theta) < 2 or not intercept:
+        return False
+    slopes = theta[:, 1:]
+    at = np.column_stack([theta[:, :1], theta[:, :1] + slopes, theta[:, :1] - slopes])
+    return bool((np.diff(at, axis=0) < 0).any())
+
+
+def plan_quantile_regression(
+    facts: DatasetFacts, design: Design, taus: tuple[float, ...], level: float, rho: int
+) -> QuantileRegressionPlan:
+    """Plans at `rho` (RHO_UNITS) together. Raises InvalidQuery where the same τ stands twice."""
+    if not taus or len(set(taus)) < len(taus):
+        raise InvalidQuery("tau must be one level, or several different ones.")
+    ordered, each = tuple(sorted(taus)), rho // len(taus)
+    fits = tuple(plan_fit(facts, design, QuantileModel(tau), level, each) for tau in ordered)
+    return QuantileRegressionPlan(fits, ordered)

@@ -1,0 +1,161 @@
+"""Follow-up of persons: a time, whether it ended with the event, and a group; each person is in one cell.
+
+The intervals (c_{j−1}, c_j] between public cuts, c_{−1} = 0, and what is beyond the last cut make J + 1 positions.
+A person's cell is (group, whether the event was seen, position); an event beyond the last cut is not seen: the
+person was followed up to there. The cells of (group, status) are a line of RunningCounts, latest time first, so that
+sums over later times, the numbers at risk, have little noise.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.steps import Block, FloatArray, RunningCounts
+from reticent_server.errors import InvalidQuery
+from reticent_server.formula import mask_design
+from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.shared.tables import level_axis
+from reticent_server.numerics.evaluate import in_use
+
+MOST_CUTS = 200  # intervals: beyond, a curve's steps are finer than any noise lets see
+MOST_CELLS = 4096  # of a release, as of a contingency table
+_EVEN_CUTS = 20  # where no profile says how times are spread; .0035 of RMSE beyond Kaplan–Meier at n = 5,000, ε = 1
+EVENT, CENSORED = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups of a public column: its codes from `lower` on. column None: one group."""
+
+    column: str | None
+    lower: float
+    labels: tuple[str, ...]
+
+    def codes(self, block: Block) -> FloatArray:
+        """(rows,) positions 0, 1, …; what is no group lies outside."""
+        if self.column is None:
+            return np.zeros(block.rows)
+        return np.asarray(block.columns[self.column] - self.lower)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A question's columns, intervals and groups, all public; design: mask and columns only."""
+
+    design: Design
+    time: str
+    event: str
+    groups: Groups
+    cuts: tuple[float, ...]
+
+    @property
+    def intervals(self) -> int:
+        """J."""
+        return len(self.cuts)
+
+    @property
+    def size(self) -> int:
+        """G, the number of groups."""
+        return len(self.groups.labels)
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """(J,) where the intervals begin."""
+        return (0.0, *self.cuts[:-1])
+
+    def part(self, rho: int, unit_rows: int) -> RunningCounts:
+        """The lines: group by group, those with the event first."""
+        return RunningCounts(2 * self.size, self.intervals + 1, rho, unit_rows)
+
+    def cells(self, block: Block) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
+        """(rows,) group, position in time, status, and whether the record is in a cell at all."""
+        group, time = self.groups.codes(block), block.columns[self.time]
+        inside = in_use(self.design, block) & (group >= 0) & (group < self.size) & (time >= 0)
+        position = np.searchsorted(np.asarray(self.cuts), time, side="left").astype(np.float64)
+        seen = (block.columns[self.event] == 1) & (position < self.intervals)
+        return group, position, np.where(seen, EVENT, CENSORED).astype(np.float64), inside
+
+
+@dataclass(frozen=True, slots=True)
+class CellMap:
+    """(rows,) a record's code for FollowUp.part: line · (J + 1) + J − position; −1 where it has none."""
+
+    asked: FollowUp
+
+    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+        J = self.asked.intervals
+        group, position, status, inside = self.asked.cells(block)
+        codes = (2 * group + status) * (J + 1) + J - position
+        return (np.where(inside, codes, -1.0),)
+
+
+def follow_up(
+    facts: DatasetFacts,
+    time: str,
+    event: str,
+    by: str | None,
+    cuts: tuple[float, ...] | None,
+    where: str | None,
+) -> FollowUp:
+    """The question in public terms. Raises InvalidQuery or InvalidFormula with what to change."""
+    names = (time, event) if by is None else (time, event, by)
+    if len(set(names)) < len(names):
+        raise InvalidQuery("time, event and by must be different columns.")
+    measured = _time_column(declared(facts, time))
+    if not declared(facts, event).is_dummy:
+        raise InvalidQuery(
+            "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it was seen."
+        )
+    groups = Groups(None, 0.0, ("",)) if by is None else _groups(declared(facts, by))
+    chosen = default_cuts(facts, measured) if cuts is None else _checked_cuts(cuts, measured)
+    if 2 * len(groups.labels) * (len(chosen) + 1) > MOST_CELLS:
+        raise InvalidQuery(f"Groups and cuts would make more than {MOST_CELLS} cells; use fewer.")
+    return FollowUp(mask_design(names, facts.schema, where), time, event, groups, chosen)
+
+
+def default_cuts(facts: DatasetFacts, column: Column) -> tuple[float, ...]:
+    """The quantiles of the profile, or equal steps up to the declared bound."""
+    profile = facts.profile.columns.get(column.name) if facts.profile else None
+    if profile is not None and profile.quantiles is not None:
+        between = sorted({q for q in profile.quantiles if 0 < q <= column.upper})
+        if between:
+            return tuple(between)
+    whole = column.kind is ColumnKind.INTEGER
+    steps = min(_EVEN_CUTS, int(column.upper)) if whole else _EVEN_CUTS
+    ends = [column.upper * (k + 1) / steps for k in range(steps)]
+    return tuple(float(np.floor(end)) for end in ends) if whole else tuple(ends)
+
+
+def _time_column(column: Column) -> Column:
+    if column.kind not in {ColumnKind.NUMERIC, ColumnKind.INTEGER} or column.is_dummy:
+        raise InvalidQuery(
+            "time must be a numeric or integer column: how long each person was followed."
+        )
+    if column.lower < 0 or column.upper <= 0:
+        raise InvalidQuery(
+            "time must have declared bounds that are not below 0, and an upper one above 0."
+        )
+    return column
+
+
+def _groups(column: Column) -> Groups:
+    axis = level_axis(column)
+    if axis.size > MOST_CELLS // 4:
+        raise InvalidQuery("by has too many values; use a column with fewer levels.")
+    return Groups(column.name, axis.lower, axis.levels)
+
+
+def _checked_cuts(cuts: tuple[float, ...], column: Column) -> tuple[float, ...]:
+    if not cuts or len(cuts) > MOST_CUTS or not all(map(isfinite, cuts)):
+        raise InvalidQuery(f"cuts must be one to {MOST_CUTS} finite times.")
+    if cuts[0] <= 0 or any(a >= b for a, b in pairwise(cuts)):
+        raise InvalidQuery("cuts must be increasing and above 0; the first interval begins at 0.")
+    if cuts[-1] > column.upper:
+        raise InvalidQuery("cuts must lie within the declared bounds of time.")
+    return cuts

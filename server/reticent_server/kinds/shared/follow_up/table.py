@@ -1,0 +1,97 @@
+"""The released counts of a follow-up's cells, and the numbers at risk, with the covariance of their noise.
+
+Post-processing of one release of RunningCounts, y = B h + z for each line (latest time first). h = B⁻¹y has noise
+of the covariance s²(BᵀB)⁻¹ on a line. Two facts are then put in by least squares: no event is seen beyond the last
+cut; and where no record can be out of use, all cells add up to the public number of records n.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray, Released
+from reticent_server.kinds.shared.follow_up.question import CENSORED, EVENT, FollowUp
+from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LifeTable:
+    """Counts (G, 2, J + 1) by group, status and position in time, unbiased.
+
+    Cov of cells (g, a, i) and (g′, b, j): 1{(g, a) = (g′, b)} covariance[a, i, j] − shared[a, i] shared[b, j].
+    covariance (2, J + 1, J + 1), shared (2, J + 1).
+    """
+
+    counts: FloatArray
+    covariance: FloatArray
+    shared: FloatArray
+
+    @property
+    def intervals(self) -> int:
+        """J."""
+        return int(self.counts.shape[2]) - 1
+
+    @property
+    def events(self) -> FloatArray:
+        """(G, J) events seen in each interval."""
+        return self.counts[:, EVENT, :-1]
+
+    @property
+    def entering(self) -> FloatArray:
+        """(G, J) persons at risk when each interval begins."""
+        later: FloatArray = np.cumsum(self.counts.sum(axis=1)[:, ::-1], axis=1)[:, ::-1]
+        return later[:, :-1]
+
+    @property
+    def at_risk(self) -> FloatArray:
+        """(G, J) r: those of them who are at risk on average, half of the censored counted."""
+        return self.entering - self.counts[:, CENSORED, :-1] / 2
+
+    @property
+    def risk_weights(self) -> FloatArray:
+        """(J, 2, J + 1) by which a group's counts add up to its r."""
+        J = self.intervals
+        later = np.triu(np.ones((J, J + 1)))
+        weights = np.stack([later, later - np.eye(J, J + 1) / 2], axis=1)
+        return np.asarray(weights)
+
+    def noise(self, gradient: FloatArray) -> FloatArray:
+        """(k, k) noise covariance of k linear functions of one group's counts, gradient (k, 2, J + 1)."""
+        moved = np.einsum("kai,aij->kaj", gradient, self.covariance)
+        own = np.tensordot(moved, gradient, axes=((1, 2), (1, 2)))
+        shared = np.einsum("kai,ai->k", gradient, self.shared)
+        return np.asarray(own - np.outer(shared, shared))
+
+    @property
+    def risk_noise(self) -> FloatArray:
+        """(J,) sd of the noise in r, the same in every group."""
+        return np.sqrt(np.maximum(np.diag(self.noise(self.risk_weights)), 0.0))
+
+
+def life_table(asked: FollowUp, released: Released, n: int) -> LifeTable:
+    """From the released lines; n: the public number of records."""
+    length = asked.intervals + 1
+    inverse = np.linalg.inv(running_factor(length) / (1 << FACTOR_BITS))[::-1, ::-1]
+    lines = released.values.reshape(asked.size, 2, length)[:, :, ::-1]
+    counts = np.einsum("ij,gaj->gai", inverse, lines)
+    covariance = np.stack([released.sd**2 * inverse @ inverse.T] * 2)
+    counts, covariance = _without_late_events(counts, covariance)
+    shared = np.zeros((2, length))
+    if asked.design.masked:
+        return LifeTable(counts, covariance, shared)
+    leverage = covariance.sum(axis=2)
+    total = asked.size * leverage.sum()
+    counts = counts - leverage * ((counts.sum() - n) / total)
+    return LifeTable(counts, covariance, leverage / np.sqrt(total))
+
+
+def _without_late_events(
+    counts: FloatArray, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Given that no event is beyond the last cut."""
+    known = covariance[EVENT, :, -1] / covariance[EVENT, -1, -1]
+    counts = counts.copy()
+    counts[:, EVENT] -= counts[:, EVENT, -1:] * known
+    covariance = covariance.copy()
+    covariance[EVENT] -= np.outer(known, covariance[EVENT, -1])
+    return counts, covariance

@@ -1,0 +1,155 @@
+"""A survival curve from noisy counts: the life-table estimate, its variance, and what is read off it.
+
+With e_j events among r_j at risk in interval j (half of the censored counted), S_j = Π_{i ≤ j} (1 − e_i/r_i). log S_j
+is a function of the group's counts h, homogeneous of degree 0; with its gradient G_j the delta method gives
+
+    Var log S_j = Σ_k h_k G_jk² + G_j Σ G_jᵀ
+
+(people, drawn at random; and Σ the noise's covariance). Without noise the first sum is Greenwood's formula with
+half of the censored counted. Intervals are S_j exp(±z sd), cut to [0, 1]. The curve ends where the number at
+risk is less than 3 sd of its noise, or where all at risk would have the event: beyond, a quotient tells nothing.
+The median's interval is where the curve's intervals hold ½ (Brookmeyer & Crowley 1982); the restricted mean is the
+area under the curve, joined by straight lines.
+
+Post-processing of one release. Source: Kalbfleisch & Prentice (2002), The statistical analysis of failure time data,
+sections 1.4 and 4.2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.normal import CONFIDENCE, half_width
+from reticent_server.fitting.results import Interval, OpenInterval
+from reticent_server.kinds.shared.follow_up.table import LifeTable
+
+LEAST_AT_RISK = 3.0  # sd of its noise: below, a quotient by it is far from linear in the noise
+_HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Survival beyond each of `times`, the ends of the intervals up to where the data tell.
+
+    survival: not increasing. standard_errors: of persons and noise; privacy_standard_errors: of the noise alone.
+    at_risk: noisy numbers when the intervals begin; events: noisy numbers in them. median: None where the curve stays
+    above one half; its interval's end is None where it is not reached. restricted_mean: of time up to the result's
+    horizon.
+    """
+
+    times: tuple[float, ...]
+    survival: tuple[float, ...]
+    standard_errors: tuple[float, ...]
+    privacy_standard_errors: tuple[float, ...]
+    confidence_intervals: tuple[Interval, ...]
+    at_risk: tuple[float, ...]
+    events: tuple[float, ...]
+    median: float | None
+    median_interval: OpenInterval
+    restricted_mean: float
+    restricted_mean_standard_error: float
+    restricted_mean_interval: Interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawCurve:
+    """One group's estimate: log S (k,), its gradient (k, 2, J + 1), and the variances (k, k) of both sources."""
+
+    log_survival: FloatArray
+    gradient: FloatArray
+    sampling: FloatArray
+    noise: FloatArray
+
+    @property
+    def sd(self) -> FloatArray:
+        """(k,) of log S."""
+        return np.sqrt(np.diag(self.sampling + self.noise))
+
+
+def raw_curve(table: LifeTable, group: int) -> RawCurve:
+    """The estimate up to the interval before the first that tells nothing."""
+    e, r = table.events[group], table.at_risk[group]
+    tells = (r > LEAST_AT_RISK * table.risk_noise) & (r > 0) & (e < r)
+    k = len(r) if tells.all() else int(np.argmin(tells))
+    e, r = e[:k], r[:k]
+    slope = table.risk_weights[:k] * (e / r**2)[:, None, None]
+    slope[np.arange(k), 0, np.arange(k)] -= 1 / r
+    gradient = np.cumsum(slope / (1 - e / r)[:, None, None], axis=0)
+    people = np.maximum(table.counts[group], 0.0)
+    return RawCurve(
+        np.cumsum(np.log1p(-e / r)),
+        gradient,
+        np.tensordot(gradient * people, gradient, axes=((1, 2), (1, 2))),
+        table.noise(gradient),
+    )
+
+
+def described(
+    table: LifeTable, group: int, raw: RawCurve, cuts: tuple[float, ...], horizon: int
+) -> Curve:
+    """The curve as it is reported; horizon: how many of its intervals the restricted mean is over."""
+    k = len(raw.log_survival)
+    survival = monotone(np.exp(raw.log_survival))
+    low, high = _intervals(raw, survival)
+    times = np.asarray(cuts[:k])
+    mean, error = _restricted_mean(raw, times, horizon)
+    return Curve(
+        times=cuts[:k],
+        survival=tuple(survival.tolist()),
+        standard_errors=tuple((np.exp(raw.log_survival) * raw.sd).tolist()),
+        privacy_standard_errors=_scaled(raw, raw.noise),
+        confidence_intervals=tuple(zip(low.tolist(), high.tolist(), strict=True)),
+        at_risk=tuple(table.entering[group, :k].tolist()),
+        events=tuple(table.events[group, :k].tolist()),
+        median=crossing(times, survival),
+        median_interval=(crossing(times, low), crossing(times, high)),
+        restricted_mean=mean,
+        restricted_mean_standard_error=error,
+        restricted_mean_interval=(
+            max(mean - half_width(error), 0.0),
+            mean + half_width(error),
+        ),
+    )
+
+
+def monotone(survival: FloatArray) -> FloatArray:
+    """(k,) the nearest curve that does not increase, within [0, 1]."""
+    if not len(survival):
+        return survival
+    return np.asarray(np.clip(isotonic_regression(survival, increasing=False).x, 0.0, 1.0))
+
+
+def crossing(times: FloatArray, survival: FloatArray) -> float | None:
+    """When a curve (k,), joined by straight lines from (0, 1), is at one half first; None: not before its end."""
+    below = np.flatnonzero(survival <= _HALF)
+    if not len(below):
+        return None
+    j = int(below[0])
+    t, s = np.append(0.0, times), np.append(1.0, survival)
+    return float(t[j] + (t[j + 1] - t[j]) * (s[j] - _HALF) / (s[j] - s[j + 1]))
+
+
+def _intervals(raw: RawCurve, survival: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(k,) ends, which hold the reported curve."""
+    width = half_width(1.0, CONFIDENCE) * raw.sd
+    low = np.minimum(np.exp(raw.log_survival - width), survival)
+    high = np.maximum(np.minimum(np.exp(raw.log_survival + width), 1.0), survival)
+    return low, high
+
+
+def _scaled(raw: RawCurve, covariance: FloatArray) -> tuple[float, ...]:
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    return tuple((np.exp(raw.log_survival) * sd).tolist())
+
+
+def _restricted_mean(raw: RawCurve, times: FloatArray, horizon: int) -> tuple[float, float]:
+    """The area up to the end of so many intervals, by the trapezoidal rule, and its standard error."""
+    width = np.diff(times[:horizon], prepend=0.0)
+    survival = np.exp(raw.log_survival[:horizon])
+    weights = (width + np.append(width[1:], 0.0)) / 2
+    slope = weights * survival
+    variance = slope @ (raw.sampling + raw.noise)[:horizon, :horizon] @ slope
+    first = float(width[0]) / 2 if horizon else 0.0
+    return first + float(weights @ survival), float(np.sqrt(max(float(variance), 0.0)))

@@ -1,0 +1,106 @@
+"""Survival curves of one or several groups from one noisy table of (interval, event or censored, group).
+
+Privacy: mechanisms.running_counts; each record is in one cell at most. All else is post-processing: the counts
+(kinds.shared.follow_up.table) and the curves (kinds.survival_curve.curve). Groups share one charge: a record that
+moves from one to another moves two lines, which the sensitivity counts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import RunningCounts, SumStep
+from reticent_server.fitting.normal import CONFIDENCE
+from reticent_server.fitting.results import Interval, OpenInterval
+from reticent_server.kinds.shared.follow_up.question import CellMap, FollowUp
+from reticent_server.kinds.shared.follow_up.table import life_table
+from reticent_server.kinds.survival_curve.curve import Curve, described, raw_curve
+from reticent_server.mechanisms import running_counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCurve(Curve):
+    """One level's curve."""
+
+    level: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurvivalCurves:
+    """A curve (its members as in Curve), or one a level in `groups` where the question has `by`.
+
+    horizon: the time that restricted means go up to, the last one that all curves reach; None where one has no time.
+    """
+
+    confidence_level: float
+    horizon: float | None
+    n: int
+    groups: tuple[GroupCurve, ...] | None = None
+    times: tuple[float, ...] | None = None
+    survival: tuple[float, ...] | None = None
+    standard_errors: tuple[float, ...] | None = None
+    privacy_standard_errors: tuple[float, ...] | None = None
+    confidence_intervals: tuple[Interval, ...] | None = None
+    at_risk: tuple[float, ...] | None = None
+    events: tuple[float, ...] | None = None
+    median: float | None = None
+    median_interval: OpenInterval | None = None
+    restricted_mean: float | None = None
+    restricted_mean_standard_error: float | None = None
+    restricted_mean_interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalCurvePlan(Planned):
+    """Planned survival curves."""
+
+    asked: FollowUp
+    part: RunningCounts
+    n: int
+    mechanism: str = "discrete Gaussian running counts (square-root factorisation)"
+    reference: str = "Fichtenberger, Henzinger & Upadhyay (2023); Canonne, Kamath & Steinke (2020)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.asked.design.columns
+
+    @property
+    def rho(self) -> int:
+        return self.part.rho
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The noise of one weighted sum, and the cells; the curve's own noise depends on the numbers at risk."""
+        return {
+            "privacy_standard_error": running_counts.noise_sd(self.part),
+            "cells": self.part.bins,
+            "cuts": list(self.asked.cuts),
+        }
+
+    def run(self) -> Recipe:
+        """One step; always a reply, whose curves end where the numbers at risk are below their noise."""
+        (cells,) = yield SumStep("follow-up", (self.part,), CellMap(self.asked))
+        table, cuts = life_table(self.asked, cells, self.n), self.asked.cuts
+        raw = [raw_curve(table, g) for g in range(self.asked.size)]
+        horizon = min(len(each.log_survival) for each in raw)
+        curves = [_members(described(table, g, each, cuts, horizon)) for g, each in enumerate(raw)]
+        common: dict[str, Any] = {
+            "confidence_level": CONFIDENCE,
+            "horizon": cuts[horizon - 1] if horizon else None,
+            "n": self.n,
+        }
+        if self.asked.groups.column is None:
+            return SurvivalCurves(**common, **curves[0])
+        named = zip(curves, self.asked.groups.labels, strict=True)
+        return SurvivalCurves(**common, groups=tuple(GroupCurve(**c, level=g) for c, g in named))
+
+
+def _members(curve: Curve) -> dict[str, Any]:
+    return {f.name: getattr(curve, f.name) for f in fields(curve)}
+
+
+def plan_survival_curve(facts: DatasetFacts, asked: FollowUp, rho: int) -> SurvivalCurvePlan:
+    """Curves at `rho` (RHO_UNITS)."""
+    return SurvivalCurvePlan(asked, asked.part(rho, facts.schema.unit.max_rows), facts.n)

@@ -1,0 +1,121 @@
+"""Survival curves and the log-rank test, attacked: records over all cells, on released paths, in the mechanism's norm."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.steps import RunningCounts, VectorSum
+from reticent_server.kinds.log_rank.kind import KIND as LOG_RANK
+from reticent_server.kinds.log_rank.kind import LogRank
+from reticent_server.kinds.log_rank.scores import Pilot, ScoreMap, pilot_of, scores_of
+from reticent_server.kinds.shared.follow_up.table import life_table
+from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL
+from reticent_server.kinds.survival_curve.kind import SurvivalCurve
+from support_follow_up import CUTS, block, facts, offer
+from support_losses import farthest_records, step_loss
+from support_recipes import block_of, released
+
+N = 300
+SEEDS = range(6)
+SURVIVAL_PLAN = SURVIVAL.plan(facts(N), SurvivalCurve("t", "e", "g", CUTS), offer(1.0))
+LOG_RANK_PLAN = LOG_RANK.plan(facts(N), LogRank("t", "e", "g", CUTS), offer(1.0))
+
+
+def records():
+    """(columns) of persons at, between and beyond all cuts, with and without event, in both groups and in none."""
+    times = [0.0, *CUTS, *(np.array(CUTS) - 0.3), 12.5, 20.0, -1.0, np.nan, np.inf, 1e300]
+    grid = np.array(
+        [(t, e, g) for t in times for e in (0.0, 1.0, np.nan) for g in (0.0, 1.0, 7.0, np.nan)]
+    ).T
+    return dict(zip("teg", grid, strict=True)) | {"m": np.zeros(grid.shape[1])}
+
+
+def steps_on_a_path(plan, data):
+    """The plan's steps on what is released of a table."""
+    recipe = plan.run()
+    step, steps = next(recipe), []
+    while True:
+        steps.append(step)
+        try:
+            step = recipe.send(released(step, data))
+        except StopIteration:
+            return steps
+
+
+@pytest.mark.parametrize("plan", [SURVIVAL_PLAN, LOG_RANK_PLAN], ids=["curve", "log-rank"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(plan, seed):
+    for step in steps_on_a_path(plan, block(np.random.default_rng(seed), N)):
+        for kind, share in farthest_records(step, records()):
+            assert share <= 1
+            if kind is RunningCounts:
+                assert share > 0.999
+
+
+@pytest.mark.parametrize("plan", [SURVIVAL_PLAN, LOG_RANK_PLAN], ids=["curve", "log-rank"])
+def test_all_steps_together_lose_no_more_than_is_charged(plan):
+    rng, worst = np.random.default_rng(11), 0.0
+    pool = records()
+    for _ in range(25):
+        data = block(rng, N)
+        neighbour = block_of(dict(data.missing), **{k: v.copy() for k, v in data.columns.items()})
+        for name, column in neighbour.columns.items():
+            column[0] = pool[name][rng.integers(len(pool["t"]))]
+        steps = steps_on_a_path(plan, data)
+        assert sum(part.rho for step in steps for part in step.parts) == plan.rho
+        worst = max(worst, sum(step_loss(step, data, neighbour) for step in steps))
+    assert 0.3 * plan.rho < worst <= plan.rho
+
+
+def hand_made(shares, hazard):
+    """Scores from a pilot with constant shares and hazards."""
+    J = len(CUTS)
+    of = np.tile(np.array(shares)[:, None], J)
+    spread = np.diag(shares) - np.outer(shares, shares)
+    pilot = Pilot(of, np.full(J, hazard), np.tile(100 * hazard * spread, (J, 1, 1)), np.zeros(J))
+    return scores_of(pilot, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("shares", "hazard"),
+    [((0.5, 0.5), 0.01), ((0.5, 0.5), 0.2), ((0.9, 0.1), 0.1), ((1.0, 0.0), 1.0)],
+)
+def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained(shares, hazard):
+    """Two persons with an event at once, one in each of two equal groups, are 2R apart."""
+    scores = hand_made(shares, hazard)
+    found = ScoreMap(LOG_RANK_PLAN.asked, scores)(block_of({}, **records()))[0]
+    lengths = np.sqrt((found**2).sum(axis=0))
+    assert lengths.max() == pytest.approx(scores.radius, rel=1e-9)
+    if shares == (0.5, 0.5) and hazard == 0.01:
+        part = VectorSum(1, scores.radius, LOG_RANK_PLAN.score_rho)
+        step = replace(
+            steps_on_a_path(LOG_RANK_PLAN, block(np.random.default_rng(0), N))[1],
+            parts=(part,),
+            map_fn=ScoreMap(LOG_RANK_PLAN.asked, scores),
+        )
+        assert [share > 0.99 for _, share in farthest_records(step, records())] == [True]
+
+
+def test_a_score_that_is_longer_than_promised_is_cut_by_the_mechanism():
+    scores = replace(hand_made((0.5, 0.5), 0.2), radius=0.1)
+    step = steps_on_a_path(LOG_RANK_PLAN, block(np.random.default_rng(0), N))[1]
+    step = replace(
+        step, parts=(VectorSum(1, 0.1, 10**9),), map_fn=ScoreMap(LOG_RANK_PLAN.asked, scores)
+    )
+    assert all(share <= 1 for _, share in farthest_records(step, records()))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_released_is_all_that_the_second_step_knows(seed):
+    """The scores are the same function of the released pilot, whatever table it came from."""
+    data = block(np.random.default_rng(seed), N)
+    recipe = LOG_RANK_PLAN.run()
+    cells = released(next(recipe), data)
+    step = recipe.send(cells)
+    again = scores_of(
+        pilot_of(life_table(LOG_RANK_PLAN.asked, cells[0], N)), LOG_RANK_PLAN.score_rho / RHO_UNITS
+    )
+    assert np.array_equal(step.map_fn.scores.seen, again.seen)
+    assert step.parts[0].clip == again.radius

@@ -1,0 +1,209 @@
+"""Survival curves: Kaplan–Meier's without noise, as accurate as the noise allows with it, and honest about it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.results import result_json
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.shared.follow_up.question import default_cuts
+from reticent_server.kinds.survival_curve.curve import crossing, monotone
+from reticent_server.kinds.survival_curve.kind import KIND, SurvivalCurve
+from support_follow_up import (
+    CUTS,
+    EXACT,
+    SCALE,
+    SHAPE,
+    TIME,
+    answer,
+    block,
+    facts,
+    kaplan_meier,
+    offer,
+    survival,
+)
+from support_recipes import block_of, facts_of, numeric
+
+MEDIAN = SCALE * np.log(2) ** (1 / SHAPE)
+
+
+QUESTION = SurvivalCurve("t", "e", None, CUTS)
+
+
+def plan(n, cost, query=QUESTION, **more):
+    return KIND.plan(facts(n, **more), query, cost)
+
+
+def test_without_noise_or_censoring_it_is_the_share_that_survives():
+    rng, n = np.random.default_rng(0), 3000
+    time = SCALE * rng.weibull(SHAPE, n)
+    data = block_of({"m": np.zeros(n, bool)}, t=time, e=np.ones(n), g=np.zeros(n), m=np.zeros(n))
+    found = answer(plan(n, EXACT), data)
+    share = np.array([(time > c).mean() for c in CUTS])
+    assert np.array(found.survival) == pytest.approx(share, abs=1e-6)
+    assert np.array(found.standard_errors) == pytest.approx(
+        np.sqrt(share * (1 - share) / n), rel=1e-3
+    )
+    assert np.array(found.at_risk) == pytest.approx(
+        [(time > c).sum() for c in (0.0, *CUTS[:-1])], abs=0.01
+    )
+    assert max(found.privacy_standard_errors) < 1e-6
+
+
+def test_without_noise_it_is_kaplan_meier_with_fine_cuts():
+    rng, n = np.random.default_rng(1), 20_000
+    data = block(rng, n)
+    cuts = tuple(np.linspace(0.06, 12, 200).tolist())
+    found = answer(plan(n, EXACT, SurvivalCurve("t", "e", None, cuts)), data)
+    exact = kaplan_meier(data.columns["t"], data.columns["e"], np.array(cuts))
+    assert np.array(found.survival) == pytest.approx(exact, abs=1e-4)
+
+
+def test_ends_belong_to_their_interval_and_later_times_to_the_last():
+    data = block_of(
+        {"m": np.zeros(5, bool)},
+        t=np.array([0.0, 2.0, 4.0, 5.0, 9.0]),
+        e=np.array([0.0, 1.0, 1.0, 0.0, 1.0]),
+        g=np.zeros(5),
+        m=np.zeros(5),
+    )
+    found = answer(plan(5, EXACT, SurvivalCurve("t", "e", None, (2.0, 4.0))), data)
+    assert found.events == pytest.approx([1, 1], abs=1e-3)
+    assert found.at_risk == pytest.approx([5, 3], abs=1e-3)
+    assert found.survival == pytest.approx([1 - 1 / 4.5, (1 - 1 / 4.5) * (1 - 1 / 3)], abs=1e-4)
+
+
+CELLS = [(1000, 1.0, 1), (5000, 0.5, 1), (2000, 4.0, 1), (4000, 1.0, 2)]
+WORSE = {(1000, 1.0): 1.9, (5000, 0.5): 1.9, (2000, 4.0): 1.15, (4000, 1.0): 2.0}
+
+
+@pytest.mark.parametrize(("n", "epsilon", "groups"), CELLS)
+def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(n, epsilon, groups):
+    """Of 120 seeded tables: coverage of curve, restricted mean and median, and the RMSE beside Kaplan–Meier's."""
+    rng, held, squares, exact = np.random.default_rng(n), [], [], []
+    query = SurvivalCurve("t", "e", "g" if groups == 2 else None, CUTS)
+    planned, truth = plan(n, offer(epsilon), query), survival(CUTS)
+    for _ in range(120):
+        data = block(rng, n)
+        found = answer(planned, data)
+        for label, curve in enumerate(found.groups or (found,)):
+            k = len(curve.times)
+            low, high = np.array(curve.confidence_intervals).T
+            held.append(np.mean((low <= truth[:k]) & (truth[:k] <= high)))
+            squares.append(np.mean((np.array(curve.survival) - truth[:k]) ** 2))
+            mine = data.columns["g"] == label if groups == 2 else slice(None)
+            km = kaplan_meier(data.columns["t"][mine], data.columns["e"][mine], np.array(CUTS))
+            exact.append(np.mean((km - truth) ** 2))
+    assert 0.93 <= np.mean(held) <= 0.97
+    assert np.sqrt(np.mean(squares) / np.mean(exact)) < WORSE[n, epsilon]
+
+
+def test_medians_and_restricted_means_are_in_their_intervals():
+    rng, n, medians, means = np.random.default_rng(5), 4000, [], []
+    grid = np.linspace(0, CUTS[-1], 20_001)
+    area = float(np.trapezoid(survival(grid), grid))
+    planned = plan(n, offer(1.0))
+    for _ in range(150):
+        found = answer(planned, block(rng, n))
+        low, high = found.median_interval
+        medians.append(low <= MEDIAN <= high)
+        means.append(found.restricted_mean_interval[0] <= area <= found.restricted_mean_interval[1])
+        assert found.horizon == CUTS[-1]
+    assert 0.90 <= np.mean(medians) <= 1.0
+    assert 0.90 <= np.mean(means) <= 0.99
+
+
+def test_a_curve_ends_where_the_noise_hides_who_is_at_risk():
+    n = 60
+    found = answer(plan(n, offer(0.2)), block(np.random.default_rng(3), n))
+    assert len(found.times) < len(CUTS)
+    assert len(found.survival) == len(found.times) == len(found.confidence_intervals)
+    json.dumps(result_json(found), allow_nan=False)
+
+
+def test_a_group_without_anybody_has_a_curve_without_times():
+    n, rng = 2000, np.random.default_rng(4)
+    data = block(rng, n)
+    data.columns["g"][:] = 0.0
+    found = answer(plan(n, offer(1.0), SurvivalCurve("t", "e", "g", CUTS)), data)
+    reply = result_json(found)
+    json.dumps(reply, allow_nan=False)
+    assert [group["level"] for group in reply["groups"]] == ["a", "b"]
+    assert len(found.groups[0].times) == len(CUTS)
+    assert found.groups[1].times == ()
+    assert found.horizon is None
+    assert "times" not in reply
+
+
+def test_records_out_of_use_are_in_no_cell():
+    n, rng = 3000, np.random.default_rng(6)
+    data = block(rng, n)
+    data.missing["m"][: n // 2] = True
+    query = SurvivalCurve("t", "e", None, CUTS, "m >= 0")
+    found = answer(plan(n, EXACT, query), data)
+    kept = slice(n // 2, None)
+    assert found.at_risk[0] == pytest.approx(n - n // 2, abs=0.01)
+    exact = kaplan_meier(data.columns["t"][kept], data.columns["e"][kept], np.array(CUTS))
+    assert np.array(found.survival) == pytest.approx(exact, abs=0.005)
+
+
+def test_the_public_number_of_records_makes_curves_better():
+    """Noise of the numbers at risk, with n known and with a condition that leaves it unknown."""
+    rng, sums = np.random.default_rng(7), []
+    for where in (None, "t >= 0"):
+        planned = plan(2000, offer(0.5), SurvivalCurve("t", "e", None, CUTS, where))
+        sums.append([answer(planned, block(rng, 2000)).at_risk[0] for _ in range(20)])
+    assert np.abs(np.array(sums[0]) - 2000).max() < 1e-6
+    assert np.std(sums[1]) > 10
+
+
+def test_rows_of_a_unit_make_more_noise():
+    one, three = (plan(1000, offer(1.0), max_rows=m).forecast for m in (1, 3))
+    assert three["privacy_standard_error"] == pytest.approx(3 * one["privacy_standard_error"])
+
+
+def test_cuts_that_are_left_out_come_from_the_profile_or_the_bounds():
+    whole = Column("k", ColumnKind.INTEGER, 0, 9)
+    assert default_cuts(facts(100), TIME) == tuple(float(k) for k in range(1, 21))
+    assert default_cuts(facts(100), whole) == tuple(float(k) for k in range(1, 10))
+    known = facts_of(100, (TIME,), quartiles={"t": (2.0, 4.0, 6.0)})
+    cuts = default_cuts(known, TIME)
+    assert min(cuts) > 0
+    assert max(cuts) < 8.1
+    assert 4.0 in cuts
+    assert list(cuts) == sorted(set(cuts))
+
+
+BAD = {
+    "an unknown column": SurvivalCurve("nobody", "e"),
+    "a time that is an event": SurvivalCurve("e", "e"),
+    "a dummy as time": SurvivalCurve("e", "t"),
+    "an event that is a number": SurvivalCurve("t", "m"),
+    "groups of a numeric column": SurvivalCurve("t", "e", "m"),
+    "cuts that fall": SurvivalCurve("t", "e", None, (3.0, 2.0)),
+    "a cut at 0": SurvivalCurve("t", "e", None, (0.0, 2.0)),
+    "a cut beyond the bounds": SurvivalCurve("t", "e", None, (2.0, 21.0)),
+    "no cuts": SurvivalCurve("t", "e", None, ()),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_question_that_cannot_be_answered_says_what_to_change(name):
+    with pytest.raises(InvalidQuery):
+        plan(100, offer(1.0), BAD[name])
+
+
+def test_times_below_zero_are_refused_by_their_bounds():
+    columns = (numeric("t", -1.0, 5.0), Column("e", ColumnKind.BOOLEAN, 0, 1))
+    with pytest.raises(InvalidQuery, match="bounds"):
+        KIND.plan(facts_of(10, columns), SurvivalCurve("t", "e"), offer(1.0))
+
+
+def test_a_curve_is_made_monotone_and_crosses_one_half_once():
+    curve = monotone(np.array([0.9, 0.95, 0.4, 0.45, 0.1]))
+    assert curve == pytest.approx([0.925, 0.925, 0.425, 0.425, 0.1])
+    assert crossing(np.array([1.0, 2.0]), np.array([0.75, 0.25])) == pytest.approx(1.5)
+    assert crossing(np.array([1.0]), np.array([0.6])) is None
+    assert crossing(np.array([4.0]), np.array([0.5])) == pytest.approx(4.0)
