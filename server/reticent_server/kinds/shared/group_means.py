@@ -22,8 +22,21 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.shared.groups import GroupMoments
+from reticent_server.kinds.shared.ranges import ClipRange
 
+_MOST_DF = 1e9  # of the denominator of F: its law is χ²'s long before
 _LEAST_DF = 1.0  # of a variance that is itself mostly noise: Cauchy's law, the widest that is used
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMean:
+    """A group's released number of records, mean and standard deviation, of values clipped to the test's range."""
+
+    level: str
+    number: float
+    mean: float
+    standard_deviation: float
+    standard_error: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +64,24 @@ class MeanDifference:
 def precision(found: GroupMoments, m: FloatArray | float) -> Precision:
     """Of the groups' means, with the noise at the mean m."""
     N = found.at_least_one
-    sampling = found.variances() / N
+    s2, tau2 = _steadied(found)
+    sampling = s2 / N
     noise = found.centred_noise(m) / N**2
     V = sampling + noise
-    error = 2 * sampling**2 / np.maximum(N - 1, 1.0) + found.variance_noise() / N**2
+    error = 2 * sampling**2 / np.maximum(N - 1, 1.0) + tau2 / N**2
     df = np.maximum(2 * V**2 / np.maximum(error, np.finfo(float).tiny), _LEAST_DF)
     return Precision(V, noise, df, error)
+
+
+def _steadied(found: GroupMoments) -> tuple[FloatArray, FloatArray]:
+    """(G,) variances drawn to the pooled one, and the variances of what is left of their noise.
+
+    Posterior means and variances under s_g² ~ (s², s⁴): groups' variances that differ by a factor of two or so.
+    """
+    N, s2, tau2 = found.at_least_one, found.variances(), found.variance_noise()
+    pooled = float(np.clip(N @ s2 / N.sum(), 0.0, 1.0))
+    drawn = tau2 / (tau2 + max(pooled**2, np.finfo(float).tiny))
+    return np.clip(s2 + drawn * (pooled - s2), 0.0, 1.0), np.asarray(tau2 * (1 - drawn))
 
 
 def difference_of_two(found: GroupMoments, expected: float = 0.0) -> MeanDifference:
@@ -89,3 +114,42 @@ def one_mean(found: GroupMoments, m: float) -> MeanDifference:
         V=float(own.V[0]),
         noise=float(own.noise[0]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MeansTest:
+    """F of equal means with its degrees of freedom; weight: κ, what multiplies f² in the noncentrality of (G − 1)F."""
+
+    statistic: float
+    df: tuple[float, float]
+    weight: float
+
+
+def equal_means(found: GroupMoments) -> MeansTest:
+    """Welch's analysis of variance of two or more groups."""
+    G, N, m = len(found.N), found.at_least_one, found.pooled_mean
+    under = precision(found, m)
+    w = 1 / np.maximum(under.V, np.finfo(float).tiny)
+    share, d = w / w.sum(), found.centred(m) / N
+    W = float((w * (d - share @ d) ** 2).sum())
+    lam = float(((1 - share) ** 2 / under.df).sum())
+    scale = 1 + 2 * (G - 2) / (G**2 - 1) * lam
+    second = min((G**2 - 1) / (3 * max(lam, np.finfo(float).tiny)), _MOST_DF)
+    p = N / N.sum()
+    within = float(p @ np.clip(found.variances(), 0.0, 1.0))
+    weight = within * float(w @ (1 - share)) / max(1 - float(p @ p), np.finfo(float).tiny)
+    return MeansTest(W / (G - 1) / scale, (G - 1.0, second), weight / scale)
+
+
+def group_means(
+    found: GroupMoments, levels: tuple[str, ...], span: ClipRange
+) -> tuple[GroupMean, ...]:
+    """The groups' means in the units of the data."""
+    columns = (
+        found.N,
+        span.centre + span.half * found.means,
+        span.half * np.sqrt(np.clip(found.variances(), 0.0, 1.0)),
+        span.half * np.sqrt(precision(found, found.means).V),
+    )
+    rows = zip(levels, *(column.tolist() for column in columns), strict=True)
+    return tuple(GroupMean(*row) for row in rows)

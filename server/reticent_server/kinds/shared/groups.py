@@ -32,6 +32,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.ranges import ClipRange
 from reticent_server.kinds.shared.tables import level_axis
+from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
 
 MAX_GROUPS = 64  # a Gram matrix of 128 × 128: a pass over a million records stays below a second
@@ -132,10 +133,10 @@ class GroupMoments:
         return np.asarray(self.s**2 * (m**2 / self.a**4 + 1 / (2 * self.a**2)))
 
     def variances(self) -> FloatArray:
-        """(G,) sample variances of z, from 0 to 1."""
+        """(G,) sample variances of z; below 0 where noise leads there."""
         N, m = self.at_least_one, self.means
         squares = self.Q - 2 * m * self.S + m**2 * self.N
-        return np.asarray(np.clip(squares / np.maximum(N - 1, 1.0), 0.0, 1.0))
+        return np.asarray(squares / np.maximum(N - 1, 1.0))
 
     def variance_noise(self) -> FloatArray:
         """(G,) variance of the noise of `variances`."""
@@ -159,6 +160,11 @@ def moments(released: Released, groups: int, a: float) -> GroupMoments:
 def moments_part(facts: DatasetFacts, groups: Groups, a: float, rho: int) -> GramSum:
     """The Gram sum of e_g ⊗ (a, z), R = √(a² + 1), at `rho` (RHO_UNITS)."""
     return GramSum(2 * groups.size, float(np.sqrt(a * a + 1.0)), rho, facts.schema.unit.max_rows)
+
+
+def mean_noise(part: GramSum, a: float, tilt: float) -> float:
+    """The standard deviation of the noise of a group's S − mN at m = tilt."""
+    return float(noisy_sum.noise_sd(part) * np.sqrt(tilt**2 / a**4 + 1 / (2 * a**2)))
 
 
 def weight(tilt: float) -> float:
@@ -191,6 +197,13 @@ def two_groups(facts: DatasetFacts, name: str, chosen: tuple[str, ...] | None) -
     if found.size != 2:
         raise InvalidQuery("This test compares two groups: name two of the group's levels.")
     return found
+
+
+def compared(column: Column, groups: Groups) -> Groups:
+    """The groups, of another column than the one that is compared. Raises InvalidQuery."""
+    if column.name == groups.column:
+        raise InvalidQuery("column and group must be different columns.")
+    return groups
 
 
 def names_of(*columns: Column | str | None) -> tuple[str, ...]:

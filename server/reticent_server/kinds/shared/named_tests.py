@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtr, stdtr, stdtrit
 
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.fields import Name
@@ -55,3 +55,12 @@ def t_interval(
     half = float(stdtrit(df, (1 + level) / 2)) * sd
     low, high = (min(max(end, limits[0]), limits[1]) for end in (value - half, value + half))
     return low, high
+
+
+def normal_p_value(z: float, alternative: str) -> float:
+    """Of a standard normal z."""
+    if alternative == "less":
+        return float(ndtr(z))
+    if alternative == "greater":
+        return float(ndtr(-z))
+    return float(2 * ndtr(-abs(z)))

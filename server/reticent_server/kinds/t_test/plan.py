@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Protocol
 
-import numpy as np
-
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -19,14 +17,15 @@ from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
 from reticent_server.kinds.shared.group_means import (
     MeanDifference,
     difference_of_two,
+    group_means,
     one_mean,
-    precision,
 )
 from reticent_server.kinds.shared.groups import (
     GroupMoments,
     GroupMomentsMap,
     Groups,
     Value,
+    mean_noise,
     moments,
     moments_part,
     weight,
@@ -34,8 +33,7 @@ from reticent_server.kinds.shared.groups import (
 from reticent_server.kinds.shared.named_tests import t_interval, t_p_value
 from reticent_server.kinds.shared.pilot_range import SHARE, ShellMap, narrowed, shell_part
 from reticent_server.kinds.shared.ranges import ClipRange
-from reticent_server.kinds.t_test.result import GroupMean, TTestResult
-from reticent_server.mechanisms import noisy_sum
+from reticent_server.kinds.t_test.result import TTestResult
 
 
 class Asked(Protocol):
@@ -84,8 +82,7 @@ class TTestPlan(Planned):
     @property
     def forecast(self) -> Mapping[str, Any]:
         """The privacy standard error where every record is in use and groups are equally large."""
-        s, G = noisy_sum.noise_sd(self.part), self.groups.size
-        noise = s * sqrt(self.span.tilt**2 / self.a**4 + 1 / (2 * self.a**2))
+        G, noise = self.groups.size, mean_noise(self.part, self.a, self.span.tilt)
         return {"privacy_standard_error": noise * self.span.half * G * sqrt(G) / self.n}
 
     def run(self) -> Recipe:
@@ -116,7 +113,7 @@ class TTestPlan(Planned):
             standard_error=error,
             privacy_standard_error=span.half * sqrt(effect.noise),
             range=(span.lower, span.upper),
-            groups=_groups(self.groups, span, found),
+            groups=group_means(found, self.groups.levels, span),
             n=self.n,
         )
 
@@ -135,15 +132,6 @@ class TTestPlan(Planned):
             first, second = self.groups.levels
             return f"mean of {first} minus mean of {second}, of values clipped to the range"
         return "mean minus popmean, of values clipped to the range"
-
-
-def _groups(groups: Groups, span: ClipRange, found: GroupMoments) -> tuple[GroupMean, ...]:
-    means, V = span.centre + span.half * found.means, precision(found, found.means).V
-    sds, errors = span.half * np.sqrt(found.variances()), span.half * np.sqrt(V)
-    rows = zip(
-        groups.levels, found.N.tolist(), means.tolist(), sds.tolist(), errors.tolist(), strict=True
-    )
-    return tuple(GroupMean(*row) for row in rows)
 
 
 def plan_t_test(

@@ -3,18 +3,8 @@
 from dataclasses import dataclass
 
 from reticent_server.fitting.results import Interval
+from reticent_server.kinds.shared.group_means import GroupMean
 from reticent_server.kinds.shared.named_tests import TestResult
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMean:
-    """A group's released number of records, mean and standard deviation, of values clipped to the test's range."""
-
-    level: str
-    number: float
-    mean: float
-    standard_deviation: float
-    standard_error: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
