@@ -20,12 +20,14 @@ import pyarrow as pa
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Reservation
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import LinearRegression, Privacy, ProfileQuery
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block
 from reticent_server.engine.blocks import MISSING
 from reticent_server.engine.local import LocalEngine
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.pipeline import planning
 
@@ -123,7 +125,7 @@ def one_seed(p, n, seed):
     block = Block(0, n, table.arrays, {})
     X = np.column_stack([np.ones(n), *(table.arrays[f"x{j}"] for j in range(p))])
     errors = [slope_error(np.linalg.lstsq(X, table.arrays["y"], rcond=None)[0])]
-    robust = table.plan(query, EPSILONS[-1]).estimator
+    robust = table.plan(query, EPSILONS[-1]).planned
     errors.append(slope_error(noise_free_fit(robust, block).coefficients))
     private = [table.release(table.plan(query, epsilon)) for epsilon in EPSILONS]
     table.close()
@@ -160,7 +162,7 @@ def house_runs(table, formula, epsilon):
     """Deviations (runs, q) from the noise-free target in its standard errors, and flags (q,)."""
     plan = table.plan(LinearRegression(formula), epsilon)
     block = Block(0, table.n, table.arrays, {})
-    target = noise_free_fit(plan.estimator, block)
+    target = noise_free_fit(plan.planned, block)
     results = [table.release(plan) for _ in range(RUNS)]
     found = np.array([r["coefficients"] for r in results])
     deviations = np.abs(found - target.coefficients) / target.standard_errors

@@ -26,10 +26,11 @@ from benchmarks.accuracy import EPSILONS, Table
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import LinearRegression
+from reticent_server.domain.results import result_json
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
 from reticent_server.fitting.report import back_transform
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.mechanisms import registry
 
 RUNS = int(os.environ.get("BENCH_RUNS", "100"))
@@ -68,7 +69,7 @@ def released(recipe, block):
             parts = zip(step.parts, sums, strict=True)
             step = recipe.send(tuple(registry.release(p, Private(s)) for p, s in parts))
     except StopIteration as stop:
-        return stop.value
+        return result_json(stop.value)
 
 
 class Cell:
@@ -91,7 +92,7 @@ class Cell:
         biweight = replace(self.query, loss="tukey")
         descent = replace(self.query, mechanism="gradient_descent")
         self.plans, self.biweight_plans, self.descent_plans = (
-            [table.plan(query, epsilon).estimator for epsilon in EPSILONS]
+            [table.plan(query, epsilon).planned for epsilon in EPSILONS]
             for query in (self.query, biweight, descent)
         )
         table.close()

@@ -25,9 +25,9 @@ from scipy.special import ndtri
 from benchmarks.accuracy import Table
 from benchmarks.designs import draw, slopes
 from benchmarks.figures import panels, save
-from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
 
 RUNS, FIRST_SEED, KEPT = int(os.environ.get("BENCH_RUNS", "100")), 90_000, 20
@@ -109,7 +109,7 @@ def least_squares(X, y):
 
 def robust(table):
     """The noise-free fit of what is estimated at ε = 4."""
-    plan = table.plan(asked("huber"), 4.0).estimator
+    plan = table.plan(asked("huber"), 4.0).planned
     fit = noise_free_fit(plan, Block(0, table.n, table.arrays, {}))
     return fit.coefficients, fit.standard_errors
 

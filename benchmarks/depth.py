@@ -26,12 +26,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, PrivacyCost
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import DepthMedian, Median
 from reticent_server.domain.steps import VectorSum
+from reticent_server.kinds.depth_median.query import DepthMedian
+from reticent_server.kinds.median.kind import Median
+from reticent_server.kinds.registry import plan as plan_kind
 from reticent_server.mechanisms import _sampler, depth_draw, depth_proposals, registry
 from reticent_server.numerics.depth_certificate import start_of
 from reticent_server.numerics.minimax import Program, smallest_maximum
-from reticent_server.pipeline.planning_robust import plan_robust
 from support_recipes import answer, block_of, facts_of, numeric
 
 
@@ -71,7 +72,7 @@ def asked(x, query, epsilon):
     """The result of one release, or None."""
     columns = tuple(numeric(f"x{j}", -BOUND, BOUND) for j in range(len(x)))
     offer = PrivacyCost(int(epsilon * EPSILON_UNITS), int(DELTA * DELTA_UNITS), 10**12)
-    plan = plan_robust(facts_of(x.shape[1], columns), query, offer)
+    plan = plan_kind(facts_of(x.shape[1], columns), query, offer)
     return answer(plan, block_of(**{f"x{j}": row for j, row in enumerate(x)}))
 
 
@@ -102,7 +103,7 @@ def depth_part(x, scale):
     columns = tuple(numeric(f"x{j}", -BOUND, BOUND) for j in range(len(x)))
     offer = PrivacyCost(4 * EPSILON_UNITS, int(DELTA * DELTA_UNITS), 10**12)
     query = DepthMedian(tuple(c.name for c in columns), scale)
-    return plan_robust(facts_of(x.shape[1], columns), query, offer).part
+    return plan_kind(facts_of(x.shape[1], columns), query, offer).part
 
 
 def plain_depth_median(x):

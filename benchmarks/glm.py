@@ -12,8 +12,9 @@ import json
 import numpy as np
 
 from benchmarks.accuracy import Table
-from reticent_server.domain.query import Glm, LocationScale
 from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.kinds.glm.query import Glm
+from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.numerics.families import Binomial, Gamma, Poisson
 from reticent_server.numerics.glm_robust import fit_glm
 from reticent_server.numerics.proposal2 import fit_proposal2

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.accuracy import Table
-from reticent_server.domain.query import Glm
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
+from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.glm.target import noise_free_fit
 from reticent_server.numerics.families import Binomial
 from reticent_server.numerics.glm_robust import fit_glm
@@ -72,7 +72,7 @@ def reticent(arrays: dict, columns: list[Column], mle) -> tuple[tuple[float, flo
     for _ in range(RUNS):
         table = Table(arrays, columns).profiled()
         plan = table.plan(query, EPSILON)
-        model = plan.estimator
+        model = plan.planned
         target = noise_free_fit(model, Block(0, table.n, arrays, {}))
         b = np.array(table.release(plan)["coefficients"])
         table.close()

@@ -16,7 +16,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from reticent_server.domain.query import DepthMedian, Iqr, LinearRegression, Median, Privacy
+from reticent_server.domain.query import Privacy
+from reticent_server.kinds.depth_median.query import DepthMedian
+from reticent_server.kinds.iqr.kind import Iqr
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.median.kind import Median
 from reticent_server.pipeline.planning import plan as planned
 from support_ptr import reply_probability
 from support_recipes import answer, block_of, facts_of, numeric
@@ -54,7 +58,7 @@ def share(name, n, epsilon) -> float:
 
 def computed(query, n, epsilon) -> float:
     rng = np.random.default_rng([n, int(100 * epsilon)])
-    plan = planned(facts_of(n, COLUMNS), query, Privacy(epsilon, DELTA)).estimator
+    plan = planned(facts_of(n, COLUMNS), query, Privacy(epsilon, DELTA)).planned
     tables = (rng.normal(size=(2, n)) for _ in range(RUNS))
     if isinstance(query, DepthMedian):
         return float(np.mean([1 - reply_probability(plan.part, x) for x in tables]))

@@ -121,14 +121,14 @@ def fit(folder, n, p, cache_bytes, repeats):
         "cpu_seconds": least,
         "microseconds_a_row": 1e6 * best / n,
         "cpu_microseconds_a_row": 1e6 * least / n,
-        "passes": plan.estimator.passes,
+        "passes": plan.planned.passes,
         "memory_mb": peak.above_mb,
     }
 
 
 def sums(local, found, step, plan):
     """A pass's exact integers as lists."""
-    table = Table(found, plan.facts.version_id, plan.facts.schema, plan.estimator.columns)
+    table = Table(found, plan.facts.version_id, plan.facts.schema, plan.planned.columns)
     return [total.unwrap().tolist() for total in local.totals(table, step)]
 
 
@@ -140,7 +140,7 @@ def on_dask(folder, n, p):
 
     found, (plan, reservation) = reader(folder, p), planned(n, p)
     there, here = engine(found, 0, local_cluster(2, cache_bytes=CACHE)), engine(found, CACHE)
-    first = next(plan.estimator.run())
+    first = next(plan.planned.run())
     times = []
     for each in (there, here):
         runs = []

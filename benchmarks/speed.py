@@ -19,9 +19,10 @@ from benchmarks.scale import settle
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.plan import Reservation
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import LinearRegression, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.engine.local import LocalEngine
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.pipeline import planning
 
 N = int(float(os.environ.get("BENCH_SPEED_ROWS", "1e6")))
@@ -109,7 +110,7 @@ def main() -> None:
         "fit_seconds": seconds(fit),
         "fit_seconds_two_threads": two_seconds,
         "fit_cpu_seconds": cpu_seconds(fit),
-        "passes": plan.estimator.passes,
+        "passes": plan.planned.passes,
         "plan_milliseconds": 1e3 * plan_seconds,
         "memory_above_cache_mb": peak_megabytes(fit),
         "peak_resident_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

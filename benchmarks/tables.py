@@ -10,11 +10,13 @@ from scipy.stats import norm
 
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.plan import Reservation
-from reticent_server.domain.query import Count, LinearRegression, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.schema import Column, ColumnKind, Schema
-from reticent_server.kinds.linear_regression import plan_linear_regression
 from reticent_server.formula import parse_formula
 from reticent_server.formula.limits import Limits
+from reticent_server.kinds.count.kind import Count
+from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.vault.parquet_source import ParquetReader, pin_files
 

@@ -27,8 +27,8 @@ from benchmarks.gauntlet.targets import LEAST_WHOLE, noise_free
 from benchmarks.noisy_statistics import LinearFit, Told, least_squares, noisy_statistics
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.steps import FloatArray
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
 
 RUNS = int(os.environ.get("WAGES_RUNS", "200"))

@@ -14,8 +14,10 @@ import uvicorn
 
 from reticent_server.app import create_app
 from reticent_server.domain.amounts import Amounts
-from reticent_server.domain.query import Count, Mean, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.roles import STAFF
+from reticent_server.kinds.count.kind import Count
+from reticent_server.kinds.mean.kind import Mean
 from reticent_server.ledger.model import analyst_account
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.pipeline.profile import release_profile

@@ -12,10 +12,12 @@ from scipy.stats import chi2
 from reticent_server.domain.facts import Profile
 from reticent_server.domain.plan import Reservation
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import LinearRegression, Privacy, ProfileQuery
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import FloatArray
 from reticent_server.engine.local import LocalEngine
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.pipeline import planning
 from support_newton import Table, facts_of
@@ -126,7 +128,7 @@ def replicate(
         wald,
         errors,
         deviations,
-        plan.estimator.forecast_fit.worst,
+        plan.planned.forecast_fit.worst,
     )
 
 

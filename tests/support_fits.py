@@ -4,8 +4,8 @@ import numpy as np
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.kinds.glm import target as glm_target
-from reticent_server.kinds.linear_regression import plan_linear_regression
 from reticent_server.kinds.linear_regression import target as linear_target
+from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from support_newton import (
     HUGE_RHO,
     drive,

@@ -3,8 +3,8 @@
 import numpy as np
 
 from reticent_server.accounting.conversions import rho_units
-from reticent_server.domain.query import Glm
-from reticent_server.kinds.glm import plan_glm
+from reticent_server.kinds.glm.plan import plan_glm
+from reticent_server.kinds.glm.query import Glm
 from support_newton import boolean, drive, facts_of, numeric, plain_design, profile_of, whole
 
 TOP = 1000.0

@@ -1,9 +1,9 @@
 """Helpers of the hypothesis tests' tests: plans of every model, on tables of every model."""
 
 from reticent_server.accounting.conversions import rho_units
-from reticent_server.kinds.hypothesis_test import HypothesisTestPlan
-from reticent_server.kinds.linear_regression import plan_linear_regression
 from reticent_server.formula import parse_hypothesis
+from reticent_server.kinds.hypothesis_test.plan import HypothesisTestPlan
+from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from support_glm import glm_table
 from support_glm import planned as planned_glm
 from support_newton import (

@@ -3,11 +3,11 @@
 import numpy as np
 
 from reticent_server.domain.design import Design
-from reticent_server.domain.query import LocationScale
-from reticent_server.kinds.location_scale import plan_location_scale
+from reticent_server.fitting.coding import Location
+from reticent_server.kinds.location_scale.plan import plan_location_scale
+from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.location_scale.recipe import fit
 from reticent_server.kinds.location_scale.settings import plan_settings
-from reticent_server.fitting.coding import Location
 from support_newton import drive, facts_of, numeric, profile_of, whole
 
 COLUMN = numeric("y")

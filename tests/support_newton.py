@@ -15,7 +15,7 @@ from reticent_server.domain.facts import (
 )
 from reticent_server.domain.plan import Recipe
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import LinearRegression
+from reticent_server.domain.results import result_json
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import (
     Block,
@@ -26,6 +26,7 @@ from reticent_server.domain.steps import (
     Step,
     SumStep,
 )
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.mechanisms import registry
 
 Table = dict[str, FloatArray]
@@ -147,7 +148,7 @@ def drive(recipe: Recipe, block: Block) -> Trace:
             sent.append(released)
             step = recipe.send(released)
     except StopIteration as stop:
-        return Trace(stop.value, steps, sent)
+        return Trace(result_json(stop.value), steps, sent)
 
 
 def drive_step(step: Step, block: Block) -> tuple[Released, ...]:

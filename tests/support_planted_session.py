@@ -26,7 +26,7 @@ from reticent_server.api.curator import make_curator_application
 from reticent_server.api.logs import configure_logging, silence
 from reticent_server.domain.roles import STAFF
 from reticent_server.engine.local import LocalEngine
-from reticent_server.estimators import moments
+from reticent_server.kinds.mean import plan as mean
 from reticent_server.mechanisms import registry
 from reticent_server.pipeline.services import Services
 from reticent_server.vault import readers
@@ -130,7 +130,7 @@ def faults(teller: Callable[[str], None]) -> Iterator[Any]:
     yield _before(registry, "encode_all", lambda _p, c, *_: teller(f"{c[0]!r} 7.{PLANTED}"))
     yield _before(readers, "_shape", batch)
     yield _before(LocalEngine, "_released", lambda _e, table, _s: teller(_everything(table)))
-    yield _before(moments._MeanMap, "__call__", cells)
+    yield _before(mean._MeanMap, "__call__", cells)
 
 
 def _everything(table: Any) -> str:

@@ -3,16 +3,14 @@
 from typing import Any
 
 from benchmarks.gauntlet.questions import Fit, Level, MeanFit, Question, Ranks
-from reticent_server.domain.query import (
-    Glm,
-    HypothesisTest,
-    LinearRegression,
-    LocationScale,
-    Mean,
-    Quantiles,
-)
 from reticent_server.kinds.glm import target as glm_target
+from reticent_server.kinds.glm.query import Glm
+from reticent_server.kinds.hypothesis_test.query import HypothesisTest
 from reticent_server.kinds.linear_regression import target as linear_target
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.location_scale.query import LocationScale
+from reticent_server.kinds.mean.kind import Mean
+from reticent_server.kinds.quantiles.kind import Quantiles
 
 EPSILONS = (0.5, 1.0, 4.0)
 FEW = 5_000

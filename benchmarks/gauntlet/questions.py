@@ -13,7 +13,9 @@ from benchmarks.gauntlet.lines import FitLine, LevelLine, Line, RankLine
 from benchmarks.gauntlet.replies import estimates, forecast_ratios
 from benchmarks.gauntlet.summary import fit_line, gathered
 from benchmarks.gauntlet.targets import LEAST_WHOLE, Solve, Target, almost_noise_free, noise_free
-from reticent_server.domain.query import HypothesisTest, Mean, Quantiles
+from reticent_server.kinds.hypothesis_test.query import HypothesisTest
+from reticent_server.kinds.mean.kind import Mean
+from reticent_server.kinds.quantiles.kind import Quantiles
 
 TESTS_A_FIT = 5  # samples of a test for each of a fit: a level takes more than a coverage
 NULLS = ("null", "null3")  # columns that have nothing to do with any other
@@ -94,7 +96,7 @@ class Fit(Asked):
                 if result is not None:
                     found = estimates(result)
                     replies[epsilon].append(found)
-                    said = forecast_ratios(plan.estimator.forecast, len(found.terms))
+                    said = forecast_ratios(plan.planned.forecast, len(found.terms))
                     forecasts[epsilon].append(said)
             table.close()
         return [
@@ -138,7 +140,7 @@ class Ranks(Asked):
             x = in_use(frame, self.query.column, self.query.where, index)
             for epsilon in epsilons:
                 plan = table.plan(self.query, epsilon)
-                forecast = plan.estimator.forecast["rank_error"] * n
+                forecast = plan.planned.forecast["rank_error"] * n
                 found[epsilon].append((forecast, rank_errors(table.release(plan), x)))
             table.close()
         return [self._line(epsilon, n, found[epsilon]) for epsilon in epsilons]

@@ -34,7 +34,7 @@ Solve = Callable[[Any, Block], NoiseFree]
 def noise_free(table: Table, query: Query, n: int, solve: Solve) -> Target:
     """The equations of the plan, solved on all records; NaN errors of a coefficient that they do not have."""
     with np.errstate(invalid="ignore"):
-        found = solve(table.plan(query, PLAN_EPSILON).estimator, table.block())
+        found = solve(table.plan(query, PLAN_EPSILON).planned, table.block())
     return Target(found.coefficients, found.standard_errors * np.sqrt(table.n / n))
 
 

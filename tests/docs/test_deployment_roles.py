@@ -14,8 +14,9 @@ import pytest
 import support_postgres
 from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.cli.init import prepare
-from reticent_server.domain.query import Mean, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.errors import CuratorError
+from reticent_server.kinds.mean.kind import Mean
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings

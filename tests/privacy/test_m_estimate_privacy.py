@@ -9,9 +9,9 @@ from scipy import stats
 from reticent_server.domain.columns import Lattice, MEstimate
 from reticent_server.domain.cost import EPSILON_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import MEstimateQuery
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.m_estimate.plan import plan_m_estimate
+from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.mechanisms import m_estimate, selection
 from support_recipes import facts_of, numeric
 from support_selection import log_weights, probabilities

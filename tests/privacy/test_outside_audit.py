@@ -19,8 +19,8 @@ from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.kinds.registry import by_name
 from reticent_server.pipeline import planning
-from reticent_server.pipeline.ask import _KINDS
 from support_recorder import Served, Table, billed, total
 
 N = 3000
@@ -80,7 +80,7 @@ COLUMNS = (
 
 
 def test_every_kind_of_the_registry_is_audited() -> None:
-    assert {query["kind"] for query, _ in KINDS.values()} | {"profile"} == set(_KINDS)
+    assert {query["kind"] for query, _ in KINDS.values()} | {"profile"} == set(by_name())
 
 
 def facts(rows: int) -> DatasetFacts:

@@ -9,11 +9,11 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Guarantee, Plan, Reservation
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import Count
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import CountSum, SumStep
 from reticent_server.engine.local import LocalEngine
+from reticent_server.kinds.count.kind import Count
 
 N, RHO, STRIDE = 40_000, 10**12, 4
 SCHEMA = Schema((Column("x", ColumnKind.NUMERIC, 0, 1),))

@@ -14,10 +14,10 @@ from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import MEstimateQuery
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import QuantileTree
 from reticent_server.kinds.m_estimate.plan import plan_m_estimate
+from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.mechanisms import _sampler, m_estimate, quantile_tree, selection
 from reticent_server.mechanisms._sampler import Gaussian, Laplace
 

@@ -9,9 +9,10 @@ from structlog.testing import capture_logs
 
 from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.plan import Reservation
-from reticent_server.domain.query import Mean, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import ReticentError, Unavailable
+from reticent_server.kinds.mean.kind import Mean
 from reticent_server.ledger.service import Ledger
 from reticent_server.mechanisms import registry
 from reticent_server.pipeline import answer, planning

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
-from reticent_server.domain.query import Count, LinearRegression, Privacy, Query
+from reticent_server.domain.query import Privacy, Query
 from reticent_server.errors import InvalidFormula, ReticentError
+from reticent_server.kinds.count.kind import Count
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.pipeline import planning
 from support_installation import Installation, opened
 

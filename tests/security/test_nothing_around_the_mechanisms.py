@@ -16,9 +16,11 @@ import pytest
 from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.plan import Plan, Recipe, Reservation
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import Mean, Privacy
+from reticent_server.domain.query import Privacy
+from reticent_server.domain.results import result_json
 from reticent_server.domain.steps import Block
 from reticent_server.engine.local import LocalEngine
+from reticent_server.kinds.mean.kind import Mean
 from reticent_server.mechanisms import column_registry, registry
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.services import Services
@@ -139,13 +141,13 @@ class Leaky:
         try:
             recipe.send(released)
         except StopIteration as stop:
-            return {**stop.value, "value": max(seen)}
+            return {**result_json(stop.value), "value": max(seen)}
         raise AssertionError("a mean has one step")
 
 
 def test_the_replay_sees_a_leak(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     ready = planning.plan(services.catalog.facts("people"), Mean("y"), Privacy(20.0, 1e-3))
-    ready = replace(ready, estimator=Leaky(ready.estimator))
+    ready = replace(ready, planned=Leaky(ready.planned))
     tape = Tape(monkeypatch)
     first = run(ready, 0)
     tape.rewind()

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from reticent_server.api.schemas import RequestBody
 
-Ratio = Annotated[float, Field(ge=0.01, le=1000, allow_inf_nan=False)]
+Ratio = Annotated[float, Field(strict=True, ge=0.01, le=1000, allow_inf_nan=False)]
 
 
 class PlanBody(RequestBody):

@@ -4,9 +4,11 @@ Names known fields and uses constant words: neither values nor names that the ca
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from reticent_server.errors import InvalidPrivacy, InvalidQuery, InvalidRequest
+from reticent_server.kinds import KINDS
 
 BODY = "The body must be one JSON object, sent as application/json, with no key twice."
 
@@ -15,6 +17,7 @@ KEY = "The header Idempotency-Key must be sent once, with 1 to 255 visible ASCII
 _SENTENCES: Mapping[str, str] = {
     "missing": "is missing",
     "extra_forbidden": "holds a field that is not known here",
+    "unexpected_keyword_argument": "holds a field that is not known here",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
@@ -29,20 +32,22 @@ _SENTENCES: Mapping[str, str] = {
     "string_too_short": "is empty",
     "string_too_long": "is too long",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "too_short": "has too few entries",
     "too_long": "has too many entries",
     "string_pattern_mismatch": "holds characters that are not allowed",
     "model_attributes_type": "must be a JSON object",
     "model_type": "must be a JSON object",
+    "dataclass_type": "must be a JSON object",
     "union_tag_not_found": "must name its kind, one of those that /openapi.json lists",
     "union_tag_invalid": "must be of a kind that /openapi.json lists",
 }
 
 _REQUEST = ("body", "dataset", "query", "privacy", "epsilon", "delta", "limit", "offset")
-_QUERY = ("kind", "where", "column", "formula", "loss", "tuning", "mechanism", "confidence_level")
-_ROBUST = ("columns", "bins", "probabilities", "psi", "base", "lower", "upper", "scale", "eta")
 _PROJECT = ("project", "name", "purpose", "members", "ends_on", "budgets", "plan")
-_KNOWN = frozenset((*_REQUEST, *_QUERY, *_ROBUST, *_PROJECT, "directions", "family"))
+_QUERIES = frozenset(each.name for kind in KINDS for each in fields(kind.query))
+_KNOWN = _QUERIES | {*_REQUEST, *_PROJECT}
+_NOT_DECLARED = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 def explained(errors: Sequence[Any]) -> InvalidRequest:
@@ -50,7 +55,7 @@ def explained(errors: Sequence[Any]) -> InvalidRequest:
     kind, loc = (errors[0]["type"], errors[0]["loc"]) if errors else ("", ())
     if loc[:1] == ("header",):
         return InvalidRequest(KEY)
-    extra = kind == "extra_forbidden"
+    extra = kind in _NOT_DECLARED
     place = [part for part in (loc[:-1] if extra else loc) if part in _KNOWN]
     if place in ([], ["body"]) and not extra:
         return InvalidRequest(BODY)

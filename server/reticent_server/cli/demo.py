@@ -29,9 +29,10 @@ from reticent_server.cli.common import command, out, print_json
 from reticent_server.cli.demo_data import write_table
 from reticent_server.cli.demo_target import curator_fit
 from reticent_server.cli.temporary import temporary_folder
-from reticent_server.domain.query import LinearRegression, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.errors import CuratorError
 from reticent_server.fitting.target import Target
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings
 

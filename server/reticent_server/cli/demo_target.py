@@ -8,15 +8,15 @@ import numpy as np
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.domain.steps import Block
-from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.target import Target
+from reticent_server.kinds.linear_regression.target import noise_free_fit
 
 
 def curator_fit(plan: Plan, table: Path) -> Target:
     """The noise-free fit of a planned regression (with a profile) on a CSV file that has no missing cells; coded,
     weighted and tuned as in the plan. Private: for the curator."""
-    estimator = plan.estimator
+    estimator = plan.planned
     if not isinstance(estimator, FitPlan) or estimator.own_profile is not None:
         raise TypeError("a planned regression, with a profile")
     return noise_free_fit(estimator, _read(table, plan.facts.schema))

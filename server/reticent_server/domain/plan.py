@@ -20,7 +20,9 @@ from reticent_server.domain.steps import (
 Recipe = Generator[Step, tuple[Released, ...], Any]
 
 _TOO_DEAR = "a plan costs more than it was offered"
-_COLD_NANOSECONDS = 200  # of a cell: measured 100 for a cold read, and twice that for a busy machine
+_COLD_NANOSECONDS = (
+    200  # of a cell: measured 100 for a cold read, and twice that for a busy machine
+)
 _PASS_NANOSECONDS = 30  # of a cell in one pass: measured 10
 
 
@@ -99,11 +101,15 @@ class Planned(ABC):
     def fit(self) -> Forecastable | None:
         return None
 
-    def cost(self, offer: PrivacyCost) -> PrivacyCost:
-        """What is charged of an offer: here (ε, δ) as asked for, and the ρ of the parts, which implies them.
+    @property
+    def own_cost(self) -> PrivacyCost | None:
+        """Where the privacy is not ρ-zCDP turned into the (ε, δ) that was asked for: what is proved instead."""
+        return None
 
-        A plan whose privacy is proved otherwise says so itself.
-        """
+    def cost(self, offer: PrivacyCost) -> PrivacyCost:
+        """What is charged of an offer: (ε, δ) as asked for and the ρ of the parts, which allows them; or its own cost."""
+        if self.own_cost is not None:
+            return self.own_cost
         if self.rho > offer.rho:
             raise RuntimeError(_TOO_DEAR)
         return replace(offer, rho=self.rho)

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Plan, Release, Reservation
 from reticent_server.domain.private import Private
+from reticent_server.domain.results import result_json
 from reticent_server.domain.steps import ColumnStep, Released, Step, SumStep
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache
@@ -92,7 +93,7 @@ class LocalEngine:
     def _drive(self, plan: Plan, key: bytes) -> dict[str, Any] | None:
         table = self._table(plan)
         spent = PrivacyCost(0, 0, 0)
-        recipe = plan.estimator.run()
+        recipe = plan.planned.run()
         step = next(recipe)
         while True:
             spent += _cost(step, plan)
@@ -102,7 +103,7 @@ class LocalEngine:
             try:
                 step = recipe.send(released)
             except StopIteration as stop:
-                return _storable(stop.value)
+                return _storable(result_json(stop.value))
 
     def _released(self, table: Table, step: Step, key: bytes) -> tuple[Released, ...]:
         if isinstance(step, ColumnStep):
@@ -122,7 +123,7 @@ class LocalEngine:
         reader = self._open_reader(plan.facts.version_id)
         if reader.n != plan.facts.n:
             raise Unavailable("The data set cannot be read now.")
-        return Table(reader, plan.facts.version_id, plan.facts.schema, plan.estimator.columns)
+        return Table(reader, plan.facts.version_id, plan.facts.schema, plan.planned.columns)
 
     def totals(self, table: Table, step: SumStep) -> Totals:
         """The exact integer statistics of one pass: the same for any block size and any threads."""

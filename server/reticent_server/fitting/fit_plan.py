@@ -32,8 +32,8 @@ import numpy as np
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Recipe
-from reticent_server.domain.steps import FloatArray, Released, Step
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import Budget, Signal, Sizes, plan_budget
@@ -50,8 +50,8 @@ from reticent_server.fitting.public_rows import PublicRows, draw_public_rows
 from reticent_server.fitting.recipe import NoisyNewton, StandardFit
 from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.restriction import Restriction
+from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.score import Family
-from reticent_server.domain.steps import SELECTION_NANOSECONDS
 
 _PRODUCTS_A_MS = 200  # squared coefficients whose moments of 4,096 public rows take 1 ms
 _SINGULAR = 1e-6
@@ -132,8 +132,8 @@ class Model(Protocol[ResponseT]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FitPlan(Generic[ResponseT]):
-    """A planned fit; satisfies EstimatorPlan.
+class FitPlan(Planned, Generic[ResponseT]):
+    """A planned fit.
 
     ground is final with a profile; without one `own_profile` is released first and replaces it. level: of
     confidence.
@@ -147,6 +147,11 @@ class FitPlan(Generic[ResponseT]):
     sizes: Sizes
     own_profile: OwnProfile | None
     level: float
+
+    @property
+    def fit(self) -> "FitPlan[ResponseT]":
+        """Itself."""
+        return self
 
     @property
     def mechanism(self) -> str:
@@ -254,7 +259,7 @@ class FitPlan(Generic[ResponseT]):
     def run(self) -> Recipe:
         """The recipe; its result has ARCHITECTURE's keys, and steps, shares and warnings."""
         ground, fit = yield from self.fitted()
-        return self.result(ground, fit)
+        return RegressionResult(**self.result(ground, fit))
 
     def fitted(
         self, restrict: Callable[[Coding], Restriction] | None = None

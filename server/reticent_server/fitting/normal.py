@@ -2,7 +2,9 @@
 
 from scipy.special import ndtri
 
-CONFIDENCE = 0.95  # of the intervals of kinds that have no level of their own: the field's convention
+CONFIDENCE = (
+    0.95  # of the intervals of kinds that have no level of their own: the field's convention
+)
 
 
 def half_width(sd: float, level: float = CONFIDENCE) -> float:

@@ -19,6 +19,7 @@ from scipy.special import ndtr, ndtri
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.results import OpenInterval
 
 BoolArray = NDArray[np.bool_]
 
@@ -112,7 +113,7 @@ def without_intervals(result: Mapping[str, Any]) -> dict[str, Any]:
     q = len(result["terms"])
     return {
         "estimable": [False] * q,
-        "confidence_intervals": [[None, None]] * q,
+        "confidence_intervals": [(None, None)] * q,
         "p_values": [None] * q,
     }
 
@@ -127,11 +128,11 @@ def weighting(coding: Coding, fit: StandardFit, radius_squared: float) -> dict[s
 
 def intervals(
     beta: FloatArray, se: FloatArray, level: float, estimable: BoolArray
-) -> list[list[float | None]]:
-    """β ± z se, [None, None] where not estimable."""
+) -> list[OpenInterval]:
+    """β ± z se, (None, None) where not estimable."""
     half = float(ndtri((1 + level) / 2)) * se
     return [
-        [float(b - h), float(b + h)] if ok else [None, None]
+        (float(b - h), float(b + h)) if ok else (None, None)
         for b, h, ok in zip(beta, half, estimable, strict=True)
     ]
 

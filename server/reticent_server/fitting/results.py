@@ -4,11 +4,14 @@ A field whose default is None is left out of a reply where it is None.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from annotated_types import Ge, Le
 
 Interval = tuple[float, float]
 OpenInterval = tuple[float | None, float | None]
 """(lower, upper); (None, None) where there is none."""
+Share = Annotated[float, Ge(0), Le(1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +22,8 @@ class Estimate:
     """
 
     value: float
-    standard_error: float
-    confidence_level: float
+    standard_error: Annotated[float, Ge(0)]
+    confidence_level: Share
     confidence_interval: Interval
     n: int
     privacy_standard_error: float | None = None
@@ -39,3 +42,60 @@ class Value:
     bin: Interval | None = None
     quartiles: Interval | None = None
     tuning: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direction:
+    """A direction (p,) in the units of the coefficients, and whether the releases tell it from noise.
+
+    A combination c is estimable unless more than .3 of the sum of (c·vector)² comes from directions that are not
+    resolved.
+    """
+
+    vector: list[float]
+    resolved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighting:
+    """A record with the row x of the design, in the units of the data, has the weight min(1, radius_squared/|matrix x|²)."""
+
+    matrix: list[list[float]]
+    radius_squared: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionResult:
+    """A fit of p terms: vectors (p,), covariance (p, p), in the units of the data. null: not estimable.
+
+    standard_errors count sampling and privacy noise; privacy_standard_errors the noise alone. scale: of the
+    residuals. tuning: where they are cut, null for no cut. estimand: what is estimated, in words. shares: what part of the
+    budget went where. records_in_use: noisy, of a design with a condition or missing cells. calibration,
+    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism.
+    """
+
+    terms: list[str]
+    coefficients: list[float]
+    standard_errors: list[float | None]
+    covariance: list[list[float | None]]
+    confidence_level: Share
+    confidence_intervals: list[OpenInterval]
+    p_values: list[Share | None]
+    privacy_standard_errors: list[float | None]
+    estimable: list[bool]
+    directions: list[Direction]
+    weighting: Weighting
+    scale: float | None
+    tuning: float | None
+    steps: int
+    shares: dict[str, float]
+    estimand: str
+    n: int
+    warnings: list[str]
+    family: str | None = None
+    dispersion: float | None = None
+    records_in_use: float | None = None
+    calibration: str | None = None
+    least_curvature: float | None = None
+    noisy_p_values: list[float] | None = None
+    noisy_p_intervals: list[Interval] | None = None

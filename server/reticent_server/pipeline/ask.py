@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from typing import Any
 
 from reticent_server.domain.query import Privacy, Query, query_json
-
-_KINDS: Mapping[str, type[Query]] = {kind.kind: kind for kind in get_args(Query)}
+from reticent_server.kinds import registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,6 @@ class Ask:
     @classmethod
     def from_canonical(cls, stored: Mapping[str, Any]) -> "Ask":
         """The ask of a stored request."""
-        fields = dict(stored["query"])
-        query = _KINDS[fields.pop("kind")](**fields)
+        query = registry.stored_query(stored["query"])
         privacy = Privacy(**stored["privacy"])
         return cls(stored["dataset"], query, privacy, project=stored.get("project"))

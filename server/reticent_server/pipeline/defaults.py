@@ -15,11 +15,11 @@ from reticent_server.domain.cost import DELTA_UNITS, PrivacyCost, from_units
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy
+from reticent_server.kinds.shared.columns import LEAST_DELTA
 from reticent_server.ledger.model import Standing
 from reticent_server.ledger.rules import charge
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.ask import Ask
-from reticent_server.pipeline.planning_robust import LEAST_DELTA
 
 QUERIES = 10
 """Requests with the default δ that an account's δ covers. A δ ten times as small costs a test of safety a threshold

@@ -9,10 +9,8 @@ from typing import Any
 
 from reticent_server.accounting.conversions import epsilon_of, rho_units
 from reticent_server.domain.cost import DELTA_UNITS, from_units
-from reticent_server.domain.plan import Plan
+from reticent_server.domain.plan import Forecastable, Plan
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.hypothesis_test import HypothesisTestPlan
-from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.forecast import least_rho
 
 USUAL_TARGETS = (1.0, 0.5)
@@ -27,8 +25,8 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
     epsilon null: the target is not reached at any ε that can be asked for. Raises InvalidQuery for a
     target of another kind.
     """
-    found = dict(ready.estimator.forecast)
-    fit = _regression(ready)
+    found = dict(ready.planned.forecast)
+    fit = ready.planned.fit
     if fit is None and target is not None:
         raise InvalidQuery("A target is for regression models by newton; leave it out.")
     if fit is not None:
@@ -40,21 +38,10 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
     return found
 
 
-def _regression(ready: Plan) -> FitPlan[Any] | None:
-    """The fit that is planned, or that a planned test is made of."""
-    match ready.estimator:
-        case FitPlan() as fit:
-            return fit
-        case HypothesisTestPlan(model=fit):
-            return fit
-        case _:
-            return None
-
-
-def epsilon_for(estimator: FitPlan[Any], delta: float, target: float) -> float | None:
+def epsilon_for(fit: Forecastable, delta: float, target: float) -> float | None:
     """The ε, to three digits and rounded up, at which the largest forecast ratio falls to `target`."""
     limits = (LEAST_RHO, rho_units(MAX_EPSILON, delta))
-    rho = least_rho(estimator.noise_ratio, target, estimator.rho, limits)
+    rho = least_rho(fit.noise_ratio, target, fit.rho, limits)
     return None if rho is None else min(_rounded_up(epsilon_of(rho, delta)), MAX_EPSILON)
 
 

@@ -3,15 +3,13 @@
 from dataclasses import replace
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import EstimatorPlan, Guarantee
+from reticent_server.domain.plan import Guarantee, Planned
 
 
-def guarantee_of(
-    facts: DatasetFacts, estimator: EstimatorPlan, epsilon: float, delta: float
-) -> Guarantee:
-    """Conditional where the estimator names assumptions, else unconditional."""
-    assumptions: tuple[str, ...] = getattr(estimator, "assumptions", ())
-    found = unconditional(facts, estimator, epsilon, delta)
+def guarantee_of(facts: DatasetFacts, planned: Planned, epsilon: float, delta: float) -> Guarantee:
+    """Conditional where the plan names assumptions, else unconditional."""
+    assumptions = planned.assumptions
+    found = unconditional(facts, planned, epsilon, delta)
     if not assumptions:
         return found
     statement = found.statement.replace(
@@ -20,9 +18,7 @@ def guarantee_of(
     return replace(found, tier="conditional", statement=statement, assumptions=assumptions)
 
 
-def unconditional(
-    facts: DatasetFacts, estimator: EstimatorPlan, epsilon: float, delta: float
-) -> Guarantee:
+def unconditional(facts: DatasetFacts, planned: Planned, epsilon: float, delta: float) -> Guarantee:
     """(ε, δ) for every pair of neighbouring tables, at every n, without assumptions."""
     unit = facts.schema.unit
     replaced = (
@@ -40,7 +36,7 @@ def unconditional(
         unit="row" if unit.column is None else unit.column,
         epsilon=epsilon,
         delta=delta,
-        mechanism=estimator.mechanism,
+        mechanism=planned.mechanism,
         statement=statement,
-        reference=estimator.reference,
+        reference=planned.reference,
     )

@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from reticent_server.domain.query import Privacy, ProfileQuery
+from reticent_server.domain.query import Privacy
 from reticent_server.errors import Conflict, Unavailable
+from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.ledger.model import CURATOR
 from reticent_server.pipeline import defaults

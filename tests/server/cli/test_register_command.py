@@ -16,9 +16,10 @@ from reticent_server.access.secrets import add_source, create_secrets, load_secr
 from reticent_server.cli import dataset
 from reticent_server.cli.init import init
 from reticent_server.domain.principal import Principal
-from reticent_server.domain.query import Mean, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.roles import ANALYST
 from reticent_server.errors import CuratorError
+from reticent_server.kinds.mean.kind import Mean
 from reticent_server.pipeline.answer import answer
 from reticent_server.pipeline.ask import Ask
 from reticent_server.settings import Settings

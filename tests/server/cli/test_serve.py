@@ -14,8 +14,9 @@ import httpx
 import pytest
 
 from reticent_server.app import build_services
-from reticent_server.domain.query import Count, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.errors import CuratorError
+from reticent_server.kinds.count.kind import Count
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.ask import Ask
 from support_installation import Installation, Server, opened, request_body, serving

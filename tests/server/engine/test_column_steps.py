@@ -11,13 +11,13 @@ from reticent_server.domain.columns import SmoothMedian, StableBin, UniformBins
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Guarantee, Plan, Reservation
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import Count
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache
 from reticent_server.engine.columns import gather
 from reticent_server.engine.local import LocalEngine
+from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.shared.columns import ColumnsMap
 from reticent_server.mechanisms import column_registry
 from reticent_server.numerics.lattices import lattice_between

@@ -11,7 +11,7 @@ from distributed import Security
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Guarantee, Plan, Reservation
-from reticent_server.domain.query import Count, LinearRegression, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import CountSum, GramSum, SumStep, VectorSum
 from reticent_server.engine import dask_cluster
@@ -19,6 +19,8 @@ from reticent_server.engine.blocks import Table
 from reticent_server.engine.clusters import cluster_for
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import CuratorError, Unavailable
+from reticent_server.kinds.count.kind import Count
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.mechanisms import registry
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings
@@ -82,8 +84,8 @@ def test_sums_are_those_of_one_process(files, cluster):
     facts = DatasetFacts("t", "t", 1, "v", N, SCHEMA)
     query = LinearRegression("y ~ x + C(g)", where="k >= 2")
     plan = planning.plan(facts, query, Privacy(1.0, 1e-6))
-    step = next(plan.estimator.run())
-    columns = plan.estimator.columns
+    step = next(plan.planned.run())
+    columns = plan.planned.columns
     assert same(sums(found, step, cluster, columns), sums(found, step, columns=columns))
 
 

@@ -11,13 +11,13 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Guarantee, Plan, Reservation
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import Count
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block, CountSum, GramSum, SumStep, VectorSum
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import Unavailable
+from reticent_server.kinds.count.kind import Count
 from reticent_server.mechanisms import registry
 
 N = 6_011

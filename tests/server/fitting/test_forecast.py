@@ -9,9 +9,9 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.domain.facts import Profile
-from reticent_server.kinds.linear_regression import plan_linear_regression
-from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.fitting.forecast import least_rho
+from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.linear_regression.target import noise_free_fit
 from support_newton import (
     boolean,
     drive,

@@ -15,8 +15,6 @@ from reticent_server.domain.design import (
 )
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import SumStep, multiplied
-from reticent_server.kinds.glm.dispersion import GammaDispersion
-from reticent_server.kinds.linear_regression import plan_linear_regression
 from reticent_server.fitting.coding import LARGEST
 from reticent_server.fitting.huber import (
     BiweightScore,
@@ -36,6 +34,8 @@ from reticent_server.fitting.maps import (
     response,
     standardised,
 )
+from reticent_server.kinds.glm.dispersion import GammaDispersion
+from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.evaluate import evaluate_term
 from reticent_server.numerics.psi import Huber

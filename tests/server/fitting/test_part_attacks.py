@@ -16,9 +16,9 @@ import pytest
 from reticent_server.domain.design import Compare
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import CountSum, GramSum, VectorSum, multiplied
-from reticent_server.kinds.glm.families import FAMILIES
 from reticent_server.fitting.maps import ResidualMap, RowsMap
 from reticent_server.fitting.whitening import unwhitened
+from reticent_server.kinds.glm.families import FAMILIES
 from support_fits import linear_plan
 from support_glm import planned as glm_planned
 from support_losses import farthest_records

@@ -10,8 +10,13 @@ import pytest
 
 from reticent_server.domain.plan import Plan, Release, Reservation
 from reticent_server.domain.principal import Principal
-from reticent_server.domain.query import Count, Glm, LinearRegression, Mean, Privacy, ProfileQuery
+from reticent_server.domain.query import Privacy
 from reticent_server.errors import IdempotencyConflict, NotFound, Unavailable
+from reticent_server.kinds.count.kind import Count
+from reticent_server.kinds.glm.query import Glm
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.mean.kind import Mean
+from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.ledger.service import Fresh, Pending
 from reticent_server.pipeline import browse, planning
 from reticent_server.pipeline.answer import answer, execute, plan

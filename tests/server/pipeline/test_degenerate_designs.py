@@ -12,9 +12,11 @@ import pytest
 
 from reticent_server.domain.plan import Reservation
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import HypothesisTest, LinearRegression, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.engine.local import LocalEngine
+from reticent_server.kinds.hypothesis_test.query import HypothesisTest
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
 from support_newton import facts_of, profile_of
@@ -109,7 +111,7 @@ def test_few_records_and_empty_masks_are_answered(n, mask):
 @pytest.mark.parametrize("formula", FORMULAS.values(), ids=FORMULAS)
 def test_every_degenerate_design_has_a_forecast(formula):
     plan = planning.plan(Served(table()).facts, LinearRegression(formula), Privacy(1.0, 1e-6))
-    json.dumps(dict(plan.estimator.forecast), allow_nan=False)
+    json.dumps(dict(plan.planned.forecast), allow_nan=False)
 
 
 def test_degenerate_designs_have_an_epsilon_for_a_target():

@@ -19,12 +19,13 @@ from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Plan, Reservation
 from reticent_server.domain.private import Private
-from reticent_server.domain.query import Privacy, ProfileQuery
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import QuantileTree, Step, SumStep
 from reticent_server.engine import local
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import InvalidRequest
+from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.mechanisms import noisy_sum, quantile_tree
 from reticent_server.mechanisms._sampler import Gaussian
 from reticent_server.pipeline import planning

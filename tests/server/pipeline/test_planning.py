@@ -4,27 +4,42 @@ from dataclasses import replace
 
 import pytest
 
+from reticent_server import kinds
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.query import Count, Median, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
-from reticent_server.pipeline import planning, planning_robust
+from reticent_server.kinds.count.kind import Count
+from reticent_server.kinds.median.kind import Median
+from reticent_server.pipeline import planning
 
 SCHEMA = Schema((Column("x", ColumnKind.NUMERIC, -5, 5),))
 FACTS = DatasetFacts("d", "d", 1, "v", 100, SCHEMA)
-COUNT, PLANNED = planning.plan_count, planning_robust.plan_exponential_median
+
+
+def with_plan(monkeypatch, room, dearer):
+    """The room's kind, with a plan that costs a unit more."""
+    others = tuple(kind for kind in kinds.KINDS if kind is not room)
+    monkeypatch.setattr(kinds, "KINDS", (*others, replace(room, plan=dearer)))
 
 
 def test_a_plan_that_costs_more_than_was_offered_is_none(monkeypatch):
     """Of ρ, where its (ε, δ) are what was asked for; of ε, where it has a cost of its own."""
-    monkeypatch.setattr(
-        planning, "plan_count", lambda facts, design, rho: COUNT(facts, design, rho + 1)
+    with_plan(
+        monkeypatch,
+        kinds.COUNT,
+        lambda facts, query, offer: kinds.COUNT.plan(
+            facts, query, replace(offer, rho=offer.rho + 1)
+        ),
     )
     with pytest.raises(RuntimeError, match="more than it was offered"):
         planning.plan(FACTS, Count(), Privacy(1.0, 1e-6))
-    monkeypatch.setattr(
-        planning_robust, "plan_exponential_median",
-        lambda facts, design, column, epsilon: PLANNED(facts, design, column, epsilon + 1),
-    )  # fmt: skip
+    with_plan(
+        monkeypatch,
+        kinds.MEDIAN,
+        lambda facts, query, offer: kinds.MEDIAN.plan(
+            facts, query, replace(offer, epsilon=offer.epsilon + 1)
+        ),
+    )
     with pytest.raises(RuntimeError, match="more than it was offered"):
         planning.plan(FACTS, Median("x"), Privacy(1.0, 1e-6))
 

@@ -13,7 +13,7 @@ from reticent_server.access.requests import MOST_PENDING, Request
 from reticent_server.database import writing
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.principal import Principal
-from reticent_server.domain.query import Count, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.errors import (
     BudgetExhausted,
     Conflict,
@@ -22,6 +22,7 @@ from reticent_server.errors import (
     NotFound,
     Unavailable,
 )
+from reticent_server.kinds.count.kind import Count
 from reticent_server.ledger.model import analyst_account
 from reticent_server.pipeline import browse, deferred, projects
 from reticent_server.pipeline.answer import answer, plan

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from reticent_server.domain.principal import Principal
-from reticent_server.domain.query import Count, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.roles import ANALYST
 from reticent_server.errors import Unavailable
+from reticent_server.kinds.count.kind import Count
 from reticent_server.ledger.service import Ledger
 from reticent_server.mechanisms import registry
 from reticent_server.pipeline import answer as answering

@@ -56,7 +56,8 @@ Path("other.yaml").write_text(Path("s.yaml").read_text())
 register_dataset(settings, "r", Place(url="sqlite:///other.db", table="t"), Path("other.yaml"))
 
 from reticent_server.app import build_services, create_app
-from reticent_server.domain.query import Mean, Privacy
+from reticent_server.domain.query import Privacy
+from reticent_server.kinds.mean.kind import Mean
 from reticent_server.pipeline import answer
 services = build_services(settings)
 create_app(services)

@@ -8,12 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.query import LinearRegression, Privacy
+from reticent_server.domain.query import Privacy
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, Released, VectorSum
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import CuratorError, Unavailable
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.vault.adbc import DRIVER_ERRORS, execute
 from reticent_server.vault.readers import open_reader
@@ -53,8 +54,8 @@ def sums(opened_reader, threads=2, subset=None, **engine):
     plan = planning.plan(facts, QUERY, Privacy(1.0, 1e-6))
     options = {"cache_bytes": 1 << 24, "threads": threads, "block_rows": 511} | engine
     local = LocalEngine(lambda _: opened_reader, None, **options)
-    table = Table(opened_reader, "v", SCHEMA, plan.estimator.columns)
-    steps, found = plan.estimator.run(), []
+    table = Table(opened_reader, "v", SCHEMA, plan.planned.columns)
+    steps, found = plan.planned.run(), []
     step = next(steps)
     for _ in range(2):
         trees = any(isinstance(part, QuantileTree) for part in step.parts)

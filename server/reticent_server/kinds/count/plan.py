@@ -34,7 +34,6 @@ class CountPlan(Planned):
     design: Design
     part: CountSum
     n: int
-    passes: int = 1
     mechanism: str = "discrete Gaussian count"
     reference: str = "Canonne, Kamath & Steinke (2020)"
 

@@ -1,0 +1,1 @@
+"""Counts by the values of several columns."""

@@ -1,0 +1,1 @@
+"""The projection-depth median of several columns."""

@@ -12,26 +12,25 @@ planned one at a fifth of ε. Proofs: mechanisms.depth_draw, numerics.depth_cert
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from reticent_server.domain.columns import DepthDraw, Lattice
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Recipe
-from reticent_server.domain.query import DepthMedian
+from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.depth_median.likely import Split, plan_split
 from reticent_server.fitting.standardise import SUMMARY_PROBABILITIES, Location, location
+from reticent_server.kinds.depth_median.likely import Split, plan_split
+from reticent_server.kinds.depth_median.query import MAX_COLUMNS, MOST_DIRECTIONS, DepthMedian
 from reticent_server.kinds.shared.columns import ColumnsMap, profile_quantiles
 from reticent_server.mechanisms import depth_draw
 from reticent_server.numerics.public_random import public_generator
 
-MAX_COLUMNS = 8
-DIRECTIONS, MOST_DIRECTIONS = 500, 1000
+DIRECTIONS = 500
 LEAST_ETA, LARGEST_ETA = 1e-6, 1e9  # noise of 10⁶ scales, and of a step of the lattice
 _WHOLE = 1024
 _STEPS_IN_SCALE, _LATTICE_BITS = 20, 40
@@ -41,15 +40,26 @@ _NANOSECONDS = {"iqr": 60, "mad": 200, "trimmed": 60}
 _SMALL = {"iqr": 7.0, "mad": 3.5, "trimmed": 1.7}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepthMedianResult:
+    """point (columns,) in the units of the data. scale: of the projections. eta: sharpness of the draw."""
+
+    columns: list[str]
+    point: list[float]
+    eta: float
+    scale: Literal["iqr", "mad", "trimmed"]
+    directions: int
+    n: int
+
+
 @dataclass(frozen=True, slots=True)
-class DepthMedianPlan:
-    """A planned depth median; satisfies EstimatorPlan. likely: whether a reply is to be expected."""
+class DepthMedianPlan(Planned):
+    """A planned depth median. likely: whether a reply is to be expected."""
 
     names: tuple[str, ...]
     part: DepthDraw
     likely: bool
     n: int
-    passes: int = 1
     mechanism: str = "propose-test-release, then an exact draw from exp(-eta * outlyingness)"
     reference: str = "Private projection-depth medians; Zuo (2003); Dwork & Lei (2009)"
 
@@ -58,12 +68,12 @@ class DepthMedianPlan:
         return self.names
 
     @property
-    def cost(self) -> PrivacyCost:
+    def own_cost(self) -> PrivacyCost:
         return depth_draw.cost(self.part)
 
     @property
     def rho(self) -> int:
-        return self.cost.rho
+        return self.own_cost.rho
 
     @property
     def column_ms(self) -> int:
@@ -87,14 +97,14 @@ class DepthMedianPlan:
         if not found.passed:
             return None
         *point, eta = found.values.tolist()
-        return {
-            "columns": list(self.names),
-            "point": point,
-            "eta": eta,
-            "scale": self.part.scale,
-            "directions": len(self.part.directions),
-            "n": self.n,
-        }
+        return DepthMedianResult(
+            columns=list(self.names),
+            point=point,
+            eta=eta,
+            scale=self.part.scale,
+            directions=len(self.part.directions),
+            n=self.n,
+        )
 
 
 def plan_depth_median(

@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import gammainc
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.kinds.glm.quasi import SCALE_CUT, quasi
 from reticent_server.fitting.score import JointStep, Score
+from reticent_server.kinds.glm.quasi import SCALE_CUT, quasi
 from reticent_server.numerics.families import gamma_moments
 
 _STEP = 1e-4

@@ -15,16 +15,16 @@ import numpy as np
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.query import Glm
 from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.glm.families import FAMILIES
-from reticent_server.kinds.glm.families.base import FittedFamily, GlmFamily, Start
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding, Location
 from reticent_server.fitting.fit_plan import FitPlan, Ground, plan_fit
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.tuning import least_variance
+from reticent_server.kinds.glm.families import FAMILIES
+from reticent_server.kinds.glm.families.base import FittedFamily, GlmFamily, Start
+from reticent_server.kinds.glm.query import Glm
 
 _RADII = (1.0, 2.0, 3.0, 4.0)  # R²/q of which tuning="planned" takes one
 _SATURATED = 8.0  # in the predictor, for one length of a coordinate

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.kinds.glm.families.base import Start
-from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore, quasi
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.target import Target, records, settled_whitening
+from reticent_server.kinds.glm.families.base import Start
+from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore, quasi
 from reticent_server.numerics.mallows import mallows_weights
 
 _ROUNDS, _TOLERANCE = 400, 1e-12

@@ -1,0 +1,1 @@
+"""Counts by bin or level."""

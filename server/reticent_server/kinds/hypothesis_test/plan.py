@@ -15,7 +15,13 @@ from typing import Any, Literal
 import numpy as np
 
 from reticent_server.domain.hypothesis import LinearHypothesis
-from reticent_server.domain.plan import Recipe
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.fit_plan import FitPlan
+from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.restriction import Restriction
+from reticent_server.fitting.results import RegressionResult, Share
 from reticent_server.kinds.hypothesis_test.statistics import (
     FitUnderTest,
     Outcome,
@@ -23,23 +29,53 @@ from reticent_server.kinds.hypothesis_test.statistics import (
     wald,
 )
 from reticent_server.kinds.hypothesis_test.terms import term_hypotheses
-from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitPlan
-from reticent_server.fitting.recipe import StandardFit
-from reticent_server.fitting.report import back_transform
-from reticent_server.fitting.restriction import Restriction
 
 TestName = Literal["wald", "score", "lr"]
 _REFERENCES = "Heritier & Ronchetti (1994); Avella-Medina (2021), section 4"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermTest:
+    """One term of a table. statistic and p_value null: not estimable."""
+
+    term: str
+    statistic: float | None
+    df: float
+    p_value: Share | None
+    estimable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HypothesisTestResult:
+    """A test of `hypotheses` (statistic, df, p_value, estimable), or a table of the model's terms; fit: of the whole model.
+
+    statistic and p_value null: not estimable.
+    """
+
+    test: TestName
+    n: int
+    warnings: list[str]
+    hypotheses: list[str] | None = None
+    statistic: float | None = None
+    df: float | None = None
+    p_value: Share | None = None
+    estimable: bool | None = None
+    table: list[TermTest] | None = None
+    fit: RegressionResult | None = None
+
+
 @dataclass(frozen=True, slots=True)
-class HypothesisTestPlan:
-    """A planned test; satisfies EstimatorPlan. hypothesis None: a table of the model's terms."""
+class HypothesisTestPlan(Planned):
+    """A planned test. hypothesis None: a table of the model's terms."""
 
     model: FitPlan[Any]
     test: TestName
     hypothesis: LinearHypothesis | None
+
+    @property
+    def fit(self) -> FitPlan[Any]:
+        """The fit that the test is made of."""
+        return self.model
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -85,12 +121,17 @@ class HypothesisTestPlan:
         result = self.model.result(ground, fitted)
         fit = tested_fit(ground.coding, fitted)
         outcomes = [(name, self._outcome(fit, h)) for name, h in self.hypotheses]
-        head = {"test": self.test, "n": result["n"], "warnings": result["warnings"]}
+        head: dict[str, Any] = {
+            "test": self.test,
+            "n": result["n"],
+            "warnings": result["warnings"],
+            "fit": None if self.test == "score" else RegressionResult(**result),
+        }
         if self.hypothesis is None:
-            table = [{"term": name, **_shown(o)} for name, o in outcomes]
-            return {**head, "table": table, "fit": result}
-        shown = {**head, "hypotheses": list(self.hypothesis.texts), **_shown(outcomes[0][1])}
-        return shown if self.test == "score" else {**shown, "fit": result}
+            table = [TermTest(term=name, **_shown(o)) for name, o in outcomes]
+            return HypothesisTestResult(**head, table=table)
+        texts = list(self.hypothesis.texts)
+        return HypothesisTestResult(**head, hypotheses=texts, **_shown(outcomes[0][1]))
 
     def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
         test = likelihood_ratio if self.test == "lr" else wald

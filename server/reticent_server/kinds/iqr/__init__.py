@@ -1,0 +1,1 @@
+"""The interquartile range of a column."""

@@ -12,12 +12,12 @@ with ε and n, and says so.
 
 from dataclasses import dataclass
 
-from reticent_server.domain.query import LinearRegression
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.linear_regression.response import TIED
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.huber import LinearFamily, MedianResidual, SquareResidual
 from reticent_server.fitting.tuning import least_variance
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.linear_regression.response import TIED
 from reticent_server.numerics.biweight import EFFICIENT_95, Biweight
 from reticent_server.numerics.psi import Huber
 

@@ -6,17 +6,17 @@ from typing import Any
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.query import LinearRegression
 from reticent_server.domain.steps import FloatArray
-from reticent_server.kinds.linear_regression.loss import Loss, asked_loss, planned_loss
-from reticent_server.kinds.linear_regression.response import PublicResponse, public_response
-from reticent_server.kinds.linear_regression.ridge import PENALISED, penalised_estimand, ridged
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding, Location
 from reticent_server.fitting.fit_plan import FitPlan, Ground, plan_fit
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import without_intervals
+from reticent_server.kinds.linear_regression.loss import Loss, asked_loss, planned_loss
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.linear_regression.response import PublicResponse, public_response
+from reticent_server.kinds.linear_regression.ridge import PENALISED, penalised_estimand, ridged
 
 DECLINED = (
     "Nearly all records have the same response, so residuals have no scale and a robust fit no standard error: no "

@@ -25,15 +25,19 @@ from reticent_server.domain.columns import AsymptoticLocationScale
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Recipe
-from reticent_server.domain.query import LocationScale
+from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, ColumnStep, FloatArray
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.shared.influence.asymptotic import ASSUMPTIONS, SCALE_NOTE
-from reticent_server.kinds.shared.influence.settings import LARGEST_FLOOR, REACH
-from reticent_server.kinds.shared.influence.whole import check_whole, too_few
-from reticent_server.kinds.location_scale import LocationScalePlan, plan_location_scale
+from reticent_server.fitting.influence.asymptotic import ASSUMPTIONS, SCALE_NOTE
+from reticent_server.fitting.influence.settings import LARGEST_FLOOR, REACH
+from reticent_server.fitting.influence.whole import check_whole, too_few
+from reticent_server.kinds.location_scale.plan import (
+    LocationScalePlan,
+    LocationScaleResult,
+    plan_location_scale,
+)
+from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.location_scale.recipe import LocationScaleFitted
 from reticent_server.mechanisms import asymptotic_location_scale as mechanism
 from reticent_server.numerics.proposal2_convex import largest_influence, normal_curvature
@@ -61,8 +65,8 @@ class StandardisedColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class AsymptoticLocationScalePlan:
-    """A planned location and scale; satisfies EstimatorPlan."""
+class AsymptoticLocationScalePlan(Planned):
+    """A planned location and scale."""
 
     pilot: LocationScalePlan
     pilot_cost: PrivacyCost
@@ -76,12 +80,12 @@ class AsymptoticLocationScalePlan:
         return self.pilot.columns
 
     @property
-    def cost(self) -> PrivacyCost:
+    def own_cost(self) -> PrivacyCost:
         return self.pilot_cost + mechanism.cost(self.part)
 
     @property
     def rho(self) -> int:
-        return self.cost.rho
+        return self.own_cost.rho
 
     @property
     def n(self) -> int:
@@ -129,7 +133,7 @@ class AsymptoticLocationScalePlan:
         )
         result = self.pilot.report(moved)
         result["warnings"].append(SCALE_NOTE)
-        return {**result, "calibration": "asymptotic"}
+        return LocationScaleResult(**result, calibration="asymptotic")
 
 
 def _curvature(fitted: LocationScaleFitted) -> FloatArray:

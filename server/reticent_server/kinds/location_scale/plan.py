@@ -17,24 +17,17 @@ Source: Huber (1964); Avella-Medina (2021), Example 1; Avella-Medina, Bradshaw &
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
+from annotated_types import Ge, MaxLen, MinLen
 from scipy.special import ndtri
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Recipe
-from reticent_server.domain.query import LocationScale
+from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import FloatArray, Released, Step
-from reticent_server.kinds.location_scale.recipe import LocationScaleFitted, fit
-from reticent_server.kinds.location_scale.settings import (
-    LocationScaleSettings,
-    forecast,
-    plan_settings,
-)
-from reticent_server.kinds.location_scale.start import column_design, public_start
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
 from reticent_server.fitting.coding import Location
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
@@ -42,8 +35,19 @@ from reticent_server.fitting.own_profile import (
     guessed_facts,
     plan_own_profile,
 )
-from reticent_server.domain.steps import SELECTION_NANOSECONDS
+from reticent_server.fitting.results import OpenInterval, Share
+from reticent_server.kinds.location_scale.query import LocationScale
+from reticent_server.kinds.location_scale.recipe import LocationScaleFitted, fit
+from reticent_server.kinds.location_scale.settings import (
+    LocationScaleSettings,
+    forecast,
+    plan_settings,
+)
+from reticent_server.kinds.location_scale.start import column_design, public_start
 from reticent_server.numerics.psi import Huber
+
+EntryT = TypeVar("EntryT")
+Pair = Annotated[list[EntryT], MinLen(2), MaxLen(2)]
 
 NOT_SETTLED = (
     "Location and scale were still moving after the last step and are given without intervals: a "
@@ -59,9 +63,33 @@ NOT_ESTIMABLE = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocationScaleResult:
+    """Location and scale in the units of the data; vectors (2,) and the covariance (2, 2) are in this order.
+
+    records_in_use: noisy, with a condition or missing cells. calibration: of the influence mechanism.
+    """
+
+    location: float
+    scale: Annotated[float, Ge(0)]
+    standard_errors: Pair[float | None]
+    privacy_standard_errors: Pair[float | None]
+    covariance: Pair[list[float | None]]
+    confidence_level: Share
+    confidence_intervals: Pair[OpenInterval]
+    estimable: Pair[bool]
+    tuning: float
+    steps: int
+    estimand: str
+    n: int
+    warnings: list[str]
+    records_in_use: float | None = None
+    calibration: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
-class LocationScalePlan:
-    """A planned estimate of one column; satisfies EstimatorPlan.
+class LocationScalePlan(Planned):
+    """A planned estimate of one column.
 
     start: public; without a profile `own_profile` is released first and replaces it.
     """
@@ -113,7 +141,7 @@ class LocationScalePlan:
     def run(self) -> Recipe:
         """The recipe; its result lists location and scale, with standard errors and intervals."""
         fitted = yield from self.fitted()
-        return self.report(fitted)
+        return LocationScaleResult(**self.report(fitted))
 
     def fitted(self) -> Generator[Step, tuple[Released, ...], LocationScaleFitted]:
         """The recipe without its report."""

@@ -23,6 +23,8 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
+from reticent_server.fitting.coding import Location
+from reticent_server.fitting.identifiability import any_present
 from reticent_server.kinds.location_scale.maps import STRETCH, LocationScaleMap, score_radius
 from reticent_server.kinds.location_scale.settings import LocationScaleSettings
 from reticent_server.kinds.location_scale.step import (
@@ -34,8 +36,6 @@ from reticent_server.kinds.location_scale.step import (
     start_position,
     usable_jacobian,
 )
-from reticent_server.fitting.coding import Location
-from reticent_server.fitting.identifiability import any_present
 from reticent_server.numerics.psi import Huber
 
 _LEAST_SHARE = 0.002  # of n: the least number of records in use that sums are divided by

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from math import sqrt
 
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.query import LocationScale
 from reticent_server.domain.steps import CountSum, GramSum, Part, VectorSum
-from reticent_server.kinds.location_scale.maps import JACOBIAN_RADIUS, score_radius
 from reticent_server.fitting.budget import allocate
+from reticent_server.kinds.location_scale.maps import JACOBIAN_RADIUS, score_radius
+from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.numerics.psi import Huber
 
 DEFAULT_TUNING = 1.5

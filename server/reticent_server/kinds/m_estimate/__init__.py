@@ -1,0 +1,1 @@
+"""Huber's location by the exponential mechanism."""

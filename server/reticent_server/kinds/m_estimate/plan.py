@@ -17,13 +17,14 @@ from typing import Any
 from reticent_server.domain.columns import Lattice, MEstimate
 from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Recipe
-from reticent_server.domain.query import MEstimateQuery
+from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.shared.stable_bins import SORT_NANOSECONDS
+from reticent_server.fitting.results import Value
+from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.kinds.shared.columns import ColumnsMap, released_quartiles
+from reticent_server.kinds.shared.stable_bins import SORT_NANOSECONDS
 from reticent_server.mechanisms import m_estimate
 
 NORMAL_IQR, HUBER_TUNING = 1.349, 1.345
@@ -35,14 +36,13 @@ _MOST_STEPS = 2**52  # whole numbers stay exact in float64
 
 
 @dataclass(frozen=True, slots=True)
-class MEstimatePlan:
-    """A planned M-estimate; satisfies EstimatorPlan. tuning: c in the units of the data."""
+class MEstimatePlan(Planned):
+    """A planned M-estimate. tuning: c in the units of the data."""
 
     column: Column
     part: MEstimate
     tuning: float
     n: int
-    passes: int = 1
     mechanism: str = "exponential mechanism on the estimating equation, over a public grid"
     reference: str = "Chaudhuri & Hsu (2012), section 5.2, with 4K for 2K"
 
@@ -51,12 +51,12 @@ class MEstimatePlan:
         return (self.column.name,)
 
     @property
-    def cost(self) -> PrivacyCost:
+    def own_cost(self) -> PrivacyCost:
         return m_estimate.cost(self.part)
 
     @property
     def rho(self) -> int:
-        return self.cost.rho
+        return self.own_cost.rho
 
     @property
     def column_ms(self) -> int:
@@ -79,7 +79,7 @@ class MEstimatePlan:
     def run(self) -> Recipe:
         """One step; always a reply."""
         (found,) = yield ColumnStep("m-estimate", (self.part,), ColumnsMap(self.columns))
-        return {"value": float(found.values[0]), "tuning": self.tuning, "n": self.n}
+        return Value(value=float(found.values[0]), tuning=self.tuning, n=self.n)
 
 
 def plan_m_estimate(

@@ -16,6 +16,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -58,7 +59,6 @@ class MeanPlan(Planned):
     column: Column
     parts: tuple[Part, ...] = field()
     n: int = field()
-    passes: int = 1
     mechanism: str = "discrete Gaussian sums"
     reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 

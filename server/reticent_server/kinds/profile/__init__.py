@@ -1,0 +1,1 @@
+"""The profile of a data set, which a curator publishes."""

@@ -6,7 +6,7 @@ may be missing has a count of its own. Proofs: mechanisms.quantile_tree and mech
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from reticent_server.domain.facts import (
@@ -15,7 +15,7 @@ from reticent_server.domain.facts import (
     DatasetFacts,
     Profile,
 )
-from reticent_server.domain.plan import Recipe
+from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import Block, FloatArray, Part, Released, SumStep
 from reticent_server.fitting.column_measures import Measure, column_profile, measures
 
@@ -30,15 +30,36 @@ class _ProfileMap:
         return tuple(measure.codes(block, None) for measure in self.measures)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedColumn:
+    """Quantiles at `probabilities`, or noisy counts by value from `first` on with the noise `count_sd`;
+    missing: the noisy number of missing cells."""
+
+    quantiles: list[float] | None = None
+    probabilities: list[float] | None = None
+    counts: list[float] | None = None
+    count_sd: float | None = None
+    first: float | None = None
+    missing: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileResult:
+    """What is released of every column, by its name."""
+
+    columns: dict[str, ReleasedColumn]
+    probabilities: list[float]
+    n: int
+
+
 @dataclass(frozen=True, slots=True)
-class ProfilePlan:
-    """A planned profile; satisfies EstimatorPlan."""
+class ProfilePlan(Planned):
+    """A planned profile."""
 
     measures: tuple[Measure, ...]
-    parts: tuple[Part, ...]
-    columns: tuple[str, ...]
-    n: int
-    passes: int = 1
+    parts: tuple[Part, ...] = field()
+    columns: tuple[str, ...] = field()
+    n: int = field()
     mechanism: str = "recursive exponential mechanisms and discrete Gaussian counts"
     reference: str = "Kaplan, Schnapp & Stemmer (2022); Canonne, Kamath & Steinke (2020)"
 
@@ -60,7 +81,7 @@ class ProfilePlan:
             name: _shown(column_profile(pairs[0][0].column, pairs, PROFILE_PROBABILITIES))
             for name, pairs in found.items()
         }
-        return {"columns": columns, "probabilities": list(PROFILE_PROBABILITIES), "n": self.n}
+        return ProfileResult(columns=columns, probabilities=list(PROFILE_PROBABILITIES), n=self.n)
 
 
 def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
@@ -78,16 +99,17 @@ def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
     )
 
 
-def _shown(found: ColumnProfile) -> dict[str, Any]:
+def _shown(found: ColumnProfile) -> ReleasedColumn:
     """What a release says of a column: only what it has."""
-    shown: dict[str, Any] = {}
-    if found.quantiles is not None:
-        shown |= {"quantiles": list(found.quantiles), "probabilities": list(found.probabilities)}
-    if found.counts is not None:
-        shown |= {"counts": list(found.counts), "count_sd": found.count_sd, "first": found.first}
-    if found.missing is not None:
-        shown["missing"] = found.missing
-    return shown
+    ranked, counted = found.quantiles is not None, found.counts is not None
+    return ReleasedColumn(
+        quantiles=list(found.quantiles or ()) if ranked else None,
+        probabilities=list(found.probabilities) if ranked else None,
+        counts=list(found.counts or ()) if counted else None,
+        count_sd=found.count_sd if counted else None,
+        first=found.first if counted else None,
+        missing=found.missing,
+    )
 
 
 def profile_of(result: Mapping[str, Any], release_id: str) -> Profile:

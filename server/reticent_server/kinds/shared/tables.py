@@ -3,33 +3,27 @@
 A record in use adds 1 to at most one cell, so replacing one moves the counts by at most √2 in L2
 (with m rows of a unit, √2 m); all cells get discrete Gaussian noise of one public scale
 (mechanisms.noisy_sum). Counts are unbiased and can be negative. An interval is for the count in this
-table, so the noise alone widens it. A two-way table also carries a test of independence with the noise
-in its null law (numerics.independence): post-processing, free.
-
+table, so the noise alone widens it.
 Privacy: mechanisms.noisy_sum, CountSum. Source: Dwork & Smith (2009), Theorem 6.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from itertools import pairwise
-from math import isfinite, prod
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Recipe
+from reticent_server.domain.plan import Planned
 from reticent_server.domain.schema import Column, ColumnKind
-from reticent_server.domain.steps import Block, CountSum, FloatArray, Released, SumStep
+from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
-from reticent_server.numerics.independence import independence_test
 
-CONFIDENCE = 0.95
-MAX_CELLS = 4096
+MAX_CELLS = 4096  # of a table: beyond it most cells of a table of people are empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +49,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class _CellMap:
+class CellMap:
     """(rows,) cell of a record in the table, axis by axis; −1 where it is in none."""
 
     design: Design
@@ -72,16 +66,21 @@ class _CellMap:
 
 
 @dataclass(frozen=True, slots=True)
-class TablePlan:
-    """A planned table over one or more axes; satisfies EstimatorPlan."""
+class TablePlan(Planned):
+    """A planned table over one or more axes; kinds say what they make of the released cells."""
 
     design: Design
     axes: tuple[Axis, ...]
     part: CountSum
     n: int
-    passes: int = 1
-    mechanism: str = "discrete Gaussian counts"
-    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
+
+    @property
+    def mechanism(self) -> str:
+        return "discrete Gaussian counts"
+
+    @property
+    def reference(self) -> str:
+        return "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -95,68 +94,18 @@ class TablePlan:
     def forecast(self) -> Mapping[str, Any]:
         return {"privacy_standard_error": noisy_sum.noise_sd(self.part), "cells": self.part.bins}
 
-    def run(self) -> Recipe:
-        """One step; a histogram has one axis, a contingency table nested values."""
-        (counts,) = yield SumStep("table", (self.part,), _CellMap(self.design, self.axes))
-        return self._histogram(counts) if len(self.axes) == 1 else self._crosstab(counts)
-
-    def _histogram(self, counts: Released) -> dict[str, Any]:
-        (axis,) = self.axes
-        where = {"edges": list(axis.edges)} if axis.edges else {"levels": list(axis.levels)}
-        half = _half_width(counts.sd)
-        intervals = [[max(0.0, v - half), max(0.0, v + half)] for v in counts.values.tolist()]
-        return {
-            **where,
-            "values": counts.values.tolist(),
-            "standard_error": counts.sd,
-            "confidence_level": CONFIDENCE,
-            "confidence_intervals": intervals,
-            "n": self.n,
-        }
-
-    def _crosstab(self, counts: Released) -> dict[str, Any]:
-        table = counts.values.reshape([axis.size for axis in self.axes])
-        test = None
-        if table.ndim == 2 and min(table.shape) > 1:
-            test = asdict(independence_test(table, counts.sd))
-        return {
-            "columns": [axis.column for axis in self.axes],
-            "levels": [list(axis.levels) for axis in self.axes],
-            "values": table.tolist(),
-            "standard_error": counts.sd,
-            "confidence_level": CONFIDENCE,
-            "interval_half_width": _half_width(counts.sd),
-            "independence": test,
-            "n": self.n,
-        }
+    @property
+    def step(self) -> SumStep:
+        """The one step, which releases the cells."""
+        return SumStep("table", (self.part,), CellMap(self.design, self.axes))
 
 
-def _half_width(sd: float) -> float:
-    return float(ndtri((1 + CONFIDENCE) / 2)) * sd
-
-
-def plan_histogram(
-    facts: DatasetFacts, design: Design, column: Column, bins: tuple[float, ...] | None, rho: int
-) -> TablePlan:
-    """Counts by bin of public edges, or by value where there are none, at `rho` (RHO_UNITS)."""
-    axis = level_axis(column) if bins is None else _binned_axis(column, bins)
-    return _plan(facts, design, (axis,), rho)
-
-
-def plan_crosstab(
-    facts: DatasetFacts, design: Design, columns: tuple[Column, ...], rho: int
-) -> TablePlan:
-    """Counts by the values of two or more different columns, at `rho` (RHO_UNITS)."""
-    if len(columns) < 2 or len({c.name for c in columns}) < len(columns):
-        raise InvalidQuery("A crosstab needs two or more different columns.")
-    return _plan(facts, design, tuple(map(level_axis, columns)), rho)
-
-
-def _plan(facts: DatasetFacts, design: Design, axes: tuple[Axis, ...], rho: int) -> TablePlan:
+def cells_part(facts: DatasetFacts, axes: tuple[Axis, ...], rho: int) -> CountSum:
+    """The counts of a table's cells at `rho` (RHO_UNITS). Raises InvalidQuery where there are too many."""
     cells = prod(axis.size for axis in axes)
     if cells > MAX_CELLS:
         raise InvalidQuery(f"The table would have more than {MAX_CELLS} cells.")
-    return TablePlan(design, axes, CountSum(cells, rho, facts.schema.unit.max_rows), facts.n)
+    return CountSum(cells, rho, facts.schema.unit.max_rows)
 
 
 def level_axis(column: Column) -> Axis:
@@ -168,11 +117,3 @@ def level_axis(column: Column) -> Axis:
     size = int(column.upper - column.lower) + 1
     shown = tuple(f"{column.lower + k:g}" for k in range(min(size, MAX_CELLS)))
     return Axis(column.name, size, column.lower, shown)
-
-
-def _binned_axis(column: Column, edges: tuple[float, ...]) -> Axis:
-    if column.kind is ColumnKind.CATEGORICAL:
-        raise InvalidQuery("A categorical column has levels; leave bins out.")
-    if len(edges) < 2 or not all(map(isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):
-        raise InvalidQuery("bins must be two or more finite edges in increasing order.")
-    return Axis(column.name, len(edges) - 1, 0.0, (), edges)

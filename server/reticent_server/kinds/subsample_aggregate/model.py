@@ -2,19 +2,24 @@
 
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Literal
 
 import numpy as np
 
 from reticent_server.domain.columns import BlockModel
 from reticent_server.domain.design import ColumnValue, Design, Term
-from reticent_server.domain.query import Glm, LinearRegression, LocationScale
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidQuery
+from reticent_server.formula import parse_formula
 from reticent_server.kinds.glm.plan import checked_response
+from reticent_server.kinds.glm.query import Glm
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.location_scale.query import LocationScale
+from reticent_server.kinds.shared.columns import mask, numeric_column
+from reticent_server.kinds.subsample_aggregate.query import ModelQuery
 from reticent_server.numerics.evaluate import evaluate_term, in_use
-
-ModelQuery = LinearRegression | Glm | LocationScale
 
 HUBER_TUNING = 1.345
 _WORDS = {
@@ -24,6 +29,9 @@ _WORDS = {
     "gamma": "maximum likelihood, Gamma family, log link",
     "location_scale": "location and scale by Huber's Proposal 2, c = {c:g}",
 }
+
+
+Correction = Literal["firth", "jackknife", "none"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,11 +64,19 @@ class Fitted:
         return f"mean over blocks of records of: {words}; correction for bias: {self.correction}"
 
     @property
-    def correction(self) -> str:
+    def correction(self) -> Correction:
         """How a block's estimate is corrected for bias."""
         if not self.model.bias_corrected:
             return "none"
         return "jackknife" if self.model.equation == "location_scale" else "firth"
+
+
+def fitted_model(facts: DatasetFacts, query: ModelQuery, correction: bool) -> Fitted:
+    """What a model query says is fitted. Raises InvalidQuery for what is not fitted to blocks."""
+    if isinstance(query, LocationScale):
+        column = numeric_column(facts, query.column)
+        return location_scale(mask(facts, query.where, column.name), column, query, correction)
+    return regression(parse_formula(query.formula, facts.schema, query.where), query, correction)
 
 
 def _tuning(query: ModelQuery) -> float:

@@ -16,9 +16,8 @@ from typing import Any
 from reticent_server.domain.columns import BlockMean, SubsampleAggregate
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
-from reticent_server.domain.plan import Recipe
-from reticent_server.domain.query import SubsampleAggregateQuery
-from reticent_server.domain.steps import ColumnStep
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.standardise import NORMAL_IQR
 from reticent_server.kinds.subsample_aggregate.bounds import (
@@ -27,9 +26,9 @@ from reticent_server.kinds.subsample_aggregate.bounds import (
     planned_bounds,
 )
 from reticent_server.kinds.subsample_aggregate.model import Fitted
-from reticent_server.kinds.subsample_aggregate.report import report
+from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
+from reticent_server.kinds.subsample_aggregate.report import TOO_FEW, report
 from reticent_server.mechanisms import noisy_sum, quantile_tree, subsample_aggregate
-from reticent_server.domain.steps import SELECTION_NANOSECONDS
 from reticent_server.numerics.block_fits import AGAIN, GROUPS, STEPS
 
 RICH, POOR, LEAST = 40, 8, 2
@@ -40,22 +39,16 @@ _LIKELY = 100.0
 _CANDIDATES = 4096  # of as many parts of a grid, one at least holds estimates near the quartile
 _RANK_ERROR = 0.2
 
-TOO_FEW = (
-    "There are too few blocks for the quartiles at this epsilon: estimates may be far off. Ask for a "
-    "larger epsilon, fewer terms or more blocks."
-)
-
 
 @dataclass(frozen=True, slots=True)
-class SubsampleAggregatePlan:
-    """A planned query; satisfies EstimatorPlan. bounds: of each estimate, public."""
+class SubsampleAggregatePlan(Planned):
+    """A planned query. bounds: of each estimate, public."""
 
     fitted: Fitted
     part: SubsampleAggregate
     bounds: tuple[Bounds, ...]
     confidence_level: float
     n: int
-    passes: int = 1
     mechanism: str = "subsample and aggregate over secret random blocks: private quartiles, winsorised noisy mean"
     reference: str = "Smith (2011); Dwork & Smith (2009), Algorithm 1"
 
@@ -99,10 +92,7 @@ class SubsampleAggregatePlan:
     def run(self) -> Recipe:
         """One step; always a reply."""
         (found,) = yield ColumnStep("subsample and aggregate", (self.part,), self.fitted.rows)
-        result = report(self, found.values.reshape(-1, 4))
-        if not self.trusted:
-            result["warnings"].append(TOO_FEW)
-        return result
+        return report(self, found.values.reshape(-1, 4))
 
 
 def plan_subsample_aggregate(

@@ -1,0 +1,1 @@
+"""The sum of a column."""

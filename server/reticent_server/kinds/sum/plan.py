@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Recipe
+from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray, SumStep, VectorSum
+from reticent_server.fitting.normal import CONFIDENCE, half_width
+from reticent_server.fitting.results import Estimate
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
-
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +38,12 @@ class _SumMap:
 
 
 @dataclass(frozen=True, slots=True)
-class SumPlan:
-    """A planned sum; satisfies EstimatorPlan."""
+class SumPlan(Planned):
+    """A planned sum."""
 
     map_fn: _SumMap
     part: VectorSum
     n: int
-    passes: int = 1
     mechanism: str = "discrete Gaussian sum"
     reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
@@ -66,14 +64,14 @@ class SumPlan:
         (total,) = yield SumStep("sum", (self.part,), self.map_fn)
         value = self.map_fn.half * float(total.values[0]) + self.n * self.map_fn.centre
         error = self.map_fn.half * total.sd
-        z = float(ndtri((1 + CONFIDENCE) / 2))
-        return {
-            "value": value,
-            "standard_error": error,
-            "confidence_level": CONFIDENCE,
-            "confidence_interval": [value - z * error, value + z * error],
-            "n": self.n,
-        }
+        half = half_width(error)
+        return Estimate(
+            value=value,
+            standard_error=error,
+            confidence_level=CONFIDENCE,
+            confidence_interval=(value - half, value + half),
+            n=self.n,
+        )
 
 
 def plan_sum(facts: DatasetFacts, design: Design, column: Column, rho: int) -> SumPlan:

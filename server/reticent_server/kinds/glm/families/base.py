@@ -9,9 +9,9 @@ import numpy as np
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
-from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore
 from reticent_server.fitting.budget import Signal
 from reticent_server.fitting.score import BentScore, Joint
+from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore
 
 _OFFSET = 5.0  # of the link by which a row's predictor may be off at the start
 _SHAPE = 0.25  # separated and rare responses have eigenvalues of J/J̄ between .6 and 1.2

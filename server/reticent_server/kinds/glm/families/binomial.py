@@ -11,10 +11,10 @@ from scipy.special import expit
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
 from reticent_server.kinds.glm.gradient_ball import logistic_ball
 from reticent_server.kinds.glm.quasi import QuasiScore
-from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.numerics.families import Binomial
 
 _LEAST_SHARE = 0.002  # of ones or zeros that a start assumes

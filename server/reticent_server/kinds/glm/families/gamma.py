@@ -8,11 +8,11 @@ from math import log, sqrt
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.score import Joint
 from reticent_server.kinds.glm.dispersion import GammaDispersion
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
 from reticent_server.kinds.glm.families.poisson import COUNTS_ONLY, count_start
 from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore
-from reticent_server.fitting.score import Joint
 from reticent_server.numerics.families import Gamma
 
 _VARIATION = 0.05, 20.0  # of a public start: standard deviation over mean

@@ -13,7 +13,7 @@ part of a step whose contributions are functions of one record and of earlier re
 The primitives enforce each norm; the parts' ρ are fixed by the plan and add up under adaptive
 composition; T is fixed, so time does not depend on the data. All else is post-processing.
 
-It estimates what noisy Newton estimates, with more noise, and is here as the yardstick.
+It estimates what noisy Newton estimates, with more noise, and is here as the baseline.
 """
 
 from collections.abc import Mapping
@@ -22,30 +22,31 @@ from typing import Any
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Recipe
-from reticent_server.domain.query import LinearRegression
+from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.fit_plan import Ground, ground_of
+from reticent_server.fitting.huber import LinearFamily
+from reticent_server.fitting.own_profile import NO_PROFILE
+from reticent_server.fitting.results import RegressionResult
 from reticent_server.kinds.linear_regression.gradient_descent.recipe import (
     SCALES_AFTER,
     STEPS,
     Descent,
     DescentBudget,
 )
-from reticent_server.kinds.linear_regression import (
+from reticent_server.kinds.linear_regression.plan import (
     LinearRegressionPlan,
     plan_linear_regression,
 )
+from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.response import PublicResponse
-from reticent_server.fitting.fit_plan import Ground, ground_of
-from reticent_server.fitting.huber import LinearFamily
-from reticent_server.fitting.own_profile import NO_PROFILE
 
 _JACOBIAN, _MEAT, _SCALES = 0.10, 0.03, 0.03
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GradientDescentPlan:
-    """A planned descent; satisfies EstimatorPlan. newton: the regression whose ground it stands on."""
+class GradientDescentPlan(Planned):
+    """A planned descent. newton: the regression whose ground it stands on."""
 
     newton: LinearRegressionPlan
     budget: DescentBudget
@@ -102,7 +103,8 @@ class GradientDescentPlan:
             facts = newton.own_profile.profiled((yield newton.own_profile.step))
             ground = ground_of(newton.design, facts, newton.model, masked=False) or ground
         fit = yield from self._descent(ground).fit()
-        return {**newton.result(ground, fit), "steps": STEPS, "shares": self.shares}
+        found = {**newton.result(ground, fit), "steps": STEPS, "shares": self.shares}
+        return RegressionResult(**found)
 
     def _descent(self, ground: Ground[PublicResponse]) -> Descent:
         family = self.newton.model.family(ground)

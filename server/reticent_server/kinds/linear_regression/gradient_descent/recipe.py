@@ -27,7 +27,6 @@ from reticent_server.domain.steps import (
     SumStep,
     VectorSum,
 )
-from reticent_server.kinds.linear_regression.gradient_descent.maps import CurvatureMap
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.coordinates import Coordinates
@@ -46,6 +45,7 @@ from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.score import Score
 from reticent_server.fitting.whitening import Whitening
+from reticent_server.kinds.linear_regression.gradient_descent.maps import CurvatureMap
 from reticent_server.numerics.matrices import eigen, power
 
 STEPS, AVERAGED_FROM = 20, 8

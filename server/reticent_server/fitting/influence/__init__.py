@@ -1,0 +1,1 @@
+"""M-estimates with noise in proportion to their influence function, after a private pilot fit."""

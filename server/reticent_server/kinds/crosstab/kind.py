@@ -1,0 +1,39 @@
+"""The kind `crosstab`."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import MaxLen, MinLen
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Query
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.crosstab.plan import CrosstabPlan, CrosstabResult, plan_crosstab
+from reticent_server.kinds.fields import Name, Where
+from reticent_server.kinds.shared.columns import declared, mask
+
+MAX_COLUMNS = 6  # of a table that somebody reads
+
+
+@dataclass(frozen=True, slots=True)
+class Crosstab(Query):
+    """Counts by the values of two or more columns; of two also a test of independence."""
+
+    columns: Annotated[tuple[Name, ...], MinLen(2), MaxLen(MAX_COLUMNS)]
+    where: Where = None
+    kind: Literal["crosstab"] = field(default="crosstab", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: Crosstab, offer: PrivacyCost) -> CrosstabPlan:
+    columns = tuple(declared(facts, name) for name in query.columns)
+    return plan_crosstab(facts, mask(facts, query.where, *query.columns), columns, offer.rho)
+
+
+KIND = Kind(
+    query=Crosstab,
+    plan=_plan,
+    result=CrosstabResult,
+    examples=(Crosstab(("g", "b")), Crosstab(("g", "b"), "x > 0")),
+    page="tables-and-sums",
+)

@@ -1,0 +1,65 @@
+"""A planned contingency table: noisy counts by the values of columns (kinds.shared.tables has the proof).
+
+A two-way table also carries a test of independence with the noise in its null law (numerics.independence):
+post-processing, free.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Recipe
+from reticent_server.domain.schema import Column
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.normal import CONFIDENCE, half_width
+from reticent_server.kinds.shared.tables import TablePlan, cells_part, level_axis
+from reticent_server.numerics.independence import IndependenceTest, independence_test
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrosstabResult:
+    """Noisy counts, nested by column in the order of `columns`; levels: of each column.
+
+    independence: of a table of two columns, otherwise null.
+    """
+
+    columns: list[str]
+    levels: list[list[str]]
+    values: list[Any]
+    standard_error: float
+    confidence_level: float
+    interval_half_width: float
+    independence: IndependenceTest | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrosstabPlan(TablePlan):
+    """A planned contingency table."""
+
+    def run(self) -> Recipe:
+        """One step."""
+        (counts,) = yield self.step
+        table = counts.values.reshape([axis.size for axis in self.axes])
+        two_way = table.ndim == 2 and min(table.shape) > 1
+        return CrosstabResult(
+            columns=[axis.column for axis in self.axes],
+            levels=[list(axis.levels) for axis in self.axes],
+            values=table.tolist(),
+            standard_error=counts.sd,
+            confidence_level=CONFIDENCE,
+            interval_half_width=half_width(counts.sd),
+            independence=independence_test(table, counts.sd) if two_way else None,
+            n=self.n,
+        )
+
+
+def plan_crosstab(
+    facts: DatasetFacts, design: Design, columns: tuple[Column, ...], rho: int
+) -> CrosstabPlan:
+    """Counts by the values of two or more different columns, at `rho` (RHO_UNITS)."""
+    if len(columns) < 2 or len({c.name for c in columns}) < len(columns):
+        raise InvalidQuery("A crosstab needs two or more different columns.")
+    axes = tuple(map(level_axis, columns))
+    return CrosstabPlan(design, axes, cells_part(facts, axes, rho), facts.n)

@@ -1,0 +1,37 @@
+"""The kind `glm`."""
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
+from reticent_server.fitting.influence.whole import no_calibration
+from reticent_server.fitting.results import RegressionResult
+from reticent_server.formula import parse_formula
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.glm.influence import plan_influence_glm
+from reticent_server.kinds.glm.model import plan_model
+from reticent_server.kinds.glm.query import Glm
+from reticent_server.kinds.shared.columns import sufficient
+
+
+def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
+    if query.mechanism == "influence":
+        design = parse_formula(query.formula, facts.schema, query.where)
+        return plan_influence_glm(facts, design, query, sufficient(offer))
+    no_calibration(query.calibration)
+    return plan_model(facts, query, offer.rho)
+
+
+KIND = Kind(
+    query=Glm,
+    plan=_plan,
+    result=RegressionResult,
+    examples=(
+        Glm("b ~ x", "binomial"),
+        Glm("b ~ x", "binomial", mechanism="influence"),
+        Glm("y ~ x", "gaussian"),
+        Glm("k ~ x", "poisson"),
+        Glm("k ~ x", "negative_binomial", dispersion=0.5),
+        Glm("w ~ x", "gamma"),
+    ),
+    page="glm",
+)

@@ -1,0 +1,53 @@
+"""The fit that a model's formula and family name: a generalised linear model, or a linear regression."""
+
+from typing import Any, Literal, Protocol
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.fit_plan import FitPlan
+from reticent_server.formula import parse_formula
+from reticent_server.kinds.glm.plan import plan_glm
+from reticent_server.kinds.glm.query import Family, Glm
+from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.linear_regression.query import LinearRegression
+
+
+class ModelQuery(Protocol):
+    """What questions about a model have; family None or "gaussian": a linear regression."""
+
+    @property
+    def formula(self) -> str: ...
+    @property
+    def family(self) -> Family | None: ...
+    @property
+    def where(self) -> str | None: ...
+    @property
+    def tuning(self) -> float | Literal["planned"] | None: ...
+    @property
+    def confidence_level(self) -> float: ...
+    @property
+    def dispersion(self) -> float | None: ...
+
+
+def plan_model(facts: DatasetFacts, query: ModelQuery, rho: int) -> FitPlan[Any]:
+    """The fit of a model at `rho` (RHO_UNITS). A Gaussian response is a linear regression with Huber's score."""
+    design = parse_formula(query.formula, facts.schema, query.where)
+    if query.family in {None, "gaussian"}:
+        if query.dispersion is not None:
+            raise InvalidQuery("The negative_binomial family has a dispersion; no other has one.")
+        linear = LinearRegression(
+            query.formula,
+            query.where,
+            tuning=query.tuning,
+            confidence_level=query.confidence_level,
+        )
+        return plan_linear_regression(facts, design, linear, rho)
+    model = Glm(
+        query.formula,
+        query.family or "gaussian",
+        query.where,
+        tuning=query.tuning,
+        confidence_level=query.confidence_level,
+        dispersion=query.dispersion,
+    )
+    return plan_glm(facts, design, model, rho)

@@ -1,0 +1,42 @@
+"""The question of a generalised linear model."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
+from pydantic import AllowInfNan, Field, Strict
+
+from reticent_server.domain.query import Query
+from reticent_server.kinds.fields import Formula, Level, PlannedTuning, Where
+
+Family = Literal["binomial", "poisson", "gamma", "gaussian", "negative_binomial"]
+Dispersion = Annotated[
+    Annotated[float, Strict(), Ge(0.001), Le(100), AllowInfNan(False)] | None,
+    Field(description="α of the negative binomial, V = μ + αμ²; no other family has one."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Glm(Query):
+    """Robust generalised linear model by noisy Newton steps, or the binomial by influence."""
+
+    formula: Formula
+    family: Family
+    where: Where = None
+    tuning: Annotated[
+        PlannedTuning | None,
+        Field(
+            description="Where Pearson residuals are cut; null: the family's default (binomial: not at all). "
+            "planned: chosen for the smallest error at this ε, which moves what is estimated with it."
+        ),
+    ] = None
+    mechanism: Literal["newton", "influence"] = "newton"
+    calibration: Annotated[
+        Literal["ptr", "asymptotic"] | None,
+        Field(
+            description="Of the influence mechanism; null: ptr. asymptotic: a conditional guarantee."
+        ),
+    ] = None
+    confidence_level: Level = 0.95
+    dispersion: Dispersion = None
+    kind: Literal["glm"] = field(default="glm", kw_only=True)

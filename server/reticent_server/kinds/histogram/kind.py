@@ -1,0 +1,44 @@
+"""The kind `histogram`."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import MaxLen, MinLen
+from pydantic import Field
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Query
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Name, Number, Where
+from reticent_server.kinds.histogram.plan import HistogramPlan, HistogramResult, plan_histogram
+from reticent_server.kinds.shared.columns import declared, mask
+
+MAX_EDGES = 1001  # a thousand bins: more than a screen has columns
+
+Edges = Annotated[tuple[Number, ...], MinLen(2), MaxLen(MAX_EDGES)]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(Query):
+    """Counts by bin of public edges; without bins by level, or by whole number."""
+
+    column: Name
+    bins: Annotated[Edges | None, Field(description="Edges; null: levels, whole numbers.")] = None
+    where: Where = None
+    kind: Literal["histogram"] = field(default="histogram", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: Histogram, offer: PrivacyCost) -> HistogramPlan:
+    column = declared(facts, query.column)
+    design = mask(facts, query.where, query.column)
+    return plan_histogram(facts, design, column, query.bins, offer.rho)
+
+
+KIND = Kind(
+    query=Histogram,
+    plan=_plan,
+    result=HistogramResult,
+    examples=(Histogram("y", (-10.0, 0.0, 10.0)), Histogram("g", where="x > 0")),
+    page="tables-and-sums",
+)

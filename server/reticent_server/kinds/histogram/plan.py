@@ -1,0 +1,64 @@
+"""A planned histogram: noisy counts by bin of public edges, or by value (kinds.shared.tables has the proof)."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Recipe
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.normal import CONFIDENCE, half_width
+from reticent_server.fitting.results import Interval
+from reticent_server.kinds.shared.tables import Axis, TablePlan, cells_part, level_axis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistogramResult:
+    """Noisy counts (bins,), which are unbiased and can be negative; edges (bins + 1,), or levels (bins,)."""
+
+    edges: list[float] | None = None
+    levels: list[str] | None = None
+    values: list[float]
+    standard_error: float
+    confidence_level: float
+    confidence_intervals: list[Interval]
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramPlan(TablePlan):
+    """A planned histogram, of one axis."""
+
+    def run(self) -> Recipe:
+        """One step."""
+        (counts,) = yield self.step
+        (axis,) = self.axes
+        half = half_width(counts.sd)
+        values = counts.values.tolist()
+        return HistogramResult(
+            edges=list(axis.edges) if axis.edges else None,
+            levels=None if axis.edges else list(axis.levels),
+            values=values,
+            standard_error=counts.sd,
+            confidence_level=CONFIDENCE,
+            confidence_intervals=[(max(0.0, v - half), max(0.0, v + half)) for v in values],
+            n=self.n,
+        )
+
+
+def plan_histogram(
+    facts: DatasetFacts, design: Design, column: Column, bins: tuple[float, ...] | None, rho: int
+) -> HistogramPlan:
+    """Counts by bin of public edges, or by value where there are none, at `rho` (RHO_UNITS)."""
+    axes = (level_axis(column) if bins is None else _binned_axis(column, bins),)
+    return HistogramPlan(design, axes, cells_part(facts, axes, rho), facts.n)
+
+
+def _binned_axis(column: Column, edges: tuple[float, ...]) -> Axis:
+    if column.kind is ColumnKind.CATEGORICAL:
+        raise InvalidQuery("A categorical column has levels; leave bins out.")
+    if len(edges) < 2 or not all(map(isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):
+        raise InvalidQuery("bins must be two or more finite edges in increasing order.")
+    return Axis(column.name, len(edges) - 1, 0.0, (), edges)

@@ -1,0 +1,39 @@
+"""The kind `hypothesis_test`."""
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
+from reticent_server.errors import InvalidQuery
+from reticent_server.formula import parse_hypothesis
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.glm.model import plan_model
+from reticent_server.kinds.hypothesis_test.plan import HypothesisTestPlan, HypothesisTestResult
+from reticent_server.kinds.hypothesis_test.query import HypothesisTest
+
+
+def _plan(facts: DatasetFacts, query: HypothesisTest, offer: PrivacyCost) -> Planned:
+    model = plan_model(facts, query, offer.rho)
+    if query.hypothesis is None:
+        if query.test == "score":
+            raise InvalidQuery(
+                "A score test needs a hypothesis; wald and lr have a table of terms."
+            )
+        return HypothesisTestPlan(model, query.test, None)
+    hypothesis = parse_hypothesis(query.hypothesis, model.coding.design.names)
+    if query.test == "score" and hypothesis.df == model.coding.size:
+        raise InvalidQuery("A score test leaves at least one coefficient free; use wald or lr.")
+    return HypothesisTestPlan(model, query.test, hypothesis)
+
+
+KIND = Kind(
+    query=HypothesisTest,
+    plan=_plan,
+    result=HypothesisTestResult,
+    examples=(
+        HypothesisTest("y ~ x", hypothesis=("x = 0",)),
+        HypothesisTest("y ~ x + C(g)"),
+        HypothesisTest("y ~ x", "score", ("x = 0",)),
+        HypothesisTest("b ~ x", "lr", ("x = 0",), family="binomial"),
+    ),
+    page="hypothesis-tests",
+)

@@ -1,0 +1,72 @@
+"""An interquartile range by propose–test–release: bins of ratio 1 + 1/ln n, tried twice: (2ε₁, 2δ₁), ε₁ = ε/2.
+
+For all n records of one column, without missing cells, of a table whose unit is a row. Proof:
+mechanisms.stable_bin. Source: Dwork & Smith (2009), §3.2; Dwork & Lei (2009).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from reticent_server.domain.columns import StableBin
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.schema import Column
+from reticent_server.domain.steps import Released
+from reticent_server.fitting.results import Value
+from reticent_server.kinds.shared.stable_bins import (
+    SORT_NANOSECONDS,
+    iqr_part,
+    log_n,
+    margin_needed,
+    stable_step,
+)
+from reticent_server.mechanisms import stable_bin
+
+
+@dataclass(frozen=True, slots=True)
+class IqrPlan(Planned):
+    """A planned interquartile range."""
+
+    column: Column
+    part: StableBin
+    n: int
+    mechanism: str = "propose-test-release on geometric bins"
+    reference: str = "Dwork & Smith (2009), section 3.2; Dwork & Lei (2009)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column.name,)
+
+    @property
+    def own_cost(self) -> PrivacyCost:
+        return stable_bin.cost(self.part)
+
+    @property
+    def rho(self) -> int:
+        return self.own_cost.rho
+
+    @property
+    def column_ms(self) -> int:
+        return ceil(self.n * SORT_NANOSECONDS / 10**6)
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """What a reply may be off by, and the records that could change without being noticed."""
+        return {"relative_error": 0.5 / log_n(self.n), "margin_needed": margin_needed(self.part)}
+
+    def run(self) -> Recipe:
+        """One step; None where neither test passes."""
+        (found,) = yield stable_step("interquartile range", self.part, self.column)
+        return self._result(found) if found.passed else None
+
+    def _result(self, found: Released) -> Value:
+        value, low, high = found.values.tolist()
+        return Value(value=value, bin=(low, high), n=self.n)
+
+
+def plan_iqr(facts: DatasetFacts, column: Column, offer: PrivacyCost) -> IqrPlan:
+    """An interquartile range for at most `offer`'s (ε, δ)."""
+    return IqrPlan(column, iqr_part(facts, column, offer.epsilon // 2, offer.delta // 2), facts.n)

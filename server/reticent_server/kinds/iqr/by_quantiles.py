@@ -1,0 +1,55 @@
+"""An interquartile range as the difference of the two private quartiles: it always replies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.schema import Column
+from reticent_server.domain.steps import Part, QuantileTree, SumStep
+from reticent_server.fitting.results import Value
+from reticent_server.kinds.quantiles.plan import QuantilesPlan, plan_quantiles
+
+QUARTILES = (0.25, 0.75)
+
+
+@dataclass(frozen=True, slots=True)
+class RangePlan(Planned):
+    """A planned interquartile range by quantiles."""
+
+    quartiles: QuantilesPlan
+    mechanism: str = "recursive exponential mechanisms"
+    reference: str = "Kaplan, Schnapp & Stemmer (2022)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.quartiles.columns
+
+    @property
+    def part(self) -> QuantileTree:
+        return self.quartiles.part
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.quartiles.parts
+
+    @property
+    def rho(self) -> int:
+        return self.quartiles.rho
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        return self.quartiles.forecast
+
+    def run(self) -> Recipe:
+        """One step; always a reply."""
+        (found,) = yield SumStep("quartiles", (self.part,), self.quartiles.map_fn)
+        first, third = found.values.tolist()
+        return Value(value=third - first, quartiles=(first, third), n=self.quartiles.n)
+
+
+def plan_range(facts: DatasetFacts, design: Design, column: Column, rho: int) -> RangePlan:
+    """An interquartile range at `rho` (RHO_UNITS)."""
+    return RangePlan(plan_quantiles(facts, design, column, QUARTILES, rho))

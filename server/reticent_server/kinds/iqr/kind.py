@@ -1,0 +1,51 @@
+"""The kind `iqr`."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
+from reticent_server.domain.query import Query
+from reticent_server.fitting.results import Value
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Name, Text
+from reticent_server.kinds.iqr.by_ptr import plan_iqr
+from reticent_server.kinds.iqr.by_quantiles import plan_range
+from reticent_server.kinds.shared.columns import (
+    all_records,
+    mask,
+    numeric_column,
+    sufficient,
+    whole_columns,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Iqr(Query):
+    """Interquartile range by "quantiles" (the only one with where), or "ptr", which may not reply."""
+
+    column: Name
+    mechanism: Literal["quantiles", "ptr"] = "quantiles"
+    where: Annotated[Text | None, Field(description="For quantiles only.")] = None
+    kind: Literal["iqr"] = field(default="iqr", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: Iqr, offer: PrivacyCost) -> Planned:
+    if query.mechanism == "quantiles":
+        column = numeric_column(facts, query.column)
+        return plan_range(facts, mask(facts, query.where, query.column), column, offer.rho)
+    all_records(query.where, "quantiles")
+    (column,) = whole_columns(facts, (query.column,))
+    return plan_iqr(facts, column, sufficient(offer))
+
+
+KIND = Kind(
+    query=Iqr,
+    plan=_plan,
+    result=Value,
+    examples=(Iqr("y"), Iqr("y", "ptr"), Iqr("y", where="x > 0")),
+    page="quantiles-and-medians",
+)

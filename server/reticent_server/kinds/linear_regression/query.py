@@ -1,0 +1,52 @@
+"""The question of a linear regression."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Gt, Le
+from pydantic import AllowInfNan, Field, Strict
+
+from reticent_server.domain.query import Query
+from reticent_server.kinds.fields import Formula, Level, PlannedTuning, Where
+
+Ridge = Annotated[float, Strict(), Gt(0), Le(1e6), AllowInfNan(False)]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRegression(Query):
+    """Huber–Mallows linear regression by noisy Newton steps, gradient descent, or influence.
+
+    With `influence` No Reply is possible.
+    """
+
+    formula: Formula
+    where: Where = None
+    loss: Annotated[
+        Literal["huber", "squared", "tukey"],
+        Field(
+            description="squared: least squares with a large public truncation. tukey: the biweight, started "
+            "from a private Huber fit; newton only."
+        ),
+    ] = "huber"
+    tuning: Annotated[
+        PlannedTuning | None,
+        Field(
+            description="The loss's c; null: 1.345 (squared: 4, tukey: 4.685). planned: chosen for the smallest "
+            "error at this ε, which moves what is estimated with it (huber and newton only)."
+        ),
+    ] = None
+    ridge: Annotated[
+        Ridge | None,
+        Field(
+            description="λ of the penalty λ/2 times the sum of squared slopes in the units of the data; newton only."
+        ),
+    ] = None
+    mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"
+    calibration: Annotated[
+        Literal["ptr", "asymptotic"] | None,
+        Field(
+            description="Of the influence mechanism; null: ptr. asymptotic: a conditional guarantee."
+        ),
+    ] = None
+    confidence_level: Level = 0.95
+    kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)

@@ -1,0 +1,65 @@
+"""A median by one selection from the public grid (kinds.shared.quantile_cells).
+
+The recursion of mechanisms.quantile_tree is one selection with score −|#{x ≤ c} − N/2| of sensitivity m (rows per
+unit) at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.schema import Column
+from reticent_server.domain.steps import Part, QuantileTree, SumStep
+from reticent_server.fitting.results import Value
+from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part
+from reticent_server.mechanisms import quantile_tree
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialMedianPlan(Planned):
+    """A planned median by one selection. epsilon: in EPSILON_UNITS."""
+
+    map_fn: CodeMap
+    part: QuantileTree
+    epsilon: int
+    n: int
+    mechanism: str = "exponential mechanism on a public grid"
+    reference: str = "McSherry & Talwar (2007)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.map_fn.design.columns
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.part,)
+
+    @property
+    def rho(self) -> int:
+        return self.part.rho
+
+    @property
+    def own_cost(self) -> PrivacyCost:
+        """(ε, 0), and ε²/8-zCDP."""
+        return PrivacyCost(self.epsilon, 0, self.part.rho)
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        return {"rank_error": quantile_tree.scale(self.part) / self.n}
+
+    def run(self) -> Recipe:
+        (found,) = yield SumStep("median", (self.part,), self.map_fn)
+        return Value(value=float(found.values[0]), n=self.n)
+
+
+def plan_exponential_median(
+    facts: DatasetFacts, design: Design, column: Column, epsilon: int
+) -> ExponentialMedianPlan:
+    """A median at `epsilon` (EPSILON_UNITS), ε-DP."""
+    rho = epsilon**2 * RHO_UNITS // (8 * EPSILON_UNITS**2)
+    part = quantile_part(facts, column, (0.5,), rho)
+    return ExponentialMedianPlan(CodeMap(design, column), part, epsilon, facts.n)

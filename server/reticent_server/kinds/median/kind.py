@@ -1,0 +1,59 @@
+"""The kind `median`."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
+from reticent_server.domain.query import Query
+from reticent_server.fitting.results import Value
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Name, Text
+from reticent_server.kinds.median.by_ptr import plan_ptr_median
+from reticent_server.kinds.median.by_selection import plan_exponential_median
+from reticent_server.kinds.median.by_smooth_sensitivity import plan_smooth_median
+from reticent_server.kinds.shared.columns import (
+    all_records,
+    mask,
+    numeric_column,
+    sufficient,
+    whole_columns,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Median(Query):
+    """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr", which may not reply."""
+
+    column: Name
+    mechanism: Literal["exponential", "smooth_sensitivity", "ptr"] = "exponential"
+    where: Annotated[Text | None, Field(description="For the exponential mechanism only.")] = None
+    kind: Literal["median"] = field(default="median", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
+    if query.mechanism == "exponential":
+        column = numeric_column(facts, query.column)
+        design = mask(facts, query.where, query.column)
+        return plan_exponential_median(facts, design, column, offer.epsilon)
+    all_records(query.where, "exponential")
+    (column,) = whole_columns(facts, (query.column,))
+    plan = plan_ptr_median if query.mechanism == "ptr" else plan_smooth_median
+    return plan(facts, column, sufficient(offer))
+
+
+KIND = Kind(
+    query=Median,
+    plan=_plan,
+    result=Value,
+    examples=(
+        Median("y"),
+        Median("y", "ptr"),
+        Median("y", "smooth_sensitivity"),
+        Median("y", where="x > 0"),
+    ),
+    page="quantiles-and-medians",
+)

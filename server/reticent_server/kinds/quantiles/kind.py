@@ -1,0 +1,48 @@
+"""The kind `quantiles`."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import MaxLen, MinLen
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Query
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Name, Number, Where
+from reticent_server.kinds.quantiles.plan import (
+    MAX_PROBABILITIES,
+    QuantilesPlan,
+    QuantilesResult,
+    plan_quantiles,
+)
+from reticent_server.kinds.shared.columns import mask, numeric_column
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles(Query):
+    """Quantiles at any probabilities; larger probabilities never have smaller values."""
+
+    column: Name
+    probabilities: Annotated[tuple[Number, ...], MinLen(1), MaxLen(MAX_PROBABILITIES)] = (
+        0.25,
+        0.5,
+        0.75,
+    )
+    where: Where = None
+    kind: Literal["quantiles"] = field(default="quantiles", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: Quantiles, offer: PrivacyCost) -> QuantilesPlan:
+    column = numeric_column(facts, query.column)
+    design = mask(facts, query.where, query.column)
+    return plan_quantiles(facts, design, column, query.probabilities, offer.rho)
+
+
+KIND = Kind(
+    query=Quantiles,
+    plan=_plan,
+    result=QuantilesResult,
+    examples=(Quantiles("y", (0.9, 0.1)), Quantiles("y", where="x > 0")),
+    page="quantiles-and-medians",
+)

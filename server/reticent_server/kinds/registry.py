@@ -1,0 +1,40 @@
+"""The kinds by name, and by question. The list is kinds.KINDS; nothing else knows which kinds there are."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from reticent_server import kinds
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
+from reticent_server.domain.query import Query
+from reticent_server.kinds.base import Kind
+
+
+def by_name() -> Mapping[str, Kind[Any]]:
+    """All kinds."""
+    return {kind.name: kind for kind in kinds.KINDS}
+
+
+def kind_of(query: Query) -> Kind[Any]:
+    """The kind of a question."""
+    return by_name()[query.kind]
+
+
+def plan(facts: DatasetFacts, query: Query, offer: PrivacyCost) -> Planned:
+    """The plan of a question. offer: the (ε, δ) that was asked for, and the ρ that it allows."""
+    return kind_of(query).plan(facts, query, offer)
+
+
+def stored_query(fields: Mapping[str, Any]) -> Query:
+    """A question as it was stored (domain.query.query_json). It was held to its limits when it was asked."""
+    values = {name: _stored(value) for name, value in fields.items() if name != "kind"}
+    query: Query = by_name()[fields["kind"]].query(**values)
+    return query
+
+
+def _stored(value: Any) -> Any:
+    """JSON's lists as tuples, and a question inside a question as a question."""
+    if isinstance(value, list):
+        return tuple(_stored(each) for each in value)
+    return stored_query(value) if isinstance(value, dict) else value

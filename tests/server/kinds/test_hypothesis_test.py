@@ -1,0 +1,172 @@
+"""Wald, score and likelihood-ratio-type tests: what they compute, their level, their power."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from reticent_server.domain.design import ColumnValue, Indicator, Term
+from reticent_server.domain.hypothesis import LinearHypothesis
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.identifiability import Directions
+from reticent_server.formula import parse_hypothesis
+from reticent_server.kinds.hypothesis_test.plan import tested_fit as under_test
+from reticent_server.kinds.hypothesis_test.statistics import (
+    FitUnderTest,
+    likelihood_ratio,
+    wald,
+)
+from reticent_server.kinds.hypothesis_test.terms import term_hypotheses
+from support_hypotheses import outcome_of, planned, table_of
+from support_newton import HUGE_RHO, drive, whole
+
+FAMILIES = ("linear", "binomial", "poisson", "gamma")
+TESTS = ("wald", "score", "lr")
+NAMES = ("Intercept", "x1", "x2", "x1:x2", "C(g)[b = 1]")
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "value"),
+    [
+        ("x1 = 0", [0, 1, 0, 0, 0], 0),
+        ("x1", [0, 1, 0, 0, 0], 0),
+        ("2*x1 - x2 = 1", [0, 2, -1, 0, 0], 1),
+        (" 3 = x1 * 2 + x1:x2 ", [0, -2, 0, -1, 0], -3),
+        ("C(g)[b = 1] = -Intercept", [1, 0, 0, 0, 1], 0),
+        ("-x2 + 1e-1 = .5", [0, 0, -1, 0, 0], 0.4),
+    ],
+)
+def test_hypotheses_are_read(text, row, value):
+    found = parse_hypothesis([text], NAMES)
+    np.testing.assert_allclose(found.rows, [row])
+    np.testing.assert_allclose(found.values, [value])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [[], [""], ["1 = 2"], ["secret = 0"], ["x1 = x1"], ["x1 = 0", "2*x1 = 1"], ["x1 = 0 = 0"],
+     ["x1 x2"], ["1e999*x1 = 0"], ["x1 ="], ["x1" * 2000], ["x1 = 0"] * 6],
+)  # fmt: skip
+def test_what_is_no_hypothesis_is_refused_without_an_echo(texts):
+    with pytest.raises(InvalidQuery) as refused:
+        parse_hypothesis(texts, NAMES)
+    assert "secret" not in refused.value.detail
+
+
+def resolved(q):
+    return Directions(np.eye(q), np.ones(q, dtype=bool))
+
+
+def example_fit(rng, q=4):
+    A, B = rng.normal(size=(2, q, 2 * q))
+    M, C = A @ A.T, B @ B.T / 500
+    return FitUnderTest(rng.normal(0, 0.1, q), C, np.linalg.inv(M), 500.0, resolved(q))
+
+
+def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own():
+    rng = np.random.default_rng(0)
+    fit = example_fit(rng)
+    R = np.array([[0, 1.0, 0, -1], [0, 0, 1, 0]])
+    hypothesis = LinearHypothesis(("a", "b"), tuple(map(tuple, R)), (0.1, 0.0))
+    gap = R @ fit.coefficients - [0.1, 0]
+    expected = gap @ np.linalg.inv(R @ fit.covariance @ R.T) @ gap
+    found = wald(fit, hypothesis)
+    assert found.statistic == pytest.approx(expected)
+    assert found.p_value == pytest.approx(chi2.sf(expected, 2))
+    ratio = likelihood_ratio(fit, hypothesis)
+    middle = fit.n * np.linalg.inv(R @ fit.inverse_information @ R.T)
+    assert ratio.statistic == pytest.approx(gap @ middle @ gap)
+    draws = rng.multivariate_normal([0, 0], R @ fit.covariance @ R.T, 200_000)
+    larger = np.mean(np.einsum("ij,jk,ik->i", draws, middle, draws) > ratio.statistic)
+    assert ratio.p_value == pytest.approx(larger, abs=0.005)
+
+
+def test_one_row_gives_wald_and_lr_the_same_p_value():
+    fit = example_fit(np.random.default_rng(1))
+    hypothesis = LinearHypothesis(("a",), ((0.0, 1.0, 2.0, 0.0),), (0.0,))
+    a, b = wald(fit, hypothesis), likelihood_ratio(fit, hypothesis)
+    assert a.p_value == pytest.approx(b.p_value, rel=1e-9)
+
+
+def test_a_factor_is_one_term_of_the_table():
+    def level(column, code):
+        return Indicator(column, code)
+
+    x = ColumnValue("x")
+    terms = (
+        Term("x", (x,), 0, 1),
+        Term("C(g)[b]", (level("g", 1.0),), 0, 1, dummy=True),
+        Term("C(g)[c]", (level("g", 2.0),), 0, 1, dummy=True),
+        Term("x:C(g)[b]", (x, level("g", 1.0)), 0, 1),
+        Term("x:C(g)[c]", (x, level("g", 2.0)), 0, 1),
+    )
+    found = term_hypotheses(terms, intercept=True)
+    assert [(name, h.df) for name, h in found] == [("x", 1), ("C(g)", 2), ("x:C(g)", 2)]
+    np.testing.assert_array_equal(found[1][1].rows, np.eye(6)[[2, 3]])
+
+
+def test_the_covariance_under_test_is_the_reply_s():
+    """With the privacy noise, most of it here."""
+    table = table_of("linear", 600, np.random.default_rng(9))
+    plan = planned(table, "linear", "wald", ["x2 = 0"], 0.5)
+    ground, fit = drive(plan.model.fitted(), whole(table)).result
+    result, found = plan.model.result(ground, fit), under_test(ground.coding, fit)
+    np.testing.assert_allclose(found.covariance, result["covariance"], rtol=1e-9)
+    np.testing.assert_allclose(found.coefficients, result["coefficients"])
+    assert np.all(np.array(result["privacy_standard_errors"]) ** 2 < np.diag(found.covariance))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_without_noise_the_three_tests_agree_near_the_null(family):
+    table = table_of(family, 20_000, np.random.default_rng(4))
+    found = {t: outcome_of(table, family, t, ["x2 = 0"], rho=HUGE_RHO) for t in TESTS}
+    p = [found[t]["p_value"] for t in TESTS]
+    assert np.ptp(p) < 0.05
+    assert found["wald"]["statistic"] == pytest.approx(found["score"]["statistic"], abs=0.35)
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family, test):
+    table = table_of(family, 20_000, np.random.default_rng(5))
+    false = outcome_of(table, family, test, ["x0 = 0"])
+    true = outcome_of(table, family, test, ["x0 = x1", "x2 = 0"])
+    json.dumps([false, true], allow_nan=False)
+    assert false["p_value"] < 1e-4
+    assert true["p_value"] > 1e-4
+    assert true["df"] == 2
+    assert ("fit" in true) is (test != "score")
+
+
+def test_a_table_of_terms_and_what_is_not_estimable():
+    table = table_of("linear", 5_000, np.random.default_rng(6))
+    result = outcome_of(table, "linear", "wald", None)
+    assert [row["term"] for row in result["table"]] == ["x0", "x1", "x2"]
+    constant = table | {"x1": np.full(5_000, 3.0)}
+    rows = [outcome_of(constant, "linear", t, ["x1 = 0"]) for t in TESTS for _ in range(3)]
+    assert sum(row["p_value"] is None and not row["estimable"] for row in rows) >= 5
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_table_raises(family, test):
+    top = {"linear": 1000.0, "binomial": 1.0}.get(family, 1000.0)
+    for y in (np.zeros(200), np.full(200, top), np.arange(200) % 2 * top):
+        table = table_of(family, 200, np.random.default_rng(7)) | {"y": y}
+        for epsilon in (0.05, 30.0):
+            json.dumps(
+                outcome_of(table, family, test, ["x0 = 1", "x1 = x2"], epsilon), allow_nan=False
+            )
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_level_is_what_is_said(family, test):
+    rng = np.random.default_rng(8)
+    p = [
+        outcome_of(table_of(family, 5_000, rng), family, test, ["x2 = 0"])["p_value"]
+        for _ in range(1_000)
+    ]
+    assert 0.035 - 0.014 <= np.mean(np.array(p, dtype=float) < 0.05) <= 0.065 + 0.014

@@ -1,0 +1,157 @@
+"""Tukey's biweight by noisy Newton: its target, what outliers do to it, its plan."""
+
+import json
+
+import numpy as np
+import pytest
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.steps import GramSum, VectorSum
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.huber import BiweightScore, HuberScore
+from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.numerics.biweight import Biweight
+from support_newton import (
+    HUGE_RHO,
+    boolean,
+    drive,
+    facts_of,
+    linear_table,
+    numeric,
+    plain_design,
+    profile_of,
+    whole,
+)
+
+COLUMNS, Y = [numeric(f"x{j}") for j in range(3)], numeric("y")
+TUKEY = LinearRegression("y ~ x", loss="tukey")
+
+
+def table_of(n=5000, outliers=0):
+    table = linear_table(n, 3, np.random.default_rng(7))
+    for name, value in (("x0", 5.0), ("x1", 5.0), ("x2", 5.0), ("y", 12.0)):
+        table[name][:outliers] = value
+    return table
+
+
+def planned(table, rho, asked=TUKEY, columns=COLUMNS, **design):
+    n = len(table["y"])
+    facts = facts_of(n, [*columns, Y], profile_of(table, [*columns, Y]))
+    return plan_linear_regression(facts, plain_design(columns, Y, **design), asked, rho)
+
+
+CASES = {
+    "clean": (table_of, COLUMNS, TUKEY, {}),
+    "outliers": (lambda: table_of(outliers=50), COLUMNS, TUKEY, {}),
+    "no intercept": (table_of, COLUMNS, TUKEY, {"intercept": False}),
+    "a small c": (table_of, COLUMNS, LinearRegression("y ~ x", loss="tukey", tuning=3.0), {}),
+    "a rare dummy": (
+        lambda: table_of() | {"d": (np.arange(5000) % 25 == 0).astype(float)},
+        [*COLUMNS, boolean("d")],
+        TUKEY,
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_noise_it_solves_the_estimating_equation(case):
+    make, columns, asked, more = CASES[case]
+    table = make()
+    plan = planned(table, HUGE_RHO, asked, columns, **more)
+    result = drive(plan.run(), whole(table)).result
+    target = noise_free_fit(plan, whole(table))
+    gap = (np.array(result["coefficients"]) - target.coefficients) / target.standard_errors
+    assert np.max(np.abs(gap)) < 0.06
+    ratio = np.array(result["standard_errors"]) / target.standard_errors
+    np.testing.assert_allclose(ratio, 1, atol=0.12)
+    assert result["tuning"] == (asked.tuning or pytest.approx(4.685, abs=1e-3))
+    assert result["estimand"].startswith("Mallows-Tukey")
+    assert "from the Huber fit with tuning constant 1" in result["estimand"]
+    assert all(result["estimable"])
+
+
+def test_gross_outliers_move_huber_and_not_the_biweight():
+    """1 % of records at one wrong place; 10 sampling errors separate the two thresholds."""
+    table, truth = table_of(20_000, outliers=200), np.array([0.0, 1, 1, 1])
+    errors = {}
+    for asked in (LinearRegression("y ~ x"), TUKEY):
+        plan = planned(table, rho_units(4.0, 1e-6), asked)
+        result = drive(plan.run(), whole(table)).result
+        errors[asked.loss] = np.max(np.abs(np.array(result["coefficients"]) - truth))
+    assert errors["tukey"] < 0.6 * errors["huber"]
+    assert errors["tukey"] < 0.03
+
+
+@pytest.mark.parametrize("asked", [LinearRegression("y ~ x"), TUKEY], ids=["huber", "tukey"])
+def test_a_cluster_of_outliers_does_not_keep_the_path_from_its_target(asked):
+    table = table_of(outliers=250)
+    plan = planned(table, HUGE_RHO, asked)
+    result = drive(plan.run(), whole(table)).result
+    target = noise_free_fit(plan, whole(table))
+    away = np.array(result["coefficients"]) - target.coefficients
+    assert np.max(np.abs(away) / result["standard_errors"]) < 3
+
+
+def test_the_last_two_steps_have_the_biweights_score_and_its_bound():
+    """And a Jacobian of both signs, which costs √2 more."""
+    table = table_of()
+    plan = planned(table, rho_units(1.0, 1e-6))
+    trace = drive(plan.run(), whole(table))
+    steps = [step for step in trace.steps if step.label.startswith("newton step")]
+    R, T = plan.sizes.radius_squared**0.5, plan.budget.steps
+    scores = [step.map_fn.point.score for step in steps]
+    assert [type(score) for score in scores] == [HuberScore] * (T - 2) + [BiweightScore] * 2
+    for step, score in zip(steps, scores, strict=True):
+        gradient, *others = step.parts
+        assert isinstance(gradient, VectorSum)
+        assert gradient.clip == pytest.approx(R * score.bound)
+        for gram in others:
+            assert isinstance(gram, GramSum)
+    jacobian, meat = steps[-1].parts[1:]
+    assert jacobian.signed
+    assert jacobian.clip == pytest.approx(R)
+    assert not meat.signed
+    assert meat.clip == pytest.approx(R * Biweight().bound)
+    root = steps[-1].map_fn(whole(table))[1]
+    assert (root.weights < 0).any()
+
+
+def test_it_costs_what_was_offered_and_plans_from_public_facts():
+    rho = rho_units(1.0, 1e-6)
+    plan, huber = planned(table_of(), rho), planned(table_of(), rho, LinearRegression("y ~ x"))
+    assert plan.rho == huber.rho == rho
+    forecast = plan.forecast
+    json.dumps(dict(forecast), allow_nan=False)
+    assert forecast["tuning"] == pytest.approx(4.685, abs=1e-3)
+    assert np.all(plan.forecast_fit.privacy > huber.forecast_fit.privacy)
+    assert 0 < plan.noise_ratio(rho) < 2 * huber.noise_ratio(rho)
+    with pytest.raises(InvalidQuery):
+        planned(table_of(), rho, LinearRegression("y ~ x", loss="tukey", tuning=1.9))
+
+
+def test_the_forecast_is_of_the_size_of_what_comes():
+    plan = planned(table_of(20_000), rho_units(1.0, 1e-6))
+    result = drive(plan.run(), whole(table_of(20_000))).result
+    privacy = np.array(result["privacy_standard_errors"])
+    sampling = np.sqrt(np.array(result["standard_errors"]) ** 2 - privacy**2)
+    ratio = privacy / sampling / np.array(plan.forecast["privacy_to_sampling"])
+    assert np.all((ratio > 0.6) & (ratio < 1.7))
+
+
+DEGENERATE = {
+    "one record": {k: v[:1] for k, v in table_of().items()},
+    "equal responses": table_of() | {"y": np.full(5000, 2.0)},
+    "all beyond c": table_of() | {"y": 900.0 * (-1.0) ** np.arange(5000)},
+    "everything equal": {k: np.full(50, 1.0) for k in ("x0", "x1", "x2", "y")},
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+@pytest.mark.parametrize("epsilon", [0.05, 20.0])
+def test_no_table_raises(case, epsilon):
+    table = DEGENERATE[case]
+    result = drive(planned(table, rho_units(epsilon, 1e-6)).run(), whole(table)).result
+    json.dumps(result, allow_nan=False)
