@@ -8,7 +8,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, Profile
 from reticent_server.domain.schema import Column, ColumnKind
-from support_recipes import facts_of, numeric
+from support_recipes import facts_of, numeric, released
 
 Y = numeric("y", -10.0, 10.0)
 X = numeric("x", -5.0, 5.0)
@@ -59,3 +59,14 @@ def people_facts(n, max_rows=1):
     """With a profile of another table of the same law."""
     table = people(20_000, seed=1)
     return facts(n, PEOPLE, max_rows, **{k: table[k] for k in ("y", "x", "k", "m")})
+
+
+def outcome(plan, block):
+    """The result of a plan on one block, as the kind's own value."""
+    recipe = plan.run()
+    step = next(recipe)
+    while True:
+        try:
+            step = recipe.send(released(step, block))
+        except StopIteration as stop:
+            return stop.value

@@ -24,7 +24,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.shared.groups import GroupMoments
 from reticent_server.kinds.shared.ranges import ClipRange
 
-_MOST_DF = 1e9  # of the denominator of F: its law is χ²'s long before
+_MOST_DF = 1e9  # Student's law is the normal one, and F's χ²'s, long before
 _LEAST_DF = 1.0  # of a variance that is itself mostly noise: Cauchy's law, the widest that is used
 
 
@@ -69,8 +69,12 @@ def precision(found: GroupMoments, m: FloatArray | float) -> Precision:
     noise = found.centred_noise(m) / N**2
     V = sampling + noise
     error = 2 * sampling**2 / np.maximum(N - 1, 1.0) + tau2 / N**2
-    df = np.maximum(2 * V**2 / np.maximum(error, np.finfo(float).tiny), _LEAST_DF)
-    return Precision(V, noise, df, error)
+    return Precision(V, noise, _degrees(V, error), error)
+
+
+def _degrees(V: FloatArray, error: FloatArray) -> FloatArray:
+    """2V²/error, from _LEAST_DF to _MOST_DF."""
+    return np.clip(2 / np.maximum(error / V**2, 2 / _MOST_DF), _LEAST_DF, _MOST_DF)
 
 
 def _steadied(found: GroupMoments) -> tuple[FloatArray, FloatArray]:
@@ -90,13 +94,12 @@ def difference_of_two(found: GroupMoments, expected: float = 0.0) -> MeanDiffere
     m = found.pooled_mean + expected * np.array([N[1], -N[0]]) / N.sum()
     under = precision(found, m)
     C = found.centred(m) / N
-    null = float(under.V.sum())
+    null = under.V.sum()
     own = precision(found, found.means)
-    df = 2 * null**2 / max(float(under.error.sum()), np.finfo(float).tiny)
     return MeanDifference(
         difference=float(found.means[0] - found.means[1]),
-        statistic=float(C[0] - C[1]) / max(null, np.finfo(float).tiny) ** 0.5,
-        df=max(df, _LEAST_DF),
+        statistic=float((C[0] - C[1]) / null**0.5),
+        df=float(_degrees(null, under.error.sum())),
         V=float(own.V.sum()),
         noise=float(own.noise.sum()),
     )
@@ -106,7 +109,7 @@ def one_mean(found: GroupMoments, m: float) -> MeanDifference:
     """One group's mean against m."""
     N = float(found.at_least_one[0])
     under, own = precision(found, m), precision(found, found.means)
-    statistic = float(found.centred(m)[0]) / N / max(float(under.V[0]), np.finfo(float).tiny) ** 0.5
+    statistic = float(found.centred(m)[0] / N / under.V[0] ** 0.5)
     return MeanDifference(
         difference=float(found.means[0]) - m,
         statistic=statistic,
@@ -129,12 +132,12 @@ def equal_means(found: GroupMoments) -> MeansTest:
     """Welch's analysis of variance of two or more groups."""
     G, N, m = len(found.N), found.at_least_one, found.pooled_mean
     under = precision(found, m)
-    w = 1 / np.maximum(under.V, np.finfo(float).tiny)
+    w = 1 / under.V
     share, d = w / w.sum(), found.centred(m) / N
     W = float((w * (d - share @ d) ** 2).sum())
     lam = float(((1 - share) ** 2 / under.df).sum())
     scale = 1 + 2 * (G - 2) / (G**2 - 1) * lam
-    second = min((G**2 - 1) / (3 * max(lam, np.finfo(float).tiny)), _MOST_DF)
+    second = min((G**2 - 1) / (3 * max(lam, 1 / _MOST_DF)), _MOST_DF)
     p = N / N.sum()
     within = float(p @ np.clip(found.variances(), 0.0, 1.0))
     weight = within * float(w @ (1 - share)) / max(1 - float(p @ p), np.finfo(float).tiny)
