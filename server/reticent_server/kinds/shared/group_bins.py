@@ -51,6 +51,29 @@ class GroupBinsMap:
         return np.searchsorted(np.asarray(self.edges), values, side="right").astype(np.float64)
 
 
+@dataclass(frozen=True, slots=True)
+class PairBinsMap:
+    """(rows,) cell of a record in use among the pairs of two columns' bins; −1 where a value is no number."""
+
+    design: Design
+    columns: tuple[str, str]
+    edges: tuple[tuple[float, ...], tuple[float, ...]]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of bins."""
+        return len(self.edges[0]) + 1, len(self.edges[1]) + 1
+
+    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+        x, y = (block.columns[name] for name in self.columns)
+        used = in_use(self.design, block) & np.isfinite(x) & np.isfinite(y)
+        first, second = (
+            np.searchsorted(np.asarray(e), v, side="right")
+            for e, v in zip(self.edges, (x, y), strict=True)
+        )
+        return (np.where(used, (first * self.shape[1] + second).astype(np.float64), -1.0),)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupBins:
     """Released counts T (G, B), with noise of sd σ in each; they may be negative."""

@@ -1,0 +1,102 @@
+"""The pairs of scores whose moments are released: each a function of one record, of norm at most 1.
+
+Pearson: (x − c)/(RADIUS·s) of each column, c its expected mean and s = (upper − lower)/(2·REACH) of its public range, then
+drawn in to norm 1. Spearman: (2F(x) − 1)/√2, F the column's public distribution function by its released quantiles, a
+value that many share at the middle of its share: grades, which are ranks over n where F is right.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.schema import Column
+from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.kinds.shared.ranges import REACH, ClipRange
+
+RADIUS = 3.0  # standard deviations: 1.1 % of normal pairs lie beyond, and noise grows as its square
+
+
+@dataclass(frozen=True, slots=True)
+class Standardised:
+    """Pearson's scores."""
+
+    x: str
+    y: str
+    span_x: ClipRange
+    span_y: ClipRange
+
+    method: ClassVar[str] = "pearson"
+    expected_variance: ClassVar[float] = (
+        1 / RADIUS**2
+    )  # of a score, where the public range is right
+    estimand: ClassVar[str] = (
+        "correlation of pairs, those beyond 3 robust standard deviations drawn in to there"
+    )
+
+    def of(self, block: Block) -> FloatArray:
+        """(2, rows)."""
+        pairs = ((self.x, self.span_x), (self.y, self.span_y))
+        z = np.stack(
+            [(block.columns[name] - s.expected) * (REACH / (RADIUS * s.half)) for name, s in pairs]
+        )
+        norm = np.hypot(z[0], z[1])
+        return np.asarray(z / np.maximum(norm, 1.0))
+
+    def spread(self, r: FloatArray) -> FloatArray:
+        """n times the sampling variance of a correlation r of a normal law."""
+        return (1 - r**2) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A column's distribution function: through (values, shares), flat beyond them."""
+
+    column: str
+    values: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    def of(self, block: Block) -> FloatArray:
+        return np.interp(block.columns[self.column], self.values, self.shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """Spearman's scores."""
+
+    first: Grade
+    second: Grade
+
+    method: ClassVar[str] = "spearman"
+    expected_variance: ClassVar[float] = 1 / 6  # of (2U − 1)/√2, U uniform
+    estimand: ClassVar[str] = (
+        "correlation of grades: of ranks by the released quantiles of the columns"
+    )
+
+    def of(self, block: Block) -> FloatArray:
+        """(2, rows)."""
+        return np.stack([(2 * g.of(block) - 1) / np.sqrt(2) for g in (self.first, self.second)])
+
+    def spread(self, r: FloatArray) -> FloatArray:
+        """n times the sampling variance of a rank correlation r (Bonett & Wright 2000)."""
+        return (1 - r**2) ** 2 * (1 + r**2 / 2)
+
+
+def grades_of(facts: DatasetFacts, column: Column) -> Grade:
+    """From released counts or quantiles; linear over the declared bounds where nothing is released."""
+    found = facts.profile.columns.get(column.name) if facts.profile else None
+    if found is not None and found.counts is not None and sum(found.counts) > 0:
+        counts = np.maximum(np.asarray(found.counts), 0.0)
+        middles = (np.cumsum(counts) - counts / 2) / counts.sum()
+        values = found.first + np.arange(len(counts))
+        return Grade(column.name, tuple(values.tolist()), tuple(middles.tolist()))
+    knots: dict[float, list[float]] = {}
+    if column.lower < column.upper:
+        knots = {column.lower: [0.0], column.upper: [1.0]}
+    if found is not None and found.quantiles:
+        for p, q in zip(found.probabilities, found.quantiles, strict=False):
+            knots.setdefault(float(q), []).append(p)
+    places = sorted(knots) or [column.lower]
+    shares = tuple(float(np.mean(knots.get(v, [0.5]))) for v in places)
+    return Grade(column.name, tuple(places), shares)
