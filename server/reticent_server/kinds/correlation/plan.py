@@ -1,7 +1,7 @@
 """Pearson's and Spearman's correlation: one Gram sum of (a, z), z the record's pair of scores.
 
-Privacy. ‖z‖ ≤ 1 (correlation.scores, and enforced by the primitive), so the contribution has norm at most √(a² + 1): one
-GramSum, Δ = √2(a² + 1). Proof: mechanisms.noisy_sum.
+Privacy. ‖z‖ ≤ b, a public number of the scores, and the primitive enforces the norm √(a² + b²) of a contribution: one
+GramSum, Δ = √2(a² + b²). Proof: mechanisms.noisy_sum.
 
 With N, S, Q the released number, sums and products, C = Q_xy − S_xS_y/N, v_x = Q_xx/N − (S_x/N)², r = C/(N√(v_xv_y)). Noise, s on the
 diagonal and s/√2 off it: of C η = s²/2·(1 + (m_x² + m_y²)/a²) + s²m_x²m_y²/a⁴, m = S/N; of a v, τ = s/N. Test: z = C/√(Nv_xv_y + η), whose
@@ -44,6 +44,8 @@ class Scores(Protocol):
     def estimand(self) -> str: ...
     @property
     def expected_variance(self) -> float: ...
+    @property
+    def norm(self) -> float: ...
     def of(self, block: Block) -> FloatArray: ...
     def spread(self, r: FloatArray) -> FloatArray: ...
 
@@ -160,5 +162,5 @@ def plan_moments(
     facts: DatasetFacts, design: Design, scores: Scores, asked: Asked, rho: int
 ) -> CorrelationPlan:
     """A correlation of scores at `rho` (RHO_UNITS); design: mask and columns only."""
-    part = GramSum(3, sqrt(A * A + 1.0), rho, facts.schema.unit.max_rows)
+    part = GramSum(3, sqrt(A * A + scores.norm**2), rho, facts.schema.unit.max_rows)
     return CorrelationPlan(design, scores, part, asked, facts.n)

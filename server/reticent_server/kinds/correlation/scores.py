@@ -1,11 +1,11 @@
 """The pairs of scores whose moments are released: each a function of one record, of norm at most 1.
 
-Pearson: (x − c)/(RADIUS·s) of each column, c its expected mean and s = (upper − lower)/(2·REACH) of its public range, then
-drawn in to norm 1. Spearman: (2F(x) − 1)/√2, F the column's public distribution function by its released quantiles, a
+Pearson: (x − c)/(RADIUS·s) of each column, c its expected mean and s its public spread, then drawn in to norm 1. Spearman: (2F(x) − 1)/√2, F the column's public distribution function by its released quantiles, a
 value that many share at the middle of its share: grades, which are ranks over n where F is right.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +13,9 @@ import numpy as np
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.kinds.shared.ranges import REACH, ClipRange
+from reticent_server.kinds.shared.ranges import clip_range, spread
 
+_LEAST_NORM = 1e-6  # of grades that are all the same: a clip is above 0
 RADIUS = 3.0  # standard deviations: 1.1 % of normal pairs lie beyond, and noise grows as its square
 
 
@@ -24,8 +25,8 @@ class Standardised:
 
     x: str
     y: str
-    span_x: ClipRange
-    span_y: ClipRange
+    centres: tuple[float, float]
+    spreads: tuple[float, float]
 
     method: ClassVar[str] = "pearson"
     expected_variance: ClassVar[float] = (
@@ -35,12 +36,15 @@ class Standardised:
         "correlation of pairs, those beyond 3 robust standard deviations drawn in to there"
     )
 
+    @property
+    def norm(self) -> float:
+        """The largest of a record."""
+        return 1.0
+
     def of(self, block: Block) -> FloatArray:
         """(2, rows)."""
-        pairs = ((self.x, self.span_x), (self.y, self.span_y))
-        z = np.stack(
-            [(block.columns[name] - s.expected) * (REACH / (RADIUS * s.half)) for name, s in pairs]
-        )
+        columns = zip((self.x, self.y), self.centres, self.spreads, strict=True)
+        z = np.stack([(block.columns[name] - c) / (RADIUS * s) for name, c, s in columns])
         norm = np.hypot(z[0], z[1])
         return np.asarray(z / np.maximum(norm, 1.0))
 
@@ -74,6 +78,12 @@ class Grades:
         "correlation of grades: of ranks by the released quantiles of the columns"
     )
 
+    @property
+    def norm(self) -> float:
+        """The largest of a record: less than 1 where values are few."""
+        ends = (np.abs(2 * np.asarray(g.shares) - 1).max() for g in (self.first, self.second))
+        return max(float(np.hypot(*ends)) / sqrt(2), _LEAST_NORM)
+
     def of(self, block: Block) -> FloatArray:
         """(2, rows)."""
         return np.stack([(2 * g.of(block) - 1) / np.sqrt(2) for g in (self.first, self.second)])
@@ -81,6 +91,13 @@ class Grades:
     def spread(self, r: FloatArray) -> FloatArray:
         """n times the sampling variance of a rank correlation r (Bonett & Wright 2000)."""
         return (1 - r**2) ** 2 * (1 + r**2 / 2)
+
+
+def standardised(facts: DatasetFacts, x: Column, y: Column) -> Standardised:
+    """By the columns' public ranges."""
+    spans = (clip_range(facts, x), clip_range(facts, y))
+    spreads = (spread(facts, x, spans[0]), spread(facts, y, spans[1]))
+    return Standardised(x.name, y.name, (spans[0].expected, spans[1].expected), spreads)
 
 
 def grades_of(facts: DatasetFacts, column: Column) -> Grade:

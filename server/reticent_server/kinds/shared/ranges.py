@@ -16,6 +16,7 @@ from scipy.special import ndtri
 
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts
 from reticent_server.domain.schema import Column
+from reticent_server.fitting.standardise import NORMAL_IQR
 
 REACH = 3.2  # standard deviations of a normal column: .14 % of it is clipped, and its variance loses 1 %
 _LEAST = 1e-9  # of the declared width: a narrower range is one that rounding would see
@@ -64,6 +65,15 @@ def clip_range(facts: DatasetFacts, column: Column) -> ClipRange:
         lower, upper = lower - 1.0, lower + 1.0
     expected = _mean(found) if found and found.quantiles else (lower + upper) / 2
     return ClipRange(lower, upper, min(max(expected, lower), upper))
+
+
+def spread(facts: DatasetFacts, column: Column, span: ClipRange) -> float:
+    """A public standard deviation: what the range or the released quartiles say, the larger one."""
+    found = facts.profile.columns.get(column.name) if facts.profile else None
+    q = found.quantiles if found and found.quantiles else ()
+    p = found.probabilities[: len(q)] if found else ()
+    middle = float(np.diff(np.interp((0.25, 0.75), p, q))[0]) / NORMAL_IQR if len(q) > 1 else 0.0
+    return max(span.half / REACH, middle)
 
 
 def _likely_ends(found: ColumnProfile) -> tuple[float, float] | None:
