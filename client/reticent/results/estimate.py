@@ -6,7 +6,8 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from reticent import _optional, _plots_releases
+from reticent import _optional
+from reticent._drawing import intervals, subject
 from reticent._release import Release
 from reticent._text import Text, number
 
@@ -15,7 +16,9 @@ from reticent._text import Text, number
 class Estimate(Release):
     """A released count, sum or mean, in the units of the data.
 
-    >>> mean = ds.mean("price", epsilon=0.5)
+    >>> count = ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)
+    >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
+    >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
     >>> float(mean), mean.bse, mean.conf_int(alpha=0.1)
     """
 
@@ -56,7 +59,10 @@ class Estimate(Release):
 
     def plot(self, ax: Any = None) -> Any:
         """The value with its 95 % interval; needs matplotlib, gives the Axes."""
-        return _plots_releases.estimate(self, ax)
+        kind = str(self.query["kind"])
+        axes = intervals([kind], [self.value], [self.conf_int()], ax)
+        axes.set_xlabel(f"{subject(self.query)}, 95 % interval")
+        return axes
 
     def __float__(self) -> float:
         return self.value
