@@ -19,4 +19,11 @@ FIELDS: dict[str, dict[str, Any]] = {
     "glm": {"formula": "b ~ x", "family": "binomial"},
     "subsample_aggregate": {"model": {"kind": "glm", "formula": "b ~ x", "family": "binomial"}},
     "hypothesis_test": {"formula": "y ~ x", "hypothesis": ["x = 0"]},
+    "t_test": COLUMN | {"group": "b"},
+    "anova": COLUMN | {"group": "g"},
+    "mann_whitney": COLUMN | {"group": "b"},
+    "kruskal": COLUMN | {"group": "g"},
+    "proportion_test": {"column": "b", "group": "g", "levels": ["a", "b"]},
+    "correlation": {"columns": ["x", "y"], "method": "kendall"},
+    "ks_test": COLUMN | {"law": "normal", "parameters": [1, 2]},
 }

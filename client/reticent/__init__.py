@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from reticent.kinds.quantiles import Quantiles
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.results.estimate import Estimate
+    from reticent.results.named_test import NamedTest
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
 
@@ -85,6 +86,7 @@ __all__ = [
     "InvalidRequest",
     "LocationScaleResults",
     "MissingDependency",
+    "NamedTest",
     "NoReply",
     "NotEstimable",
     "NotFound",
@@ -138,6 +140,7 @@ _MODULES = {
     "InvalidRequest": "_errors",
     "LocationScaleResults": "kinds.location_scale",
     "MissingDependency": "_errors",
+    "NamedTest": "results.named_test",
     "NoReply": "_release",
     "NotEstimable": "_errors",
     "NotFound": "_errors",

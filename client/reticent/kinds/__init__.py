@@ -25,6 +25,13 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "glm": ("results.regression", "RegressionResults"),
     "subsample_aggregate": ("kinds.subsample_aggregate", "BlockResults"),
     "hypothesis_test": ("kinds.hypothesis_test", "TestResults"),
+    "t_test": ("results.named_test", "NamedTest"),
+    "anova": ("results.named_test", "NamedTest"),
+    "mann_whitney": ("results.named_test", "NamedTest"),
+    "kruskal": ("results.named_test", "NamedTest"),
+    "proportion_test": ("results.named_test", "NamedTest"),
+    "correlation": ("results.named_test", "NamedTest"),
+    "ks_test": ("results.named_test", "NamedTest"),
 }
 """Module below `reticent` and class by kind; imported when a release of the kind is read."""
 
