@@ -27,7 +27,9 @@ CASES = [
     for kind in KINDS
     for i, query in enumerate(kind.examples)
 ]
-ATTAINED = {("correlation", False): 0.98}  # grades of few whole numbers: no two pairs are orthogonal
+ATTAINED = {
+    ("correlation", False): 0.98
+}  # grades of few whole numbers: no two pairs are orthogonal
 ROWS = 12
 
 
@@ -61,6 +63,7 @@ def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(kin
     plan = kind.plan(people_facts(2000, max_rows), query, offer(1))
     records = extreme_records() | {"m": np.full(8 * 3 * 3 * 3 * 2, 0.5)}
     for step in steps_of(plan, extreme_block()):
+        assert all(part.unit_rows == max_rows for part in step.parts)
         for _, share in farthest_records(step, records):
             assert ATTAINED.get((kind.name, query.where is None), 0.999) <= share <= 1
 
