@@ -62,12 +62,26 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "hypothesis_test": (
         {"kind": "hypothesis_test", "formula": "y ~ x", "test": "lr", "hypothesis": ["x = 0"]}, 0.1,
     ),
+    "t_test": ({"kind": "t_test", "group": "b"} | Y, 0.9),
+    "t_test, paired": ({"kind": "t_test", "columns": ["y", "x"], "paired": True}, 0.5),
+    "anova": ({"kind": "anova", "group": "g"} | Y, 0.9),
+    "mann_whitney": ({"kind": "mann_whitney", "group": "b"} | Y, 0.99),
+    "kruskal": ({"kind": "kruskal", "group": "g"} | Y, 0.99),
+    "proportion_test": ({"kind": "proportion_test", "column": "b", "value": 0.5}, 0.99),
+    "correlation": ({"kind": "correlation", "columns": ["y", "x"]}, 0.2),
+    "correlation, spearman": (
+        {"kind": "correlation", "columns": ["y", "k"], "method": "spearman"}, 0.2,
+    ),
+    "correlation, kendall": (
+        {"kind": "correlation", "columns": ["y", "k"], "method": "kendall"}, 0.99,
+    ),
+    "ks_test": ({"kind": "ks_test", "law": "normal", "parameters": [0, 1]} | Y, 0.99),
     "subsample_aggregate": (
         {"kind": "subsample_aggregate", "model": {"kind": "location_scale"} | Y}, 0.02,
     ),
 }  # fmt: skip
 
-OF_ROWS = ("count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm")
+OF_ROWS = ("count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm", "t_test", "kruskal")
 """Also with a person's three rows replaced."""
 
 COLUMNS = (
