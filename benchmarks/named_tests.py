@@ -36,8 +36,8 @@ from reticent_server.kinds.t_test.kind import KIND as T_TEST
 from reticent_server.kinds.t_test.kind import TTest
 from reticent_server.mechanisms import registry
 
-REPS = 500  # without an effect: a level of .05 has the standard error .0097
-EFFECT_REPS = 150  # with one: a power of .5 has the standard error .041
+REPS = 250  # without an effect: a level of .05 has the standard error .014
+EFFECT_REPS = 100  # with one: a power of .5 has the standard error .05
 SIZES = (500, 2000, 20_000)
 EPSILONS = (0.5, 1.0, 4.0)
 LARGE = 400_000

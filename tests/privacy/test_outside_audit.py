@@ -81,7 +81,9 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     ),
 }  # fmt: skip
 
-OF_ROWS = ("count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm", "t_test", "kruskal")
+OF_ROWS = (
+    "count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm", "t_test", "kruskal",
+)  # fmt: skip
 """Also with a person's three rows replaced."""
 
 COLUMNS = (

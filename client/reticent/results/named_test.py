@@ -123,13 +123,16 @@ class NamedTest(Release):
             *paragraph(f"Estimated: {self.estimand}"),
             "",
             f"{number(self.effect)}   {level} interval [{number(low)}, {number(high)}]",
-            f"{_NAMES.get(str(self.query['kind']), 'test')}: statistic = {number(self.statistic)}{df}, "
-            f"p = {probability(self.pvalue)}",
+            f"{self._name}: statistic = {number(self.statistic)}{df}, p = {probability(self.pvalue)}",
             "",
             *self._table(),
             *self._footer(),
         ]
         return Text("\n".join(lines))
+
+    @property
+    def _name(self) -> str:
+        return _NAMES.get(str(self.query["kind"]), "test")
 
     def _table(self) -> list[str]:
         if not self.groups:

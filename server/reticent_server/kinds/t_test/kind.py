@@ -14,7 +14,7 @@ from reticent_server.kinds.fields import Flag, Level, Name, Number, Where
 from reticent_server.kinds.shared.columns import bounded_column, mask
 from reticent_server.kinds.shared.groups import Groups, Value, names_of, two_groups
 from reticent_server.kinds.shared.named_tests import Alternative, Levels
-from reticent_server.kinds.shared.ranges import clip_range
+from reticent_server.kinds.shared.ranges import ClipRange, clip_range
 from reticent_server.kinds.t_test.plan import TTestPlan, plan_t_test
 from reticent_server.kinds.t_test.result import TTestResult
 
@@ -48,7 +48,18 @@ def _plan(facts: DatasetFacts, query: TTest, offer: PrivacyCost) -> TTestPlan:
     span = clip_range(facts, bounded_column(facts, value.column))
     if value.minus is not None:
         span = span.minus(clip_range(facts, bounded_column(facts, value.minus)))
+    _check_popmean(query.popmean, span, groups.size)
     return plan_t_test(facts, design, groups, value, span, query, offer.rho)
+
+
+def _check_popmean(popmean: float, span: ClipRange, groups: int) -> None:
+    """Raises InvalidQuery for a hypothesis that no table can fulfil."""
+    possible = abs(popmean) / 2 <= span.half if groups == 2 else span.lower <= popmean <= span.upper
+    if not possible:
+        raise InvalidQuery(
+            "popmean must be possible: within the range that public facts give the values, "
+            f"{span.lower:g} to {span.upper:g}, or for two groups no larger than its width."
+        )
 
 
 def _value(query: TTest) -> Value:

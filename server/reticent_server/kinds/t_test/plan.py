@@ -35,6 +35,10 @@ from reticent_server.kinds.shared.pilot_range import SHARE, ShellMap, narrowed, 
 from reticent_server.kinds.shared.ranges import ClipRange
 from reticent_server.kinds.t_test.result import TTestResult
 
+_FAR = (
+    1e3  # half-widths of a paired test's range: a popmean beyond is refuted as surely as one there
+)
+
 
 class Asked(Protocol):
     """What a t test asks beside its columns."""
