@@ -1,6 +1,6 @@
 """Writes the client's methods from the questions of the server's kinds: client/reticent/_methods.py.
 
-    python tools/client_methods.py          writes the file; it is checked in, and a test says when it is stale
+    make generated      writes it; it is checked in, and a test says when it is stale
 
 A question's fields become the method's parameters in their order, with their types and defaults. Fields after
 `where`, fields of one choice, confidence levels and the dataclass's own keyword-only fields are given by name. The docstring is the

@@ -24,7 +24,7 @@ def test_the_methods_are_not_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import client_methods
 
-    advice = "run: .venv/bin/python tools/client_methods.py"
+    advice = "run: make generated"
     assert client_methods.TARGET.read_text("utf-8") == client_methods.source(), advice
 
 
