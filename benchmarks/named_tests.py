@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from scipy import stats
@@ -36,7 +37,7 @@ from reticent_server.kinds.t_test.kind import KIND as T_TEST
 from reticent_server.kinds.t_test.kind import TTest
 from reticent_server.mechanisms import registry
 
-REPS = 250  # without an effect: a level of .05 has the standard error .014
+REPS = 400  # without an effect: a level of .05 has the standard error .011
 EFFECT_REPS = 100  # with one: a power of .5 has the standard error .05
 SIZES = (500, 2000, 20_000)
 EPSILONS = (0.5, 1.0, 4.0)
@@ -54,11 +55,17 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class Law:
-    """A table of n records whose effect is δ standard errors of a comparison of two halves."""
+    """A table of n records whose effect is δ standard errors of a comparison of two halves.
+
+    step: what values are whole multiples of, 0 for none. by_ranks: the share of δ that tests of ranks are given, which
+    see an effect in a skewed law sooner.
+    """
 
     name: str
     centre: Callable[[Any, int], Any]
     unequal: bool = False
+    step: float = 0.0
+    by_ranks: float = 1.0
 
     def table(self, rng: Any, n: int, delta: float, names: tuple[str, ...]) -> Table:
         shares = [0.5, 0.3, 0.15, 0.05] if self.unequal else [0.25] * 4
@@ -72,13 +79,19 @@ class Law:
         made: dict[str, Callable[[], Any]] = {
             "two": lambda: two.astype(float),
             "four": lambda: four.astype(float),
-            "y": lambda: y + shift * (two == 0),
-            "y4": lambda: self._by_four(rng, four) + 1.4 * shift * (four == 0),
+            "y": lambda: self._rounded(rng, y + shift * (two == 0)),
+            "y4": lambda: self._rounded(rng, self._by_four(rng, four) + 1.4 * shift * (four == 0)),
             "b": lambda: (rng.random(n) < 0.3 + 0.46 * shift * (two == 0)).astype(float),
             "x": lambda: x,
-            "related": lambda: r * x + np.sqrt(1 - r * r) * self.centre(rng, n),
+            "related": lambda: self._rounded(rng, r * x + np.sqrt(1 - r * r) * self.centre(rng, n)),
         }
         return {name: made[name]() for name in names}
+
+    def _rounded(self, rng: Any, values: Any) -> Any:
+        """To whole steps, up or down by chance: what is one already stays."""
+        if self.step == 0.0:
+            return values
+        return np.floor(values / self.step + 1e-9 + 0.999 * rng.random(len(values))) * self.step
 
     def _by_four(self, rng: Any, four: Any) -> Any:
         return self.centre(rng, len(four)) * (UNEQUAL[four] if self.unequal else 1.0)
@@ -86,8 +99,8 @@ class Law:
 
 LAWS = (
     Law("normal", lambda rng, n: rng.normal(size=n)),
-    Law("skewed", lambda rng, n: (np.exp(rng.normal(size=n)) - np.exp(0.5)) / 2.16),
-    Law("ties", lambda rng, n: np.floor(rng.exponential(2, size=n)) / 1.9),
+    Law("skewed", lambda rng, n: (np.exp(rng.normal(size=n)) - np.exp(0.5)) / 2.16, by_ranks=0.45),
+    Law("ties", lambda rng, n: np.floor(rng.exponential(2, size=n)) * 0.5, step=0.5),
     Law("unequal", lambda rng, n: rng.normal(size=n), unequal=True),
 )
 
@@ -103,6 +116,7 @@ class Case:
     peer: Callable[[Table], float]
     delta: float
     laws: tuple[str, ...] = ("normal", "skewed", "ties", "unequal")
+    ranks: bool = False
 
 
 def _split(table: Table, group: str) -> list[Any]:
@@ -157,6 +171,7 @@ CASES = (
         lambda t: float(stats.mannwhitneyu(*_split(t, "two")).pvalue),
         2.8,
         SHAPES,
+        ranks=True,
     ),
     Case(
         "kruskal",
@@ -166,6 +181,7 @@ CASES = (
         lambda t: float(stats.kruskal(*_split(t, "four")).pvalue),
         2.8,
         SHAPES,
+        ranks=True,
     ),
     Case(
         "proportion_test",
@@ -193,6 +209,7 @@ CASES = (
         lambda t: float(stats.spearmanr(t["x"], t["y"]).pvalue),
         2.8,
         SHAPES,
+        ranks=True,
     ),
     Case(
         "kendall",
@@ -202,6 +219,7 @@ CASES = (
         lambda t: float(stats.kendalltau(t["x"], t["y"]).pvalue),
         2.8,
         SHAPES,
+        ranks=True,
     ),
     Case(
         "ks_test",
@@ -211,6 +229,7 @@ CASES = (
         lambda t: float(stats.ks_2samp(*_split(t, "two"), method="asymp").pvalue),
         3.2,
         SHAPES,
+        ranks=True,
     ),
 )
 
@@ -230,7 +249,7 @@ def offer(epsilon: float) -> PrivacyCost:
 
 def answer(plan: Any, table: Table) -> Any:
     """The plan's result on one table."""
-    block, recipe = Block(0, len(table["y"]), table, {}), plan.run()
+    block, recipe = Block(0, len(next(iter(table.values()))), table, {}), plan.run()
     step = next(recipe)
     while True:
         totals = [
@@ -253,11 +272,11 @@ def drawn(case: Case, law: Law, rng: Any, n: int, delta: float) -> Table:
 
 def line(case: Case, law: Law, n: int, epsilon: float) -> tuple[float, ...]:
     """Level, SciPy's level, power, SciPy's power, coverage without and with the effect."""
-    rng = np.random.default_rng([n, int(10 * epsilon), len(case.name), len(law.name)])
+    rng = np.random.default_rng([n, int(10 * epsilon), crc32(f"{case.name} {law.name}".encode())])
     public = facts(n, drawn(case, law, rng, 100_000, 0.0))
     plan = case.kind.plan(public, case.query, offer(epsilon))
-    shares = []
-    for delta, reps in ((0.0, REPS), (case.delta, EFFECT_REPS)):
+    shares, effect = [], case.delta * (law.by_ranks if case.ranks else 1.0)
+    for delta, reps in ((0.0, REPS), (effect, EFFECT_REPS)):
         rows = []
         truth = truth_of(case, law, plan, rng, delta / np.sqrt(n) * np.sqrt(LARGE))
         for _ in range(reps):
@@ -267,8 +286,8 @@ def line(case: Case, law: Law, n: int, epsilon: float) -> tuple[float, ...]:
             covered = low - 1e-9 <= truth <= high + 1e-9
             rows.append((found.p_value < 0.05, case.peer(table) < 0.05, covered))
         shares.append(np.mean(rows, axis=0))
-    null, effect = shares
-    return null[0], null[1], effect[0], effect[1], null[2], effect[2]
+    none, some = shares
+    return none[0], none[1], some[0], some[1], none[2], some[2]
 
 
 def truth_of(case: Case, law: Law, plan: Any, rng: Any, delta: float) -> float:

@@ -105,7 +105,7 @@ class NamedTest(Release):
     def to_frame(self) -> Any:
         """A pandas.DataFrame of one row: effect, interval, statistic, df and p-value; needs pandas."""
         low, high = self.conf_int()
-        row = {"effect": self.effect, "lower": low, "upper": high}
+        row: dict[str, float | None] = {"effect": self.effect, "lower": low, "upper": high}
         row |= {"statistic": self.statistic, "df": self.df, "p_value": self.pvalue}
         return _optional.pandas().DataFrame([row], index=[str(self.query["kind"])])
 
