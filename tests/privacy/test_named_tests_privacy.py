@@ -27,9 +27,9 @@ CASES = [
     for kind in KINDS
     for i, query in enumerate(kind.examples)
 ]
-ATTAINED = {"correlation": 0.975}  # (a, z) of two corners of a square have no right angle between them
-    ("correlation", False): 0.98
-}  # grades of few whole numbers: no two pairs are orthogonal
+ATTAINED = {
+    "correlation": 0.975
+}  # (a, z) of two corners of a square have no right angle between them
 ROWS = 12
 
 
