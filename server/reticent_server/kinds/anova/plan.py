@@ -22,6 +22,7 @@ from reticent_server.kinds.shared.groups import (
     Value,
     mean_noise,
     moments,
+    moments_ms,
     moments_part,
     weight,
 )
@@ -68,6 +69,10 @@ class AnovaPlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def column_ms(self) -> int:
+        return moments_ms(self.n, self.groups.size)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

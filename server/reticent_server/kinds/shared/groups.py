@@ -10,7 +10,7 @@ Privacy. ‖v‖² ≤ a² + 1 = R², whatever the record. Replacing a record ch
 norm ‖v‖⁴ + ‖v′‖⁴ − 2(vᵀv′)² ≤ 2R⁴: for two groups vᵀv′ = 0, and inside one group it is ≤ 2R⁴ as for any Gram sum, attained
 by z = −z′ = ±1 where a = 1. So one Gram sum of clip R answers for all groups at the Δ = √2·R² of one (parallel
 composition, without a second charge), a record that moves to another group included; a record out of use or of none of
-the groups contributes 0. Proof of the noise: mechanisms.noisy_sum; attack: tests/privacy/test_groups_privacy.py.
+the groups contributes 0. Proof of the noise: mechanisms.noisy_sum; attack: tests/privacy/test_named_tests_privacy.py.
 
 Noise. With s the noise on the diagonal (s/√2 off it), the noise of a group's centred sum C = S − mN has variance
 s²(m²/a⁴ + 1/(2a²)), and that of its centred square Q − 2mS + m²N has s²(1 + m²/a²)². a is chosen for the first at the
@@ -21,6 +21,7 @@ Source: Gram sums of one record each, mechanisms.noisy_sum; parallel composition
 """
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -35,10 +36,12 @@ from reticent_server.kinds.shared.tables import level_axis
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
 
-MAX_GROUPS = 64  # a Gram matrix of 128 × 128: a pass over a million records stays below a second
-_WEIGHTS = np.linspace(
-    1.0, 4.0, 31
-)  # tried for a²; beyond 4 the noise of S has grown past any gain in N
+MAX_GROUPS = 64  # a Gram matrix of 128 × 128: a pass over a million records takes 6 s on one core
+_GROUP_NANOSECONDS = 50  # of a record, planned for each group's rows; measured: 15 to 35
+_PAIR_NANOSECONDS = (
+    3  # of a record, planned for each entry of the Gram matrix over 4; measured: 1.5
+)
+_WEIGHTS = np.linspace(1.0, 4.0, 31)  # tried for a²; beyond 4 no mean inside the range gains
 SURE = 3.0  # standard deviations of its noise that a group's number must exceed for the group to be said to have a mean
 
 
@@ -160,6 +163,11 @@ def moments(released: Released, groups: int, a: float) -> GroupMoments:
 def moments_part(facts: DatasetFacts, groups: Groups, a: float, rho: int) -> GramSum:
     """The Gram sum of e_g ⊗ (a, z), R = √(a² + 1), at `rho` (RHO_UNITS)."""
     return GramSum(2 * groups.size, float(np.sqrt(a * a + 1.0)), rho, facts.schema.unit.max_rows)
+
+
+def moments_ms(n: int, groups: int) -> int:
+    """The planned time of a GroupMomentsMap and its Gram sum over n records, in ms."""
+    return ceil(n * groups * (_GROUP_NANOSECONDS + _PAIR_NANOSECONDS * groups) / 10**6)
 
 
 def mean_noise(part: GramSum, a: float, tilt: float) -> float:

@@ -27,6 +27,7 @@ from reticent_server.kinds.shared.groups import (
     Value,
     mean_noise,
     moments,
+    moments_ms,
     moments_part,
     weight,
 )
@@ -82,6 +83,10 @@ class TTestPlan(Planned):
     @property
     def rho(self) -> int:
         return sum(part.rho for part in self.parts)
+
+    @property
+    def column_ms(self) -> int:
+        return moments_ms(self.n, self.groups.size)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -5,12 +5,13 @@ import pytest
 from scipy import stats
 from statsmodels.stats.oneway import anova_oneway
 
+from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.anova.kind import KIND as ANOVA
 from reticent_server.kinds.anova.kind import Anova
 from reticent_server.kinds.t_test.kind import KIND as T_TEST
 from reticent_server.kinds.t_test.kind import TTest
-from support_named_tests import facts, offer, outcome, people, people_facts
+from support_named_tests import Y, facts, offer, outcome, people, people_facts
 from support_recipes import block_of
 from support_seeded_noise import seed_noise
 
@@ -195,3 +196,18 @@ def test_questions_that_do_not_go_together_are_refused_with_a_reason(query):
     kind = T_TEST if isinstance(query, TTest) else ANOVA
     with pytest.raises(InvalidQuery):
         kind.plan(people_facts(N), query, BUSY)
+
+
+def test_many_groups_have_the_time_that_their_sums_take():
+    """Measured: 6.2 µs a record of 64 groups."""
+    levels = tuple(f"l{k}" for k in range(64))
+    columns = (Y, Column("g", ColumnKind.CATEGORICAL, 0, 63, levels))
+    plan = ANOVA.plan(facts(10**6, columns), Anova("y", "g"), BUSY)
+    assert plan.deadline_ms(10**6) > 6200
+
+
+def test_more_groups_than_are_compared_are_refused():
+    levels = tuple(f"l{k}" for k in range(65))
+    columns = (Y, Column("g", ColumnKind.CATEGORICAL, 0, 64, levels))
+    with pytest.raises(InvalidQuery):
+        ANOVA.plan(facts(N, columns), Anova("y", "g"), BUSY)
