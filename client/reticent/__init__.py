@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
+    from reticent.results.named_test import NamedTest
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
 
@@ -89,6 +90,7 @@ __all__ = [
     "LocationScaleResults",
     "LogRankTest",
     "MissingDependency",
+    "NamedTest",
     "NoReply",
     "NotEstimable",
     "NotFound",
@@ -145,6 +147,7 @@ _MODULES = {
     "LocationScaleResults": "kinds.location_scale",
     "LogRankTest": "kinds.log_rank",
     "MissingDependency": "_errors",
+    "NamedTest": "results.named_test",
     "NoReply": "_release",
     "NotEstimable": "_errors",
     "NotFound": "_errors",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reticent.kinds.quantiles import Quantiles
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
+    from reticent.results.named_test import NamedTest
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
 
@@ -184,6 +185,86 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT),
             Field("cuts", several(NUMBER), None),
             Field("where", TEXT, None),
+        ),
+    ),
+    "t_test": Question(
+        "t_test",
+        (
+            Field("column", TEXT, None),
+            Field("group", TEXT, None),
+            Field("levels", several(NAME), None),
+            Field("columns", several(NAME), None),
+            Field("paired", FLAG, False),
+            Field("popmean", NUMBER, 0.0),
+            Field("alternative", TEXT, "two-sided"),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "anova": Question(
+        "anova",
+        (
+            Field("column", TEXT),
+            Field("group", TEXT),
+            Field("levels", several(NAME), None),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "mann_whitney": Question(
+        "mann_whitney",
+        (
+            Field("column", TEXT),
+            Field("group", TEXT),
+            Field("levels", several(NAME), None),
+            Field("alternative", TEXT, "two-sided"),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "kruskal": Question(
+        "kruskal",
+        (
+            Field("column", TEXT),
+            Field("group", TEXT),
+            Field("levels", several(NAME), None),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "proportion_test": Question(
+        "proportion_test",
+        (
+            Field("column", TEXT),
+            Field("group", TEXT, None),
+            Field("levels", several(NAME), None),
+            Field("success", TEXT, None),
+            Field("value", NUMBER, None),
+            Field("alternative", TEXT, "two-sided"),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "correlation": Question(
+        "correlation",
+        (
+            Field("columns", several(NAME)),
+            Field("method", TEXT, "pearson"),
+            Field("alternative", TEXT, "two-sided"),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "ks_test": Question(
+        "ks_test",
+        (
+            Field("column", TEXT),
+            Field("group", TEXT, None),
+            Field("levels", several(NAME), None),
+            Field("law", TEXT, None),
+            Field("parameters", several(NUMBER), None),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
 }
@@ -703,4 +784,274 @@ class Methods:
         answer: LogRankTest | NoReply = self._ask(
             "log_rank", values, epsilon, delta, idempotency_key
         )
+        return answer
+
+    def t_test(
+        self,
+        column: str | None = None,
+        group: str | None = None,
+        levels: Iterable[str] | None = None,
+        columns: Iterable[str] | None = None,
+        paired: bool = False,
+        popmean: float = 0.0,
+        alternative: Literal["two-sided", "less", "greater"] = "two-sided",
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "NamedTest | NoReply":
+        """Do two means differ? Welch's t test of two groups, of one mean against a number, or of
+        paired columns.
+
+        - column: The numbers whose mean is tested.
+        - group: The column of two groups; without it, one mean is tested.
+        - levels: The levels of `group` that are compared; all of them without it.
+        - columns: Two columns of each record, with `paired`.
+        - paired: Whether `columns` are paired.
+        - popmean: The mean, or mean difference, of the hypothesis.
+        - alternative: "two-sided", "less" or "greater". What is claimed against the hypothesis:
+          of the first group or column.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> test = ds.t_test("price", "waterfront", epsilon=1.0)
+        >>> ds.t_test(columns=["sqft_living", "bedrooms"], paired=True, popmean=2000, epsilon=1.0)
+        """
+        values = {
+            "column": column,
+            "group": group,
+            "levels": levels,
+            "columns": columns,
+            "paired": paired,
+            "popmean": popmean,
+            "alternative": alternative,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: NamedTest | NoReply = self._ask("t_test", values, epsilon, delta, idempotency_key)
+        return answer
+
+    def anova(
+        self,
+        column: str,
+        group: str,
+        levels: Iterable[str] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "NamedTest | NoReply":
+        """Do the means of several groups differ? Welch's one-way analysis of variance.
+
+        - column: The numbers whose means are compared.
+        - group: The column of the groups.
+        - levels: The levels of `group` that are compared; all of them without it.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> ds.anova("price", "condition", epsilon=1.0).to_frame()
+        """
+        values = {
+            "column": column,
+            "group": group,
+            "levels": levels,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: NamedTest | NoReply = self._ask("anova", values, epsilon, delta, idempotency_key)
+        return answer
+
+    def mann_whitney(
+        self,
+        column: str,
+        group: str,
+        levels: Iterable[str] | None = None,
+        alternative: Literal["two-sided", "less", "greater"] = "two-sided",
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "NamedTest | NoReply":
+        """Does one of two groups tend to larger values? Mann and Whitney's (Wilcoxon's) rank-sum
+        test on public bins.
+
+        - column: The numbers whose ranks are compared.
+        - group: The column of two groups.
+        - levels: The levels of `group` that are compared; all of them without it.
+        - alternative: "two-sided", "less" or "greater". What is claimed against the hypothesis:
+          of the first group or column.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> ds.mann_whitney("price", "waterfront", alternative="less", epsilon=1.0)
+        """
+        values = {
+            "column": column,
+            "group": group,
+            "levels": levels,
+            "alternative": alternative,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: NamedTest | NoReply = self._ask(
+            "mann_whitney", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def kruskal(
+        self,
+        column: str,
+        group: str,
+        levels: Iterable[str] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "NamedTest | NoReply":
+        """Do some of several groups tend to larger values? Kruskal and Wallis's test of ranks on
+        public bins.
+
+        - column: The numbers whose ranks are compared.
+        - group: The column of the groups.
+        - levels: The levels of `group` that are compared; all of them without it.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> ds.kruskal("price", "condition", levels=["1", "3", "5"], epsilon=1.0)
+        """
+        values = {
+            "column": column,
+            "group": group,
+            "levels": levels,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: NamedTest | NoReply = self._ask("kruskal", values, epsilon, delta, idempotency_key)
+        return answer
+
+    def proportion_test(
+        self,
+        column: str,
+        group: str | None = None,
+        levels: Iterable[str] | None = None,
+        success: str | None = None,
+        value: float | None = None,
+        alternative: Literal["two-sided", "less", "greater"] = "two-sided",
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "NamedTest | NoReply":
+        """Do two proportions differ, or one from a number? The z test of counts of successes.
+
+        - column: A boolean, categorical or integer column.
+        - group: The column of two groups; without it, one is tested.
+        - levels: The levels of `group` that are compared; all of them without it.
+        - success: The level that is counted; of a dummy column, 1.
+        - value: Of one group: the proportion of the hypothesis.
+        - alternative: "two-sided", "less" or "greater". What is claimed against the hypothesis:
+          of the first group or column.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> ds.proportion_test("condition", "waterfront", success="5", epsilon=1.0)
+        """
+        values = {
+            "column": column,
+            "group": group,
+            "levels": levels,
+            "success": success,
+            "value": value,
+            "alternative": alternative,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: NamedTest | NoReply = self._ask(
+            "proportion_test", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def correlation(
+        self,
+        columns: Iterable[str],
+        method: Literal["pearson", "spearman", "kendall"] = "pearson",
+        alternative: Literal["two-sided", "less", "greater"] = "two-sided",
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "NamedTest | NoReply":
+        """Are two columns related? Pearson's, Spearman's or Kendall's correlation with its
+        interval and test.
+
+        - columns: Two columns of numbers.
+        - method: "pearson", "spearman" or "kendall".
+        - alternative: "two-sided", "less" or "greater". What is claimed against the hypothesis:
+          of the first group or column.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> ds.correlation(["price", "sqft_living"], method="spearman", epsilon=1.0)
+        """
+        values = {
+            "columns": columns,
+            "method": method,
+            "alternative": alternative,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: NamedTest | NoReply = self._ask(
+            "correlation", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def ks_test(
+        self,
+        column: str,
+        group: str | None = None,
+        levels: Iterable[str] | None = None,
+        law: Literal["normal", "uniform", "exponential"] | None = None,
+        parameters: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "NamedTest | NoReply":
+        """Do two distributions differ, or one from a public law? Kolmogorov and Smirnov's test on
+        public bins.
+
+        - column: The numbers whose distribution is tested.
+        - group: The column of two groups; without it, a law is tested.
+        - levels: The levels of `group` that are compared; all of them without it.
+        - law: "normal", "uniform" or "exponential". The law that the column is compared with.
+        - parameters: Of the law: mean and sd; lower and upper end; mean.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> ds.ks_test("price", "waterfront", epsilon=1.0)
+        """
+        values = {
+            "column": column,
+            "group": group,
+            "levels": levels,
+            "law": law,
+            "parameters": parameters,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: NamedTest | NoReply = self._ask("ks_test", values, epsilon, delta, idempotency_key)
         return answer

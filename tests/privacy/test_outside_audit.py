@@ -69,6 +69,20 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "hypothesis_test": (
         {"kind": "hypothesis_test", "formula": "y ~ x", "test": "lr", "hypothesis": ["x = 0"]}, 0.1,
     ),
+    "t_test": ({"kind": "t_test", "group": "b"} | Y, 0.9),
+    "t_test, paired": ({"kind": "t_test", "columns": ["y", "x"], "paired": True}, 0.5),
+    "anova": ({"kind": "anova", "group": "g"} | Y, 0.9),
+    "mann_whitney": ({"kind": "mann_whitney", "group": "b"} | Y, 0.99),
+    "kruskal": ({"kind": "kruskal", "group": "g"} | Y, 0.99),
+    "proportion_test": ({"kind": "proportion_test", "column": "b", "value": 0.5}, 0.99),
+    "correlation": ({"kind": "correlation", "columns": ["y", "x"]}, 0.2),
+    "correlation, spearman": (
+        {"kind": "correlation", "columns": ["y", "k"], "method": "spearman"}, 0.2,
+    ),
+    "correlation, kendall": (
+        {"kind": "correlation", "columns": ["y", "k"], "method": "kendall"}, 0.99,
+    ),
+    "ks_test": ({"kind": "ks_test", "law": "normal", "parameters": [0, 1]} | Y, 0.99),
     "subsample_aggregate": (
         {"kind": "subsample_aggregate", "model": {"kind": "location_scale"} | Y}, 0.02,
     ),
@@ -82,7 +96,7 @@ CONDITIONAL = {
 """With `calibration="asymptotic"`: the noise's scale is private, and the guarantee is for tables such as these."""
 
 OF_ROWS = (
-    "profile", "count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm", "survival_curve", "log_rank",
+    "profile", "count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm", "survival_curve", "log_rank", "kruskal", "t_test",
 )  # fmt: skip
 """Also with a person's three rows replaced."""
 

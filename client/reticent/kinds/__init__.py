@@ -28,6 +28,13 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "survival_curve": ("kinds.survival_curve", "SurvivalCurves"),
     "log_rank": ("kinds.log_rank", "LogRankTest"),
     "hypothesis_test": ("kinds.hypothesis_test", "TestResults"),
+    "t_test": ("results.named_test", "NamedTest"),
+    "anova": ("results.named_test", "NamedTest"),
+    "mann_whitney": ("results.named_test", "NamedTest"),
+    "kruskal": ("results.named_test", "NamedTest"),
+    "proportion_test": ("results.named_test", "NamedTest"),
+    "correlation": ("results.named_test", "NamedTest"),
+    "ks_test": ("results.named_test", "NamedTest"),
 }
 """Module below `reticent` and class by kind; imported when a release of the kind is read."""
 

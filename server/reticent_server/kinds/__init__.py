@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from reticent_server.kinds.anova.kind import KIND as ANOVA
 from reticent_server.kinds.base import Kind
+from reticent_server.kinds.correlation.kind import KIND as CORRELATION
 from reticent_server.kinds.count.kind import KIND as COUNT
 from reticent_server.kinds.crosstab.kind import KIND as CROSSTAB
 from reticent_server.kinds.depth_median.kind import KIND as DEPTH_MEDIAN
@@ -10,18 +12,23 @@ from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.histogram.kind import KIND as HISTOGRAM
 from reticent_server.kinds.hypothesis_test.kind import KIND as HYPOTHESIS_TEST
 from reticent_server.kinds.iqr.kind import KIND as IQR
+from reticent_server.kinds.kruskal.kind import KIND as KRUSKAL
+from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
 from reticent_server.kinds.linear_regression.kind import KIND as LINEAR_REGRESSION
 from reticent_server.kinds.location_scale.kind import KIND as LOCATION_SCALE
 from reticent_server.kinds.log_rank.kind import KIND as LOG_RANK
 from reticent_server.kinds.m_estimate.kind import KIND as M_ESTIMATE
+from reticent_server.kinds.mann_whitney.kind import KIND as MANN_WHITNEY
 from reticent_server.kinds.mean.kind import KIND as MEAN
 from reticent_server.kinds.median.kind import KIND as MEDIAN
 from reticent_server.kinds.profile.kind import KIND as PROFILE
+from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
 from reticent_server.kinds.quantile_regression.kind import KIND as QUANTILE_REGRESSION
 from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
 from reticent_server.kinds.subsample_aggregate.kind import KIND as SUBSAMPLE_AGGREGATE
 from reticent_server.kinds.sum.kind import KIND as SUM
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL_CURVE
+from reticent_server.kinds.t_test.kind import KIND as T_TEST
 
 KINDS: tuple[Kind[Any], ...] = (
     COUNT,
@@ -42,5 +49,12 @@ KINDS: tuple[Kind[Any], ...] = (
     SUBSAMPLE_AGGREGATE,
     SURVIVAL_CURVE,
     LOG_RANK,
+    T_TEST,
+    ANOVA,
+    MANN_WHITNEY,
+    KRUSKAL,
+    PROPORTION_TEST,
+    CORRELATION,
+    KS_TEST,
     PROFILE,
 )

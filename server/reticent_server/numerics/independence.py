@@ -36,15 +36,15 @@ def independence_test(table: FloatArray, sd: float) -> IndependenceTest:
     total = max(float(table.sum()), 1.0)
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     residual = table - np.outer(rows, columns) / total
-    row_basis, row_shares = _contrasts(rows, sd)
-    column_basis, column_shares = _contrasts(columns, sd)
+    row_basis, row_shares = contrasts(rows, sd)
+    column_basis, column_shares = contrasts(columns, sd)
     z = row_basis @ residual @ column_basis.T
     variance = total * np.outer(row_shares, column_shares) + sd**2
     statistic = float((z**2 / variance).sum())
     return IndependenceTest(statistic, z.size, float(chdtrc(z.size, statistic)))
 
 
-def _contrasts(margin: FloatArray, sd: float) -> tuple[FloatArray, FloatArray]:
+def contrasts(margin: FloatArray, sd: float) -> tuple[FloatArray, FloatArray]:
     """Contrasts (r − 1, r) with V D Vᵀ = diag(λ), V G Vᵀ = I, and λ (r − 1,) ≥ 0."""
     floored = np.maximum(margin, max(sd, 1.0) * 1e-3)
     p = floored / floored.sum()

@@ -100,6 +100,21 @@ QUERIES: dict[str, list[dict]] = {
               hypothesis=[None, ["x = 0"], ["x = 1e300"]]),
         {"kind": "hypothesis_test", "formula": "b ~ x", "family": "binomial", "hypothesis": ["x = 0"]},
     ],
+    "t_test": [
+        *each({"kind": "t_test", "column": "y"}, group=[None, "b"], popmean=[None, 5e-324, FAR]),
+        {"kind": "t_test", "columns": ["y", "x"], "paired": True},
+    ],
+    "tests of groups": list(each(
+        {"group": "g"} | Y, kind=["anova", "kruskal"], levels=[None, ["u", "w"]], confidence_level=[None, 0.9999],
+    )),
+    "tests of two groups": list(each({"group": "b"}, kind=["mann_whitney", "ks_test"], column=["y", "k"])),
+    "proportion_test": list(each({"kind": "proportion_test", "column": "b"}, value=[1e-300, 0.5, 1 - 1e-16])),
+    "correlation": list(each(
+        {"kind": "correlation"}, columns=[["y", "x"], ["k", "y"]], method=["pearson", "spearman", "kendall"],
+    )),
+    "ks_test": list(each(
+        {"kind": "ks_test", "law": "normal"} | Y, parameters=[[0, 1], [FAR, 5e-324], [-FAR, FAR], [0, 5e-324]],
+    )),
     "subsample_aggregate": list(each(
         {"kind": "subsample_aggregate"}, model=[LINEAR, LOGISTIC, {"kind": "location_scale"} | Y],
         blocks=[None, 2, 5], parameter_bounds=[None, [[-FAR, FAR], [0.0, 5e-324]]],

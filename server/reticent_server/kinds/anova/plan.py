@@ -1,0 +1,122 @@
+"""An analysis of variance: one Gram sum of the groups' numbers, sums and squares.
+
+Privacy: kinds.shared.groups. Statistics: kinds.shared.group_means, kinds.shared.shares_of_variance.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.special import fdtrc
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import GramSum, Part, SumStep
+from reticent_server.fitting.results import Interval
+from reticent_server.kinds.shared.group_means import GroupMean, equal_means, group_means
+from reticent_server.kinds.shared.groups import (
+    GroupMoments,
+    GroupMomentsMap,
+    Groups,
+    Value,
+    mean_noise,
+    moments,
+    moments_ms,
+    moments_part,
+    weight,
+)
+from reticent_server.kinds.shared.named_tests import TestResult
+from reticent_server.kinds.shared.ranges import ClipRange
+from reticent_server.kinds.shared.shares_of_variance import share_between
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnovaResult(TestResult):
+    """effect: η², the share of the variance that lies between the groups. df_denominator: of F.
+
+    range: what values were clipped to. groups: one for each group.
+    """
+
+    df_denominator: float
+    range: Interval
+    groups: tuple[GroupMean, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnovaPlan(Planned):
+    """A planned analysis of variance."""
+
+    design: Design
+    groups: Groups
+    value: Value
+    span: ClipRange
+    confidence_level: float
+    part: GramSum
+    a: float
+    n: int
+    mechanism: str = "discrete Gaussian sums by group"
+    reference: str = "Canonne, Kamath & Steinke (2020); Welch (1951)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.design.columns
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.part,)
+
+    @property
+    def rho(self) -> int:
+        return self.part.rho
+
+    @property
+    def column_ms(self) -> int:
+        return moments_ms(self.n, self.groups.size)
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The privacy standard error of a group's mean, every record in use and groups equally large."""
+        noise = mean_noise(self.part, self.a, self.span.tilt)
+        return {"privacy_standard_error": noise * self.span.half * self.groups.size / self.n}
+
+    def run(self) -> Recipe:
+        """1. Sums by group. 2. Welch's F, and the share of the variance between groups."""
+        sums = GroupMomentsMap(self.design, self.groups, self.value, self.span, self.a)
+        (released,) = yield SumStep("moments", (self.part,), sums)
+        return self._result(moments(released, self.groups.size, self.a))
+
+    def _result(self, found: GroupMoments) -> AnovaResult:
+        test = equal_means(found)
+        first, second = test.df
+        share, interval = share_between(
+            first * test.statistic, first, test.weight, self.confidence_level
+        )
+        return AnovaResult(
+            statistic=test.statistic,
+            df=first,
+            df_denominator=second,
+            p_value=float(fdtrc(first, second, test.statistic)),
+            effect=share,
+            effect_interval=interval if found.sure else (0.0, 1.0),
+            confidence_level=self.confidence_level,
+            estimand="share of the variance between groups, of values clipped to the range",
+            range=(self.span.lower, self.span.upper),
+            groups=group_means(found, self.groups.levels, self.span),
+            n=self.n,
+        )
+
+
+def plan_anova(
+    facts: DatasetFacts,
+    design: Design,
+    groups: Groups,
+    column: str,
+    span: ClipRange,
+    confidence_level: float,
+    rho: int,
+) -> AnovaPlan:
+    """An analysis of variance at `rho` (RHO_UNITS); design: mask and columns only."""
+    a = weight(span.tilt)
+    part = moments_part(facts, groups, a, rho)
+    return AnovaPlan(design, groups, Value(column), span, confidence_level, part, a, facts.n)

@@ -1,0 +1,25 @@
+"""What a correlation replies."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from reticent_server.kinds.shared.named_tests import TestResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrelationResult(TestResult):
+    """statistic: z of no correlation. effect: the correlation. number: released number of records in use."""
+
+    method: str
+    standard_error: float
+    privacy_standard_error: float
+    number: float
+
+
+class Asked(Protocol):
+    """What a correlation asks beside its columns."""
+
+    @property
+    def alternative(self) -> str: ...
+    @property
+    def confidence_level(self) -> float: ...

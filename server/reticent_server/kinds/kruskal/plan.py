@@ -1,0 +1,68 @@
+"""A test of ranks of several groups: noisy counts by group and bin.
+
+Privacy: kinds.shared.group_bins. Statistics: kinds.shared.ranks, kinds.shared.shares_of_variance.
+"""
+
+from dataclasses import dataclass
+
+from scipy.special import chdtrc
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.schema import Column
+from reticent_server.kinds.shared.bins_plan import BinsPlan, cells_of
+from reticent_server.kinds.shared.group_bins import GroupBins, number_of_bins, public_edges
+from reticent_server.kinds.shared.groups import Groups
+from reticent_server.kinds.shared.named_tests import TestResult
+from reticent_server.kinds.shared.ranks import rank_test
+from reticent_server.kinds.shared.shares_of_variance import share_of_total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KruskalResult(TestResult):
+    """statistic: H, χ² with df degrees of freedom. effect: η², the share of the ranks' variance between groups.
+
+    mean_ranks: by group, as shares of the records. edges: where bins begin. numbers: released, by group.
+    """
+
+    levels: tuple[str, ...]
+    numbers: tuple[float, ...]
+    mean_ranks: tuple[float, ...]
+    edges: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KruskalPlan(BinsPlan):
+    """A planned test of ranks."""
+
+    def result(self, found: GroupBins) -> KruskalResult:
+        test = rank_test(found)
+        share, interval = share_of_total(test.X, test.df, test.kappa, self.confidence_level)
+        return KruskalResult(
+            statistic=test.X,
+            df=float(test.df),
+            p_value=float(chdtrc(test.df, test.X)),
+            effect=share,
+            effect_interval=interval if found.sure else (0.0, 1.0),
+            confidence_level=self.confidence_level,
+            estimand="share of the variance of ranks between the groups, of values in public bins",
+            levels=self.groups.levels,
+            numbers=tuple(found.T.sum(axis=1).tolist()),
+            mean_ranks=tuple(test.mean_ranks.tolist()),
+            edges=self.cells.edges,
+            n=self.n,
+        )
+
+
+def plan_kruskal(
+    facts: DatasetFacts,
+    design: Design,
+    groups: Groups,
+    column: Column,
+    confidence_level: float,
+    rho: int,
+) -> KruskalPlan:
+    """A test of ranks at `rho` (RHO_UNITS); design: mask and columns only."""
+    edges = public_edges(facts, column, number_of_bins(facts, groups.size, rho))
+    cells, part = cells_of(facts, design, groups, column, edges, rho)
+    return KruskalPlan(cells, part, confidence_level, facts.n)

@@ -1,0 +1,161 @@
+"""A t test: one Gram sum of the groups' numbers, sums and squares; of paired columns a noisy range first.
+
+Privacy: kinds.shared.groups, one GramSum for all groups; paired, 15 % of ρ for the CountSum of kinds.shared.pilot_range
+first, and the Gram sum of a range made of what it released: the two compose by zCDP. All else is post-processing.
+Statistics: kinds.shared.group_means.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Protocol
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
+from reticent_server.kinds.shared.group_means import (
+    MeanDifference,
+    difference_of_two,
+    group_means,
+    one_mean,
+)
+from reticent_server.kinds.shared.groups import (
+    GroupMoments,
+    GroupMomentsMap,
+    Groups,
+    Value,
+    mean_noise,
+    moments,
+    moments_ms,
+    moments_part,
+    weight,
+)
+from reticent_server.kinds.shared.named_tests import t_interval, t_p_value
+from reticent_server.kinds.shared.pilot_range import SHARE, ShellMap, narrowed, shell_part
+from reticent_server.kinds.shared.ranges import ClipRange
+from reticent_server.kinds.t_test.result import TTestResult
+
+_FAR = (
+    1e3  # half-widths of a paired test's range: a popmean beyond is refuted as surely as one there
+)
+
+
+class Asked(Protocol):
+    """What a t test asks beside its columns."""
+
+    @property
+    def popmean(self) -> float: ...
+    @property
+    def alternative(self) -> str: ...
+    @property
+    def confidence_level(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TTestPlan(Planned):
+    """A planned t test. pilot: the count of shells of a paired test."""
+
+    design: Design
+    groups: Groups
+    value: Value
+    span: ClipRange
+    asked: Asked
+    part: GramSum
+    pilot: CountSum | None
+    a: float
+    n: int
+    mechanism: str = "discrete Gaussian sums by group"
+    reference: str = "Canonne, Kamath & Steinke (2020); Welch (1947)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.design.columns
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.part,) if self.pilot is None else (self.pilot, self.part)
+
+    @property
+    def passes(self) -> int:
+        return len(self.parts)
+
+    @property
+    def rho(self) -> int:
+        return sum(part.rho for part in self.parts)
+
+    @property
+    def column_ms(self) -> int:
+        return moments_ms(self.n, self.groups.size)
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The privacy standard error where every record is in use and groups are equally large."""
+        G, noise = self.groups.size, mean_noise(self.part, self.a, self.span.tilt)
+        return {"privacy_standard_error": noise * self.span.half * G * sqrt(G) / self.n}
+
+    def run(self) -> Recipe:
+        """1. Paired: the range of differences. 2. Sums by group. 3. Welch's comparison."""
+        span = self.span
+        if self.pilot is not None:
+            shells = ShellMap(self.design, self.value, span)
+            (counts,) = yield SumStep("range", (self.pilot,), shells)
+            span = narrowed(span, counts)
+        sums = GroupMomentsMap(self.design, self.groups, self.value, span, self.a)
+        (released,) = yield SumStep("moments", (self.part,), sums)
+        return self._result(span, moments(released, self.groups.size, self.a))
+
+    def _result(self, span: ClipRange, found: GroupMoments) -> TTestResult:
+        effect, limits = self._effect(span, found)
+        error = span.half * sqrt(effect.V)
+        value = span.half * effect.difference
+        level = self.asked.confidence_level
+        interval = t_interval(value, error, effect.df, level, limits) if found.sure else limits
+        return TTestResult(
+            statistic=effect.statistic,
+            df=effect.df,
+            p_value=t_p_value(effect.statistic, effect.df, self.asked.alternative),
+            effect=value,
+            effect_interval=interval,
+            confidence_level=level,
+            estimand=self._estimand(),
+            standard_error=error,
+            privacy_standard_error=span.half * sqrt(effect.noise),
+            range=(span.lower, span.upper),
+            groups=group_means(found, self.groups.levels, span),
+            n=self.n,
+        )
+
+    def _effect(
+        self, span: ClipRange, found: GroupMoments
+    ) -> tuple[MeanDifference, tuple[float, float]]:
+        """The comparison in z, and what the effect can be in the units of the data."""
+        asked = self.asked.popmean
+        if self.groups.size == 2:
+            return difference_of_two(found, asked / span.half), (-2 * span.half, 2 * span.half)
+        limits = (span.lower - asked, span.upper - asked)
+        return one_mean(found, (asked - span.centre) / span.half), limits
+
+    def _estimand(self) -> str:
+        if self.groups.size == 2:
+            first, second = self.groups.levels
+            return f"mean of {first} minus mean of {second}, of values clipped to the range"
+        return "mean minus popmean, of values clipped to the range"
+
+
+def plan_t_test(
+    facts: DatasetFacts,
+    design: Design,
+    groups: Groups,
+    value: Value,
+    span: ClipRange,
+    asked: Asked,
+    rho: int,
+) -> TTestPlan:
+    """A t test at `rho` (RHO_UNITS); design: mask and columns only."""
+    paired = value.minus is not None
+    share = int(SHARE * rho) if paired else 0
+    a = weight(0.0 if paired else span.tilt)
+    pilot = shell_part(facts, share) if paired else None
+    part = moments_part(facts, groups, a, rho - share)
+    return TTestPlan(design, groups, value, span, asked, part, pilot, a, facts.n)

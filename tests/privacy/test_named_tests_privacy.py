@@ -1,0 +1,106 @@
+"""The tests that have a name, attacked: no pair of neighbours loses more than a plan bills, and a pair loses all of it.
+
+A neighbour replaces one record by any other: another group, another value, one out of use, one that is no number.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.kinds.anova.kind import KIND as ANOVA
+from reticent_server.kinds.correlation.kind import KIND as CORRELATION
+from reticent_server.kinds.kruskal.kind import KIND as KRUSKAL
+from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
+from reticent_server.kinds.mann_whitney.kind import KIND as MANN_WHITNEY
+from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
+from reticent_server.kinds.t_test.kind import KIND as T_TEST
+from support_losses import farthest_records, step_loss
+from support_named_tests import offer, people, people_facts
+from support_newton import whole
+from support_recipes import released
+
+KINDS = (T_TEST, ANOVA, MANN_WHITNEY, KRUSKAL, PROPORTION_TEST, CORRELATION, KS_TEST)
+CASES = [
+    pytest.param(kind, query, id=f"{kind.name}-{i}")
+    for kind in KINDS
+    for i, query in enumerate(kind.examples)
+]
+ATTAINED = {
+    "correlation": 0.975
+}  # (a, z) of two corners of a square have no right angle between them
+ROWS = 12
+
+
+def steps_of(plan, block):
+    """The steps of a plan, each made of what the steps before it released."""
+    recipe = plan.run()
+    step = next(recipe)
+    while True:
+        yield step
+        try:
+            step = recipe.send(released(step, block))
+        except StopIteration:
+            return
+
+
+def extreme_records():
+    """Every group with the values that move a sum most, and cells that a source may give."""
+    values = (-10.0, -3.0, 0.0, 3.0, 10.0, np.inf, -np.inf, np.nan)
+    rows = list(product(values, (-5.0, 0.4, 5.0), (0.0, 2.0, 9.0), (0.0, 1.0, 2.0), (0.0, 1.0)))
+    y, x, k, g, b = np.array(rows).T
+    return {"y": y, "x": x, "k": k, "g": g, "b": b, "m": np.full(len(y), 0.5)}
+
+
+def extreme_block(count=ROWS):
+    return whole({name: v[:count] for name, v in people(count).items()})
+
+
+@pytest.mark.parametrize(("kind", "query"), CASES)
+@pytest.mark.parametrize("max_rows", [1, 3])
+def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(kind, query, max_rows):
+    plan = kind.plan(people_facts(2000, max_rows), query, offer(1))
+    records = extreme_records() | {"m": np.full(8 * 3 * 3 * 3 * 2, 0.5)}
+    for step in steps_of(plan, extreme_block()):
+        assert all(part.unit_rows == max_rows for part in step.parts)
+        for _, share in farthest_records(step, records):
+            assert ATTAINED.get(kind.name, 0.999) <= share <= 1
+
+
+@pytest.mark.parametrize(("kind", "query"), CASES)
+def test_a_plan_costs_what_its_parts_cost_together(kind, query):
+    plan = kind.plan(people_facts(2000), query, offer(1))
+    steps = list(steps_of(plan, extreme_block()))
+    assert tuple(part for step in steps for part in step.parts) == plan.parts
+    assert sum(part.rho for part in plan.parts) == plan.rho
+    assert 0.999 * offer(1).rho <= plan.rho <= offer(1).rho
+    assert plan.passes == len(steps)
+
+
+@pytest.mark.parametrize(("kind", "query"), CASES)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_replaced_record_changes_a_table_by_its_own_contribution_alone(kind, query, seed):
+    """Whatever the other records are: a map that looks at them would lose more here."""
+    plan = kind.plan(people_facts(2000), query, offer(1))
+    rng = np.random.default_rng(seed)
+    table = {name: v.copy() for name, v in people(ROWS, seed).items()}
+    extreme = extreme_records()
+    one = rng.integers(len(extreme["y"]))
+    other = {name: np.append(extreme[name][one], v[1:]) for name, v in table.items()}
+    for step in steps_of(plan, whole(table)):
+        billed = sum(part.rho for part in step.parts)
+        assert step_loss(step, whole(table), whole(other)) <= billed
+        assert billed <= RHO_UNITS
+
+
+@pytest.mark.parametrize(("kind", "query"), CASES)
+def test_planning_and_maps_do_not_depend_on_cells(kind, query):
+    """Records out of use or of no group, and cells that are no numbers, contribute nothing and raise nothing."""
+    plan = kind.plan(people_facts(2000), query, offer(1))
+    records = extreme_records()
+    for step in steps_of(plan, extreme_block()):
+        maps = step.map_fn(whole(records))
+        for part, contributions in zip(step.parts, maps, strict=True):
+            assert contributions.shape[-1] == len(records["y"])
+            assert type(part).__name__ in ("GramSum", "CountSum")

@@ -1,0 +1,219 @@
+"""Correlations and tests of distributions: SciPy's where there is hardly noise, the right level where there is."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reticent_server.domain.facts import ColumnProfile, Profile
+from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.correlation.kind import KIND as CORRELATION
+from reticent_server.kinds.correlation.kind import Correlation
+from reticent_server.kinds.correlation.scores import grades_of
+from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
+from reticent_server.kinds.ks_test.kind import KsTest
+from support_named_tests import K, facts, offer, outcome, people, people_facts
+from support_recipes import block_of, facts_of
+from support_seeded_noise import seed_noise
+
+N = 3000
+QUIET = offer(100, 100)
+BUSY = offer(1)
+LEVEL = (0.015, 0.09)  # of 600 p-values: chances below 10⁻⁶ outside (binomial)
+METHODS = ("pearson", "spearman", "kendall")
+
+
+@pytest.fixture(autouse=True)
+def _seeded(monkeypatch, request):
+    seed_noise(monkeypatch, request.node.name)
+
+
+def uniform_pairs(n, slope=0.5, seed=0):
+    """Bounded values, which no correlation draws in."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, n)
+    return {"x": x, "y": slope * x + rng.uniform(-1, 1, n)}
+
+
+def ask(kind, query, table, public=None, privacy=QUIET):
+    n = len(table["y"])
+    return outcome(kind.plan(public or people_facts(n), query, privacy), block_of(**table))
+
+
+def test_pearsons_is_scipys_for_pairs_that_are_near():
+    table = uniform_pairs(N)
+    public = facts(N, x=table["x"], y=table["y"])
+    found = ask(CORRELATION, Correlation(("x", "y")), table, public)
+    theirs = stats.pearsonr(table["x"], table["y"])
+    assert found.effect == pytest.approx(theirs.statistic, abs=0.003)
+    interval = theirs.confidence_interval(0.95)
+    assert found.effect_interval == pytest.approx((interval.low, interval.high), abs=0.005)
+
+
+def test_spearmans_is_scipys_where_the_released_quantiles_are_right():
+    table = {k: np.exp(v) for k, v in uniform_pairs(N).items()}
+    public = facts(N, x=table["x"], y=table["y"])
+    found = ask(CORRELATION, Correlation(("x", "y"), "spearman"), table, public)
+    theirs = stats.spearmanr(table["x"], table["y"])
+    assert found.effect == pytest.approx(theirs.statistic, abs=0.005)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_kendalls_is_scipys_of_binned_values(alternative):
+    table = people(N)
+    table["k"] = np.clip(np.rint(table["k"] - 0.2 * table["y"]), 0, 9)
+    query = Correlation(("y", "k"), "kendall", alternative)
+    plan = CORRELATION.plan(people_facts(N), query, QUIET)
+    found = outcome(plan, block_of(**table))
+    y, k = (
+        np.searchsorted(e, table[c], side="right")
+        for c, e in zip(("y", "k"), plan.cells.edges, strict=True)
+    )
+    theirs = stats.kendalltau(y, k, alternative=alternative, method="asymptotic")
+    assert found.effect == pytest.approx(theirs.statistic, abs=0.002)
+    assert stats.norm.isf(found.p_value) == pytest.approx(stats.norm.isf(theirs.pvalue), abs=0.3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("law", ["normal", "skewed"])
+def test_the_level_holds_for_independent_columns(method, law):
+    rng = np.random.default_rng(5)
+
+    def make():
+        z = rng.normal(size=(2, 1000))
+        x, y = np.clip(np.exp(z), 0, 5) if law == "skewed" else z
+        return {"x": x, "y": y}
+
+    plan = CORRELATION.plan(facts(1000, **make()), Correlation(("x", "y"), method), BUSY)
+    level = np.mean([outcome(plan, block_of(**make())).p_value < 0.05 for _ in range(600)])
+    assert LEVEL[0] <= level <= LEVEL[1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_cover_a_strong_correlation(method):
+    """Of normal pairs; truths are those of a large table, as each method sees it."""
+    rng = np.random.default_rng(6)
+
+    def make(n):
+        x, e = rng.normal(size=(2, n))
+        return {"x": x, "y": 0.7 * x + np.sqrt(0.51) * e}
+
+    query = Correlation(("x", "y"), method)
+    public = facts(2000, **make(20_000))
+    plan = CORRELATION.plan(public, query, BUSY)
+    large = CORRELATION.plan(public, query, offer(100, 100))
+    truth = outcome(large, block_of(**make(400_000))).effect if method != "kendall" else None
+    if truth is None:
+        big, edges = make(40_000), plan.cells.edges
+        bins = [np.searchsorted(e, big[c], side="right") for c, e in zip("xy", edges, strict=True)]
+        truth = stats.kendalltau(*bins).statistic
+    results = [outcome(plan, block_of(**make(2000))).effect_interval for _ in range(400)]
+    assert 0.90 <= np.mean([low <= truth <= high for low, high in results]) <= 0.99
+
+
+def test_grades_of_counted_values_are_their_middle_ranks():
+    counts = tuple(float(c) for c in (10, 0, 30, 0, 0, 0, 0, 0, 0, 60))
+    public = facts_of(100, (K,))
+    profile = Profile({"k": ColumnProfile(quantiles=(0.0, 9.0), counts=counts)})
+    grade = grades_of(_with(public, profile), K)
+    found = grade.of(block_of(k=np.array([0.0, 2.0, 9.0])))
+    assert found == pytest.approx([0.05, 0.25, 0.7])
+
+
+def test_grades_without_a_profile_are_shares_of_the_declared_bounds():
+    grade = grades_of(facts_of(100, (K,)), K)
+    assert grade.of(block_of(k=np.array([0.0, 4.5, 9.0]))) == pytest.approx([0, 0.5, 1])
+
+
+def _with(public, profile):
+    from dataclasses import replace
+
+    return replace(public, profile=profile)
+
+
+def test_the_largest_distance_of_two_groups_is_that_at_the_edges():
+    table = people(N)
+    table["y"] = table["y"] * (1 + table["g"]) / 2
+    found = ask(KS_TEST, KsTest("y", "g", ("a", "c")), table)
+    below = [
+        np.searchsorted(np.sort(table["y"][table["g"] == g]), found.edges) / (table["g"] == g).sum()
+        for g in (0, 2)
+    ]
+    assert found.statistic == pytest.approx(np.abs(below[0] - below[1]).max(), abs=0.003)
+    assert found.distribution[0] == pytest.approx(below[0], abs=0.003)
+    assert found.p_value < 0.001
+    assert found.effect_interval[0] < found.statistic < found.effect_interval[1]
+
+
+@pytest.mark.parametrize(
+    ("law", "parameters", "draw"),
+    [
+        ("normal", (1.0, 2.0), lambda rng, n: rng.normal(1, 2, n)),
+        ("uniform", (-2.0, 3.0), lambda rng, n: rng.uniform(-2, 3, n)),
+        ("exponential", (1.5,), lambda rng, n: rng.exponential(1.5, n)),
+    ],
+)
+def test_a_law_is_refused_at_its_level_and_another_one_always(law, parameters, draw):
+    rng = np.random.default_rng(3)
+    plan = KS_TEST.plan(people_facts(1000), KsTest("y", law=law, parameters=parameters), BUSY)
+    found = [outcome(plan, block_of(y=draw(rng, 1000))).p_value for _ in range(600)]
+    assert LEVEL[0] <= np.mean(np.array(found) < 0.05) <= LEVEL[1]
+    shifted = outcome(plan, block_of(y=draw(rng, 1000) + 3))
+    assert shifted.p_value < 0.001
+
+
+@pytest.mark.parametrize("law", ["ties", "continuous"])
+def test_two_equal_distributions_are_refused_at_the_level(law):
+    rng = np.random.default_rng(5)
+    n = 1000
+
+    def make():
+        y = rng.exponential(size=n)
+        y = np.floor(2 * y) if law == "ties" else y
+        return {"g": rng.choice(3, n, p=[0.2, 0.5, 0.3]).astype(float), "y": y}
+
+    plan = KS_TEST.plan(facts(n, y=make()["y"]), KsTest("y", "g", ("a", "b")), BUSY)
+    level = np.mean([outcome(plan, block_of(**make())).p_value < 0.05 for _ in range(600)])
+    assert LEVEL[0] <= level <= LEVEL[1]
+
+
+@pytest.mark.parametrize("privacy", [offer(0.01), BUSY, QUIET])
+@pytest.mark.parametrize("table", ["constants", "no record in use", "few"])
+def test_every_table_has_a_reply(privacy, table):
+    rng = np.random.default_rng(2)
+    n = 3 if table == "few" else 800
+    x, y = (np.full((2, n), 4.0)) if table == "constants" else rng.normal(size=(2, n))
+    g = np.full(n, 2.0) if table == "no record in use" else rng.integers(0, 2, n).astype(float)
+    where = 'g == "a"' if table == "no record in use" else None
+    public = facts(n, x=rng.normal(size=1000), y=rng.normal(size=1000))
+    queries = [(CORRELATION, Correlation(("x", "y"), m, where=where)) for m in METHODS]
+    queries += [(KS_TEST, KsTest("y", "g", ("a", "b")))]
+    queries += [(KS_TEST, KsTest("y", law="normal", parameters=(0.0, 1.0), where=where))]
+    for kind, query in queries:
+        found = outcome(kind.plan(public, query, privacy), block_of(g=g, x=x, y=y))
+        low, high = found.effect_interval
+        assert 0 <= found.p_value <= 1
+        assert np.isfinite([found.statistic, found.effect, low, high]).all()
+        assert low <= high
+
+
+@pytest.mark.parametrize(
+    ("kind", "query"),
+    [
+        (CORRELATION, Correlation(("x", "x"))),
+        (CORRELATION, Correlation(("x", "g"))),
+        (CORRELATION, Correlation(("x", "z"))),
+        (KS_TEST, KsTest("y")),
+        (KS_TEST, KsTest("y", "g")),
+        (KS_TEST, KsTest("y", "g", ("a", "b"), law="normal", parameters=(0.0, 1.0))),
+        (KS_TEST, KsTest("y", "g", ("a", "b"), parameters=(0.0, 1.0))),
+        (KS_TEST, KsTest("y", levels=("a", "b"), law="normal", parameters=(0.0, 1.0))),
+        (KS_TEST, KsTest("y", law="normal")),
+        (KS_TEST, KsTest("y", law="normal", parameters=(0.0, -1.0))),
+        (KS_TEST, KsTest("y", law="uniform", parameters=(1.0, 1.0))),
+        (KS_TEST, KsTest("y", law="exponential", parameters=(0.0,))),
+        (KS_TEST, KsTest("g", law="exponential", parameters=(1.0,))),
+    ],
+)
+def test_questions_that_do_not_go_together_are_refused_with_a_reason(kind, query):
+    with pytest.raises(InvalidQuery):
+        kind.plan(people_facts(N), query, BUSY)
