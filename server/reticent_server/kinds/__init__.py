@@ -17,6 +17,7 @@ from reticent_server.kinds.mean.kind import KIND as MEAN
 from reticent_server.kinds.median.kind import KIND as MEDIAN
 from reticent_server.kinds.profile.kind import KIND as PROFILE
 from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
+from reticent_server.kinds.study.kind import KIND as STUDY
 from reticent_server.kinds.subsample_aggregate.kind import KIND as SUBSAMPLE_AGGREGATE
 from reticent_server.kinds.sum.kind import KIND as SUM
 
@@ -35,6 +36,7 @@ KINDS: tuple[Kind[Any], ...] = (
     LINEAR_REGRESSION,
     GLM,
     HYPOTHESIS_TEST,
+    STUDY,
     SUBSAMPLE_AGGREGATE,
     PROFILE,
 )
