@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +19,11 @@ from reticent_server.cli.init import prepare
 from reticent_server.settings import PREFIX, Settings
 
 Json = Mapping[str, Any]
+
+_MODULE = re.compile(r"\b(?:reticent\.(?:[a-z_]+\.)+|collections\.abc\.|typing\.)")
+"""What stands before a class in an annotation."""
+_QUOTED = re.compile(r"(->|:) '([^']*)'")
+"""An annotation that is a text; a default that is a text follows an equals sign."""
 
 
 def pages() -> dict[str, str]:
@@ -109,7 +115,11 @@ def client() -> str:
 
 
 def _members(found: type) -> Iterator[tuple[str, Any]]:
-    for member, value in vars(found).items():
+    """Members of a class and of its bases that have no section of their own."""
+    bases = [base for base in found.__mro__[1:] if base.__module__.startswith("reticent.")]
+    private = [base for base in bases if base.__name__ not in reticent.__all__]
+    members = {name: value for each in (found, *private) for name, value in vars(each).items()}
+    for member, value in members.items():
         documented = isinstance(value, property) or inspect.isfunction(value)
         if not member.startswith("_") and documented and member not in {"from_json", "check"}:
             yield member, value
@@ -124,7 +134,7 @@ def _member(name: str, value: Any) -> list[str]:
 
 def _signature(found: Any) -> str:
     text = str(inspect.signature(found)).replace("(self, ", "(").replace("(self)", "()")
-    return text.replace("reticent._", "").replace("collections.abc.", "").replace("typing.", "")
+    return _QUOTED.sub(r"\1 \2", _MODULE.sub("", text))
 
 
 def _doc(found: Any) -> list[str]:

@@ -4,51 +4,61 @@
 >>> ds = reticent.Client("http://127.0.0.1:8000", key=key).dataset("houses")
 >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
 >>> fit.summary()
+
+Each name is imported when it is first used: numpy, scipy and httpx take half a second to import, and a
+program that only looks at `reticent.__version__`, or catches an error, needs none of them.
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from reticent._blocks import BlockResults
-from reticent._budget import Account, Budget
-from reticent._client import Client
-from reticent._dataset import Dataset
-from reticent._errors import (
-    BudgetExhausted,
-    Conflict,
-    IdempotencyConflict,
-    InvalidFormula,
-    InvalidHypothesis,
-    InvalidPrivacy,
-    InvalidQuery,
-    InvalidRequest,
-    MissingDependency,
-    NotEstimable,
-    NotFound,
-    PolicyRefused,
-    RateLimited,
-    ReticentError,
-    ServerError,
-    ServerUnavailable,
-    TransportError,
-    Unauthorized,
-    UnexpectedReply,
-)
-from reticent._estimate import Estimate
-from reticent._guarantee import Amount, Coverage, Guarantee
-from reticent._hypotheses import WaldTest
-from reticent._location_scale import LocationScaleResults
-from reticent._plan import Plan
-from reticent._profile import Profile
-from reticent._projects import Project, ProjectRequest
-from reticent._queries import planned
-from reticent._reading import load, release_schema
-from reticent._regression import RegressionResults
-from reticent._release import NoReply, Release
-from reticent._robust import DepthMedian, Quantiles, Statistic
-from reticent._schema import Column, Schema
-from reticent._tables import Crosstab, Histogram, IndependenceTest
-from reticent._test_results import TestResults
-from reticent._vector import Vector
+if TYPE_CHECKING:
+    from reticent._budget import Account, Budget
+    from reticent._client import Client
+    from reticent._dataset import Dataset
+    from reticent._errors import (
+        BudgetExhausted,
+        Conflict,
+        IdempotencyConflict,
+        InvalidFormula,
+        InvalidHypothesis,
+        InvalidPrivacy,
+        InvalidQuery,
+        InvalidRequest,
+        MissingDependency,
+        NotEstimable,
+        NotFound,
+        PolicyRefused,
+        RateLimited,
+        ReticentError,
+        ServerError,
+        ServerUnavailable,
+        TransportError,
+        Unauthorized,
+        UnexpectedReply,
+    )
+    from reticent._guarantee import Amount, Coverage, Guarantee
+    from reticent._hypotheses import WaldTest
+    from reticent._plan import Plan
+    from reticent._profile import Profile
+    from reticent._projects import Project, ProjectRequest
+    from reticent._queries import planned
+    from reticent._reading import load, release_schema
+    from reticent._release import NoReply, Release
+    from reticent._schema import Column, Schema
+    from reticent._vector import Vector
+    from reticent.kinds.crosstab import Crosstab, IndependenceTest
+    from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.histogram import Histogram
+    from reticent.kinds.hypothesis_test import TestResults
+    from reticent.kinds.location_scale import LocationScaleResults
+    from reticent.kinds.quantiles import Quantiles
+    from reticent.kinds.subsample_aggregate import BlockResults
+    from reticent.results.estimate import Estimate
+    from reticent.results.regression import RegressionResults
+    from reticent.results.statistic import Statistic
+
+    __version__: str
 
 __all__ = [
     "Account",
@@ -103,7 +113,81 @@ __all__ = [
     "release_schema",
 ]
 
-try:
-    __version__ = version("reticent")
-except PackageNotFoundError:  # a source tree on the path
-    __version__ = "unknown"
+_MODULES = {
+    "Account": "_budget",
+    "Amount": "_guarantee",
+    "BlockResults": "kinds.subsample_aggregate",
+    "Budget": "_budget",
+    "BudgetExhausted": "_errors",
+    "Client": "_client",
+    "Column": "_schema",
+    "Conflict": "_errors",
+    "Coverage": "_guarantee",
+    "Crosstab": "kinds.crosstab",
+    "Dataset": "_dataset",
+    "DepthMedian": "kinds.depth_median",
+    "Estimate": "results.estimate",
+    "Guarantee": "_guarantee",
+    "Histogram": "kinds.histogram",
+    "IdempotencyConflict": "_errors",
+    "IndependenceTest": "kinds.crosstab",
+    "InvalidFormula": "_errors",
+    "InvalidHypothesis": "_errors",
+    "InvalidPrivacy": "_errors",
+    "InvalidQuery": "_errors",
+    "InvalidRequest": "_errors",
+    "LocationScaleResults": "kinds.location_scale",
+    "MissingDependency": "_errors",
+    "NoReply": "_release",
+    "NotEstimable": "_errors",
+    "NotFound": "_errors",
+    "Plan": "_plan",
+    "PolicyRefused": "_errors",
+    "Profile": "_profile",
+    "Project": "_projects",
+    "ProjectRequest": "_projects",
+    "Quantiles": "kinds.quantiles",
+    "RateLimited": "_errors",
+    "RegressionResults": "results.regression",
+    "Release": "_release",
+    "ReticentError": "_errors",
+    "Schema": "_schema",
+    "ServerError": "_errors",
+    "ServerUnavailable": "_errors",
+    "Statistic": "results.statistic",
+    "TestResults": "kinds.hypothesis_test",
+    "TransportError": "_errors",
+    "Unauthorized": "_errors",
+    "UnexpectedReply": "_errors",
+    "Vector": "_vector",
+    "WaldTest": "_hypotheses",
+    "load": "_reading",
+    "planned": "_queries",
+    "release_schema": "_reading",
+}
+"""The module of each name; type checkers read the imports above, and a test compares the two."""
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported now and kept."""
+    if name == "__version__":
+        found: Any = _version()
+    elif name in _MODULES:
+        found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        return version("reticent")
+    except PackageNotFoundError:  # a source tree on the path
+        return "unknown"

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
-from reticent import _optional, _plots
+from reticent import _optional
+from reticent._drawing import axes_of
 from reticent._guarantee import Amount
 from reticent._release import Release
 from reticent._text import html_table, plain, text_table
 
 History = Callable[[], Sequence[Release]]
 
+_UNCHARGED = "cancelled"
 _HEADER = ("data set", "rule", "promise", "total", "spent", "left", "left as ε")
 
 
@@ -65,7 +68,7 @@ class Budget:
         Reads your releases from the server, for free. Drawn back from what is left now, as a share of
         the total, so that the line ends where `remaining` is.
         """
-        return _plots.burn_down(self.accounts, self._history(), ax)
+        return _burn_down(self.accounts, self._history(), ax)
 
     def to_frame(self) -> Any:
         """A pandas.DataFrame with one row for each account; needs pandas."""
@@ -119,3 +122,39 @@ class Budget:
             )
             for account in self.accounts
         ]
+
+
+def _burn_down(accounts: Sequence[Account], releases: Sequence[Release], ax: Any = None) -> Any:
+    """What was left of each account after each release, as a share of its total; the Axes."""
+    axes = axes_of(ax)
+    for account in accounts:
+        steps = left_after(account, releases)
+        if steps:
+            times, shares = zip(*steps, strict=True)
+            axes.step(times, shares, "o-", where="post", label=account.dataset)
+        else:
+            axes.plot([], [], label=f"{account.dataset} (nothing asked yet)")
+    axes.set_ylim(-3, 103)
+    axes.tick_params(axis="x", rotation=30)
+    axes.set_ylabel("left of the budget, %")
+    axes.set_title("Budget after each release", fontsize="medium")
+    if len(accounts) > 1:
+        axes.legend()
+    return axes
+
+
+def left_after(account: Account, releases: Sequence[Release]) -> list[tuple[datetime, float]]:
+    """(time, percentage left) after each release on the account's data set, oldest first.
+
+    Reckoned back from what is left now, so that it is true at the end; a credit or a changed total,
+    which releases do not tell, would show as a higher or lower beginning.
+    """
+    unit = "rho" if account.rule == "zcdp" else "epsilon"
+    total, left = (float(getattr(a, unit) or 0.0) for a in (account.total, account.remaining))
+    mine = [r for r in releases if r.dataset == account.dataset and r.status != _UNCHARGED]
+    steps = []
+    for release in sorted(mine, key=lambda r: r.created_at, reverse=True):
+        share = 100 * min(1.0, left / total) if total else 0.0
+        steps.append((datetime.fromisoformat(release.created_at), share))
+        left += float(getattr(release.charged, unit) or 0.0)
+    return steps[::-1]

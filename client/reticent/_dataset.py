@@ -9,17 +9,17 @@ from uuid import uuid4
 from reticent import _advice, _queries
 from reticent._checks import finite
 from reticent._errors import InvalidQuery, UnexpectedReply
-from reticent._estimate import Estimate
 from reticent._http import Http, parsed
-from reticent._location_scale import LocationScaleResults
 from reticent._plan import Plan
 from reticent._profile import Profile
 from reticent._reading import read
-from reticent._regression import RegressionResults
 from reticent._release import NoReply, Release
 from reticent._schema import Schema
 from reticent._statistics import Statistics
-from reticent._test_results import TestResults
+from reticent.kinds.hypothesis_test import TestResults
+from reticent.kinds.location_scale import LocationScaleResults
+from reticent.results.estimate import Estimate
+from reticent.results.regression import RegressionResults
 
 Answer = TypeVar("Answer", bound=Release)
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
 
-from reticent import _optional, _plots
+from reticent import _optional
+from reticent._drawing import SAMPLING
+from reticent._errors import NotFound
 from reticent._schema import Column, Schema
 from reticent._sparkline import sparkline
 from reticent._text import Text, html_table, number, paragraph, text_table
@@ -16,6 +19,10 @@ _SHOWN = ("5%", "25%", "50%", "75%", "95%")
 _HEADER = ("column", "kind", "declared", *_SHOWN, "5%–95%", "missing")
 _LONGEST = 28
 _BAR = 24
+_ACROSS = 3
+_PANEL = (3.6, 2.3)
+"""Inches."""
+_LONGEST_LABEL = 14
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,7 +82,7 @@ class Profile:
 
         Raises NotFound where no profile has been released.
         """
-        return _plots.profile(self)
+        return _panels(self)
 
     def to_frame(self) -> Any:
         """A pandas.DataFrame with one row for each column of the data set; needs pandas.
@@ -145,3 +152,49 @@ def _bars(name: str, counts: Vector) -> list[str]:
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _panels(shown: Profile) -> Any:
+    """One panel for each released column: quantiles against probabilities, or counts; the Figure."""
+    names = [c.name for c in shown.schema if _has_panel(shown, c.name)]
+    if not names:
+        raise NotFound("No profile of this data set has been released; ask its curator for one.")
+    columns = min(_ACROSS, len(names))
+    rows = ceil(len(names) / columns)
+    size = (_PANEL[0] * columns, _PANEL[1] * rows)
+    figure, grid = _optional.pyplot().subplots(
+        rows, columns, figsize=size, layout="constrained", squeeze=False
+    )
+    panels = list(grid.flat)
+    for name, axes in zip(names, panels, strict=False):
+        _panel(shown, name, axes)
+    for axes in panels[len(names) :]:
+        axes.set_axis_off()
+    return figure
+
+
+def _has_panel(shown: Profile, name: str) -> bool:
+    figures = shown.columns.get(name, {})
+    return bool(figures.get("quantiles") or figures.get("counts"))
+
+
+def _panel(shown: Profile, name: str, axes: Any) -> None:
+    missing = shown.missing(name)
+    share = (
+        "" if missing is None else f" ({100 * max(0.0, missing) / max(1, shown.n):.1f} % missing)"
+    )
+    axes.set_title(name + share, fontsize="medium")
+    if shown.columns[name].get("quantiles"):
+        places = shown.probabilities_of(name)
+        axes.plot(np.asarray(shown.quantiles(name)), places, ".-", color=SAMPLING)
+        axes.set_ylim(0, 1)
+        axes.set_ylabel("share below")
+        return
+    counts = shown.counts(name)
+    labels = [
+        n if len(n) <= _LONGEST_LABEL else n[: _LONGEST_LABEL - 1] + "…" for n in counts.names
+    ]
+    axes.barh(range(len(labels)), np.maximum(np.asarray(counts), 0.0), color=SAMPLING)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set_xlabel("noisy count")

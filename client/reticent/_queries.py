@@ -7,6 +7,7 @@ from typing import Any
 from reticent import _queries_robust
 from reticent._checks import finite as _number
 from reticent._errors import InvalidPrivacy, InvalidQuery
+from reticent._hypothesis_grammar import split
 
 Query = dict[str, Any]
 
@@ -95,7 +96,7 @@ def hypothesis_test(
     query = _query("hypothesis_test", test=test, dispersion=_dispersion(dispersion), **model)
     if hypothesis is None:
         return query
-    texts = _split(hypothesis) if isinstance(hypothesis, str) else list(hypothesis)
+    texts = split(hypothesis) if isinstance(hypothesis, str) else list(hypothesis)
     if not all(isinstance(text, str) for text in texts):
         raise InvalidQuery("hypothesis must be a text, or several.")
     return query | {"hypothesis": [text.strip() for text in texts]}
@@ -180,15 +181,3 @@ def _query(kind: str, **fields: Any) -> Query:
         if not isinstance(value, str | float):
             raise InvalidQuery(f"{name} must be a text.")
     return {"kind": kind} | given
-
-
-def _split(text: str) -> list[str]:
-    """At the commas that are in no bracket: bs(x, knots=[0, 1], degree=3)[1] is one name."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts

@@ -7,34 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from reticent._blocks import BlockResults
 from reticent._errors import UnexpectedReply
-from reticent._estimate import Estimate
 from reticent._http import parsed
-from reticent._location_scale import LocationScaleResults
-from reticent._regression import RegressionResults
 from reticent._release import NoReply, Release
-from reticent._robust import DepthMedian, Quantiles, Statistic
-from reticent._tables import Crosstab, Histogram
-from reticent._test_results import TestResults
-
-_CLASSES: dict[str, type[Release]] = {
-    "count": Estimate,
-    "mean": Estimate,
-    "linear_regression": RegressionResults,
-    "glm": RegressionResults,
-    "location_scale": LocationScaleResults,
-    "hypothesis_test": TestResults,
-    "sum": Estimate,
-    "histogram": Histogram,
-    "crosstab": Crosstab,
-    "quantiles": Quantiles,
-    "iqr": Statistic,
-    "median": Statistic,
-    "m_estimate": Statistic,
-    "depth_median": DepthMedian,
-    "subsample_aggregate": BlockResults,
-}
+from reticent.kinds import result_class
 
 
 def read(document: Any) -> Release:
@@ -72,7 +48,7 @@ def release_schema() -> dict[str, Any]:
 
 
 def _read(document: Mapping[str, Any]) -> Release:
-    kind = _CLASSES.get(document["query"]["kind"], Release)
-    release = kind(document) if document["status"] == "reply" else NoReply(document)
+    kind = result_class(document["query"]["kind"]) if document["status"] == "reply" else NoReply
+    release = kind(document)
     release.check()
     return release

@@ -2,7 +2,9 @@
 
 P(max_j |Z_j| ≤ c) is integrated one coordinate at a time given the ones before it, after Genz (1992),
 over a fixed lattice of points (fractional parts of multiples of square roots of primes, folded), so the
-same covariance always gives the same value; the probability's error is some 10⁻⁴.
+same covariance always gives the same value; the probability's error is some 10⁻⁴. SciPy's multivariate normal
+distribution does the same with random lattices: for 64 estimates 21 to 27 s where this takes .6 s, at the same
+accuracy, and its import takes half a second.
 
 Source: Genz, "Numerical computation of multivariate normal probabilities" (1992); Hothorn, Bretz &
 Westfall (2008), section 3, for the intervals.
@@ -12,7 +14,6 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 FloatArray = NDArray[np.float64]
@@ -24,6 +25,8 @@ _EDGE = 1e-15
 def critical_value(covariance: FloatArray, level: float) -> float:
     """c (with p ≥ 1 estimates of covariance (p, p), level in (0, 1)): all of them are covered by
     θ̂_j ± c·se_j with probability `level`. Between the normal quantile and Bonferroni's."""
+    from scipy.optimize import brentq  # noqa: PLC0415  (a tenth of a second that no other reply needs)
+
     se = np.sqrt(np.diag(covariance))
     p = len(se)
     least, most = float(ndtri((1 + level) / 2)), float(ndtri(1 - (1 - level) / (2 * p)))

@@ -5,11 +5,14 @@ from typing import Any, TypeVar
 
 from reticent import _queries
 from reticent import _queries_robust as queries
-from reticent._blocks import BlockResults
-from reticent._estimate import Estimate
 from reticent._release import NoReply, Release
-from reticent._robust import DepthMedian, Quantiles, Statistic
-from reticent._tables import Crosstab, Histogram
+from reticent.kinds.crosstab import Crosstab
+from reticent.kinds.depth_median import DepthMedian
+from reticent.kinds.histogram import Histogram
+from reticent.kinds.quantiles import Quantiles
+from reticent.kinds.subsample_aggregate import BlockResults
+from reticent.results.estimate import Estimate
+from reticent.results.statistic import Statistic
 
 Answer = TypeVar("Answer", bound=Release)
 

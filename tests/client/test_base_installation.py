@@ -1,8 +1,12 @@
 """The base installation is the client alone: it needs no server, and says where the server is."""
 
+import ast
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
+
+import pytest
 
 import reticent
 
@@ -34,3 +38,36 @@ def test_the_program_without_a_server_says_what_to_install() -> None:
 
 def test_the_version_is_that_of_the_distribution() -> None:
     assert reticent.__version__ == version("reticent")
+
+
+@pytest.mark.parametrize(
+    ("statement", "allowed"),
+    [
+        ("import reticent", set()),
+        ("from reticent import NotFound", set()),
+        ("import reticent; reticent.Client", {"numpy", "scipy", "httpx"}),
+        ("from reticent import *", {"numpy", "scipy", "httpx"}),
+    ],
+)
+def test_an_import_brings_what_is_used(statement: str, allowed: set[str]) -> None:
+    heavy = ("numpy", "scipy", "scipy.optimize", "httpx", "pandas", "matplotlib")
+    done = run(f"{statement}\nimport sys\nprint(*(m for m in {heavy} if m in sys.modules))")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(done.stdout.split()) == allowed
+
+
+def test_every_public_name_is_where_type_checkers_see_it() -> None:
+    tree = ast.parse(Path(reticent.__file__).read_text("utf-8"))
+    (checked,) = [node for node in tree.body if isinstance(node, ast.If)]
+    imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
+    seen = {name.name: node.module for node in imports for name in node.names}
+    assert sorted(seen) == reticent.__all__ == sorted(reticent._MODULES)
+    for name, module in seen.items():
+        assert module == f"reticent.{reticent._MODULES[name]}"
+        assert getattr(reticent, name) is getattr(sys.modules[module], name)
+        assert name in dir(reticent)
+
+
+def test_a_name_that_there_is_not() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Clint'"):
+        _ = reticent.Clint

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import reticent
-from reticent._hypotheses import parse
+from reticent._hypothesis_grammar import parse
 from reticent._queries import build
 from support_client import COEFFICIENTS, COVARIANCE, TERMS, release
 

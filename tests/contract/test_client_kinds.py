@@ -11,7 +11,8 @@ import pytest
 import uvicorn
 
 import reticent
-from reticent import _queries, _reading
+from reticent import _queries
+from reticent.kinds import KINDS, result_class
 from reticent_server.app import create_app
 from reticent_server.pipeline.services import Services
 from support_installation import Installation
@@ -40,10 +41,12 @@ def dataset(services: Services, installation: Installation) -> Iterator[reticent
 
 
 def test_every_kind_has_a_method_a_query_and_a_class() -> None:
+    assert set(KINDS) == set(FIELDS)
+    assert result_class("of a later version") is reticent.Release
     for kind in FIELDS:
         assert callable(getattr(reticent.Dataset, METHODS.get(kind, kind)))
         assert kind in _queries.KINDS
-        assert _reading._CLASSES[kind] in {getattr(reticent, name) for name in reticent.__all__}
+        assert result_class(kind) in {getattr(reticent, name) for name in reticent.__all__}
 
 
 @pytest.mark.parametrize("kind", FIELDS)
@@ -57,7 +60,7 @@ def test_an_answer_can_be_shown_kept_and_drawn(
     assert plan.cost.epsilon == 10.0
     assert "Cost: ε = 10" in repr(plan)
     answer = getattr(dataset, METHODS.get(kind, kind))(epsilon=10.0, **fields)
-    assert isinstance(answer, reticent.NoReply | _reading._CLASSES[kind])
+    assert isinstance(answer, reticent.NoReply | result_class(kind))
     assert answer.charged == plan.cost
     for shown in (str(answer.summary()), repr(answer), answer._repr_html_()):
         assert "differentially private" in " ".join(shown.split())

@@ -6,7 +6,8 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from reticent import _optional, _plots_releases
+from reticent import _optional
+from reticent._drawing import intervals, subject
 from reticent._release import Release
 from reticent._text import Text, number
 
@@ -56,7 +57,10 @@ class Estimate(Release):
 
     def plot(self, ax: Any = None) -> Any:
         """The value with its 95 % interval; needs matplotlib, gives the Axes."""
-        return _plots_releases.estimate(self, ax)
+        kind = str(self.query["kind"])
+        axes = intervals([kind], [self.value], [self.conf_int()], ax)
+        axes.set_xlabel(f"{subject(self.query)}, 95 % interval")
+        return axes
 
     def __float__(self) -> float:
         return self.value

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from reticent import _hypotheses
+from reticent import _hypotheses, _hypothesis_grammar
 from reticent._errors import NotEstimable
 from reticent._hypotheses import WaldTest
-from reticent._regression import RegressionResults
-from reticent._summary import HEADER, coefficient_rows, summary_notes
 from reticent._text import Text, text_table
+from reticent.results.coefficient_table import HEADER, coefficient_rows, notes
+from reticent.results.regression import RegressionResults
 
 FloatArray = NDArray[np.float64]
 
@@ -80,7 +80,7 @@ class BlockResults(RegressionResults):
 
         Raises InvalidHypothesis, or NotEstimable for hypotheses that need a covariance.
         """
-        texts, R, r = _hypotheses.parse(hypotheses, self.names)
+        texts, R, r = _hypothesis_grammar.parse(hypotheses, self.names)
         used = np.any(R, axis=0)
         if len(R) > 1 or used.sum() != 1 or not np.array(self.estimable)[used].all():
             raise NotEstimable(
@@ -97,7 +97,7 @@ class BlockResults(RegressionResults):
             f"Records: {self.nobs:,}   blocks: {self.blocks:,} of {self.rows_per_block:,} records"
             f"   bias correction: {self.bias_correction}"
         )
-        lines = [*self._headline(), facts, "", *table, "", *summary_notes(self), ""]
+        lines = [*self._headline(), facts, "", *table, "", *notes(self), ""]
         return Text("\n".join([*lines, *self._footer()]))
 
     def check(self) -> None:

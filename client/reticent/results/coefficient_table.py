@@ -1,30 +1,24 @@
-"""The text of a fitted regression: the table, and in words what the noise has done to it."""
-
-from typing import TYPE_CHECKING
+"""The text of fitted coefficients: the table, and in words what the noise has done to it."""
 
 import numpy as np
 
 from reticent._text import number, paragraph, plain, probability, text_table
-
-if TYPE_CHECKING:
-    from reticent._regression import RegressionResults
+from reticent.results.coefficients import Coefficients
 
 # From here on the privacy noise, not the data, decides how wide an interval is.
 NOISY = 3.0
 HEADER = ("", "coef", "std err", "privacy", "sampling", "z", "P>|z|", "[0.025", "0.975]")
 
 
-def regression_summary(
-    fit: "RegressionResults", headline: list[str], footer: list[str]
-) -> list[str]:
+def summary_lines(fit: Coefficients, headline: list[str], footer: list[str]) -> list[str]:
     """Lines of the summary."""
     table = text_table(HEADER, coefficient_rows(fit))
     rule = "=" * len(table[0])
     facts = "   ".join([f"Records: {fit.nobs:,}", *_model_facts(fit)])
-    return [*headline, facts, rule, *table, rule, *summary_notes(fit), "", *footer]
+    return [*headline, facts, rule, *table, rule, *notes(fit), "", *footer]
 
 
-def summary_notes(fit: "RegressionResults") -> list[str]:
+def notes(fit: Coefficients) -> list[str]:
     """What stands below the table: what the columns mean, the estimand, warnings."""
     lines = paragraph(
         "std err counts sampling and privacy noise; the columns privacy and sampling are its parts."
@@ -36,7 +30,7 @@ def summary_notes(fit: "RegressionResults") -> list[str]:
     return lines
 
 
-def _model_facts(fit: "RegressionResults") -> list[str]:
+def _model_facts(fit: Coefficients) -> list[str]:
     """Family, scale and tuning constant, where there are any."""
     cut = f"c = {plain(fit.tuning)}" if np.isfinite(fit.tuning) else "no cut of residuals"
     family = fit.result.get("family")
@@ -45,7 +39,7 @@ def _model_facts(fit: "RegressionResults") -> list[str]:
     return [f"Family: {family}", f"Scale: {number(fit.scale)}", cut]
 
 
-def coefficient_rows(fit: "RegressionResults") -> list[tuple[str, ...]]:
+def coefficient_rows(fit: Coefficients) -> list[tuple[str, ...]]:
     """One row of texts for each coefficient."""
     numbers = zip(
         fit.params.tolist(),
@@ -70,7 +64,7 @@ def coefficient_rows(fit: "RegressionResults") -> list[tuple[str, ...]]:
     return rows
 
 
-def warnings(fit: "RegressionResults") -> list[str]:
+def warnings(fit: Coefficients) -> list[str]:
     """Sentences about coefficients whose interval the noise has made useless."""
     found = []
     for i, (name, coef) in enumerate(fit.params.items()):

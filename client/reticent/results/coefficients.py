@@ -1,6 +1,5 @@
-"""A released regression, with statsmodels' names. Everything here is free post-processing."""
+"""Named coefficients with standard errors and intervals: what every fitted model has."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,29 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from reticent import _hypotheses, _optional, _simultaneous
-from reticent._errors import NotEstimable
-from reticent._hypotheses import WaldTest
+from reticent import _optional, _simultaneous
 from reticent._release import Release
-from reticent._summary import HEADER, coefficient_rows, regression_summary, summary_notes
-from reticent._text import Text, html_table
 from reticent._vector import Vector
 
 FloatArray = NDArray[np.float64]
-_MOSTLY = 0.3  # of the variance, as the server's flags
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class RegressionResults(Release):
-    """A fitted model with p coefficients, in the units of the data.
-
-    Standard errors, tests and intervals count sampling and privacy noise. Entries that the noise
-    has drowned are marked in `estimable`, and may be NaN.
-
-    >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
-    >>> fit.params["grade"], fit.bse["grade"], fit.pvalues["grade"]
-    >>> fit.wald_test("grade = 0").pvalue, fit.conf_int(alpha=0.1)
-    """
+class Coefficients(Release):
+    """p released coefficients, in the units of the data. Everything here is free post-processing."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,42 +111,6 @@ class RegressionResults(Release):
             return float("nan")
         return _simultaneous.critical_value(covariance[np.ix_(usable, usable)], level)
 
-    def wald_test(self, hypotheses: str | Sequence[str]) -> WaldTest:
-        """A joint test of linear hypotheses such as "x1 = 0, x2 = x3"; costs nothing.
-
-        Raises InvalidHypothesis, or NotEstimable where a combination that is tested lies in a direction
-        that is mostly privacy noise. Of a collinear pair neither coefficient can be tested, but what they
-        do together can.
-        """
-        texts, R, r = _hypotheses.parse(hypotheses, self.names)
-        drowned = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
-        if drowned or not self._can_test(R):
-            raise NotEstimable(
-                f"Not estimable at this privacy level: {', '.join(drowned or texts)}. The direction is mostly "
-                "privacy noise, so a test would mean nothing. Leave it out of the hypothesis, or fit "
-                "with a larger epsilon or fewer terms."
-            )
-        params, covariance = np.nan_to_num(self.params), np.nan_to_num(self.cov_params())
-        return _hypotheses.wald(texts, R, r, np.asarray(params), covariance)
-
-    def _can_test(self, R: FloatArray) -> bool:
-        """By the released directions; by the flags of what R (k, p) names where a release has none."""
-        directions = self.result.get("directions")
-        if directions is None:
-            return bool(np.all(np.array(self.estimable)[np.any(R, axis=0)]))
-        return _hypotheses.unresolved_share(R, directions) <= _MOSTLY
-
-    def summary(self) -> Text:
-        """The fit, its guarantee and its charge as a text."""
-        lines = regression_summary(self, self._headline(), self._footer())
-        return Text("\n".join(lines))
-
-    def _repr_html_(self) -> str:
-        head, foot = Text("\n".join(self._headline())), Text("\n".join(summary_notes(self)))
-        end = Text("\n".join(self._footer()))
-        table = html_table(HEADER, coefficient_rows(self))
-        return "".join([head._repr_html_(), table, foot._repr_html_(), end._repr_html_()])
-
     def to_frame(self) -> Any:
         """A pandas.DataFrame with one row for each coefficient; needs pandas."""
         lower, upper = self.conf_int().T
@@ -177,25 +127,8 @@ class RegressionResults(Release):
         }
         return _optional.pandas().DataFrame(columns, index=list(self.names))
 
-    def plot(self, ax: Any = None) -> Any:
-        """Coefficients with intervals (thick: from sampling alone); needs matplotlib, gives the Axes."""
-        # Imported late: matplotlib is optional.
-        from reticent._plots import coefficients  # noqa: PLC0415
-
-        return coefficients(self, ax)
-
     def _vector(self, name: str) -> Vector:
         return Vector(self.result[name], self.names)
-
-    def check(self) -> None:
-        Release.check(self)
-        p = len(self.names)
-        _ = (self.params, self.bse, self.privacy_bse, self.pvalues, self.nobs, self.scale)
-        _ = (self.tuning, self.formula, float(self.result["confidence_level"]))
-        shapes = (self.cov_params().shape, self.conf_int().shape, len(self.estimable))
-        directions = self.result.get("directions") or []
-        if shapes != ((p, p), (p, 2), p) or any(len(d["vector"]) != p for d in directions):
-            raise ValueError("the arrays of a regression fit its number of terms")
 
 
 def _number(value: Any) -> float:

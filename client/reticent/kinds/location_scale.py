@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from reticent import _optional, _plots_releases
+from reticent import _optional
+from reticent._drawing import intervals, subject
 from reticent._release import Release
 from reticent._text import Text, number, paragraph
 from reticent._vector import Vector
@@ -90,7 +91,13 @@ class LocationScaleResults(Release):
 
     def plot(self, ax: Any = None) -> Any:
         """Location and scale with their 95 % intervals; needs matplotlib, gives the Axes."""
-        return _plots_releases.location_scale(self, ax)
+        labels = [
+            name + ("" if ok else " (not estimable)")
+            for name, ok in zip(self.params.names, self.estimable, strict=True)
+        ]
+        axes = intervals(labels, self.params.tolist(), self.conf_int(), ax)
+        axes.set_xlabel(f"{subject(self.query)}, 95 % interval")
+        return axes
 
     def summary(self) -> Text:
         rows = zip(_NAMES, self.params.tolist(), self.bse.tolist(), self.conf_int(), strict=True)

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reticent import _optional, _plots_releases
-from reticent._regression import RegressionResults
+import numpy as np
+
+from reticent import _optional
+from reticent._drawing import SAMPLING, axes_of
 from reticent._release import Release
 from reticent._text import Text, number, paragraph, probability, text_table
+from reticent.results.regression import RegressionResults
 
 _NAMES = {"wald": "Wald", "score": "Score (Rao)", "lr": "Likelihood-ratio-type"}
 
@@ -75,7 +78,16 @@ class TestResults(Release):
 
     def plot(self, ax: Any = None) -> Any:
         """Evidence against each hypothesis; needs matplotlib, gives the Axes."""
-        return _plots_releases.evidence(self, ax)
+        axes = axes_of(ax)
+        rows = [(str(r["term"]), r["p_value"]) for r in self.table]
+        heights = [0.0 if p is None else -np.log10(max(float(p), 1e-16)) for _, p in rows]
+        labels = [term + (" (not estimable)" if p is None else "") for term, p in rows]
+        axes.barh(range(len(rows)), heights, color=SAMPLING)
+        axes.axvline(-np.log10(0.05), color="black", linewidth=0.8, linestyle=":")
+        axes.set_yticks(range(len(rows)), labels)
+        axes.invert_yaxis()
+        axes.set_xlabel("−log₁₀ p (dotted: 5 %)")
+        return axes
 
     def summary(self) -> Text:
         rows = [

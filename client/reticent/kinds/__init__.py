@@ -1,0 +1,38 @@
+"""Every kind's result class: the only list of kinds that is written by hand here.
+
+A kind has a module of its own, or shares one of `reticent.results` with others. The kinds' questions are made
+from the server's (reticent._methods).
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from reticent._release import Release
+
+KINDS: Mapping[str, tuple[str, str]] = {
+    "count": ("results.estimate", "Estimate"),
+    "sum": ("results.estimate", "Estimate"),
+    "mean": ("results.estimate", "Estimate"),
+    "histogram": ("kinds.histogram", "Histogram"),
+    "crosstab": ("kinds.crosstab", "Crosstab"),
+    "quantiles": ("kinds.quantiles", "Quantiles"),
+    "iqr": ("results.statistic", "Statistic"),
+    "median": ("results.statistic", "Statistic"),
+    "m_estimate": ("results.statistic", "Statistic"),
+    "depth_median": ("kinds.depth_median", "DepthMedian"),
+    "location_scale": ("kinds.location_scale", "LocationScaleResults"),
+    "linear_regression": ("results.regression", "RegressionResults"),
+    "glm": ("results.regression", "RegressionResults"),
+    "subsample_aggregate": ("kinds.subsample_aggregate", "BlockResults"),
+    "hypothesis_test": ("kinds.hypothesis_test", "TestResults"),
+}
+"""Module below `reticent` and class by kind; imported when a release of the kind is read."""
+
+
+def result_class(kind: str) -> type[Release]:
+    """The class of a kind's releases; `Release` itself for a kind of a later version."""
+    if kind not in KINDS:
+        return Release
+    module, name = KINDS[kind]
+    found: type[Release] = getattr(import_module(f"reticent.{module}"), name)
+    return found

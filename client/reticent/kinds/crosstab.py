@@ -1,0 +1,103 @@
+"""Contingency tables."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reticent import _optional
+from reticent._drawing import axes_of
+from reticent._text import Text, number, paragraph, probability, text_table
+from reticent.results.counts import Counts
+
+_MOST_TEXTS = 400
+"""Cells of a table that are written out in its plot: twenty by twenty still have room."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndependenceTest:
+    """χ² test of independence of a two-way table; the noise is in its null law."""
+
+    statistic: float
+    df: int
+    pvalue: float
+
+    def __str__(self) -> str:
+        p = probability(self.pvalue)
+        return f"Independence: χ² = {self.statistic:.4g} on {self.df} degrees of freedom, p = {p}"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Crosstab(Counts):
+    """A released contingency table over two or more columns.
+
+    >>> table = ds.crosstab(["grade", "waterfront"], epsilon=0.2)
+    >>> table.independence.pvalue, table.to_frame()
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(map(str, self.result["columns"]))
+
+    @property
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """The levels of each column, in the order of the table's axes."""
+        return tuple(tuple(map(str, axis)) for axis in self.result["levels"])
+
+    @property
+    def independence(self) -> IndependenceTest | None:
+        """The test of independence; None unless the table is two-way."""
+        found = self.result.get("independence")
+        if found is None:
+            return None
+        values = (float(found["statistic"]), int(found["df"]), float(found["p_value"]))
+        return IndependenceTest(*values)
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame: a two-way table, else one row for each cell; needs pandas."""
+        pandas = _optional.pandas()
+        if len(self.columns) == 2:
+            named = zip(self.levels, self.columns, strict=True)
+            index, columns = (pandas.Index(levels, name=name) for levels, name in named)
+            return pandas.DataFrame(self.values, index=index, columns=columns)
+        cells = pandas.MultiIndex.from_product(self.levels, names=self.columns)
+        return pandas.DataFrame({"count": self.values.ravel()}, index=cells)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The counts as a map; more than two ways are summed over the others; needs matplotlib, gives the Axes."""
+        axes = axes_of(ax)
+        cells = self.values.sum(axis=tuple(range(2, self.values.ndim)))
+        axes.imshow(np.maximum(cells, 0.0), cmap="Blues", aspect="auto")
+        rows, columns = self.levels[:2]
+        axes.set_yticks(range(len(rows)), rows)
+        axes.set_xticks(range(len(columns)), columns)
+        axes.set_ylabel(self.columns[0])
+        axes.set_xlabel(self.columns[1])
+        if cells.size <= _MOST_TEXTS:
+            middle = cells.max() / 2
+            for (i, j), count in np.ndenumerate(cells):
+                colour = "white" if count > middle else "black"
+                axes.text(j, i, f"{count:.0f}", ha="center", va="center", color=colour)
+        axes.set_title("noisy counts", fontsize="medium")
+        return axes
+
+    def summary(self) -> Text:
+        lines = [*self._headline(), f"Columns: {', '.join(self.columns)}"]
+        lines += [f"Records: {self.nobs:,}   standard error of a cell {number(self.bse)}", ""]
+        if len(self.columns) == 2:
+            rows = [
+                (level, *map(number, row))
+                for level, row in zip(self.levels[0], self.values.tolist(), strict=True)
+            ]
+            lines += text_table(("", *self.levels[1]), rows)
+        else:
+            lines += paragraph(f"A table of {self.values.size} cells; see values and to_frame().")
+        if self.independence is not None:
+            lines += ["", *paragraph(str(self.independence))]
+        return Text("\n".join([*lines, "", *self._footer()]))
+
+    def check(self) -> None:
+        Counts.check(self)
+        _ = self.independence
+        if self.values.shape != tuple(map(len, self.levels)):
+            raise ValueError("a table has one axis for each column")

@@ -1,0 +1,1 @@
+"""Results that several kinds share, and how their coefficients are written and drawn."""
