@@ -25,6 +25,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "glm": ("results.regression", "RegressionResults"),
     "subsample_aggregate": ("kinds.subsample_aggregate", "BlockResults"),
     "hypothesis_test": ("kinds.hypothesis_test", "TestResults"),
+    "study": ("kinds.study", "Study"),
 }
 """Module below `reticent` and class by kind; imported when a release of the kind is read."""
 

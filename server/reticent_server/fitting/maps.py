@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 from reticent_server.domain.design import Term
 from reticent_server.domain.scratch import FRESH, Scratch
 from reticent_server.domain.steps import Block, Contribution, FloatArray, Scaled, multiplied
-from reticent_server.fitting.coding import LARGEST, LATTICE_BITS, RANGE_BITS, Coding, Location, TermCoding
+from reticent_server.fitting.coding import (
+    LARGEST,
+    LATTICE_BITS,
+    RANGE_BITS,
+    Coding,
+    Location,
+    TermCoding,
+)
 from reticent_server.fitting.score import Joint, Residuals, Score
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.lengths import squared_lengths

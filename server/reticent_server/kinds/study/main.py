@@ -134,9 +134,7 @@ def main_fit(formula: Formula, fitted: Fitted, middle: FloatArray, level: float,
     )
 
 
-ESTIMAND = (
-    "Least squares, with records beyond the radius downweighted; standard errors are robust to heteroscedasticity."
-)
+ESTIMAND = "Least squares, with records beyond the radius downweighted; standard errors are robust to heteroscedasticity."
 
 
 def closed(formula: Formula, fit: LeastSquares) -> str:

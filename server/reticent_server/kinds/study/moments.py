@@ -2,16 +2,16 @@
 
 z̃ (q,) are the standardised columns, the intercept first. Released is S_u = Σ ω uuᵀ + E with u = Wz̃, ω = min(1, R²/‖u‖²)
 and symmetric Gaussian noise E, sd s on the diagonal and s/√2 off it. In z̃ that is S = W⁻¹S_uW⁻ᵀ with the noise N = CᵀEC,
-C = W⁻ᵀ its *root*, and with O = CᵀC
+C = W⁻ᵀ its *root*, and with Q = CᵀC
 
-    cov(Nv) = (s²/2)[(vᵀOv)O + (Ov)(Ov)ᵀ]    for a fixed v.
+    cov(Nv) = (s²/2)[(vᵀQv)Q + (Qv)(Qv)ᵀ]    for a fixed v.
 
 Of y = aᵀz̃ on x = Xz̃ (X (p, q)): θ = S_XX⁻¹S_Xy with S_XX = XSXᵀ, v = a − Xᵀθ, and with errors from
 
-- noise     V = (s²/2)·S_XX⁻¹[(vᵀOv)O_XX + (XOv)(XOv)ᵀ]S_XX⁻¹;
-- sampling  σ²S_XX⁻¹, σ² = max(vᵀSv, s·vᵀOv)/S₀₀: vᵀSv may be negative, its noise has the sd s·vᵀOv.
+- noise     V = (s²/2)·S_XX⁻¹[(vᵀQv)Q_XX + (XQv)(XQv)ᵀ]S_XX⁻¹;
+- sampling  σ²S_XX⁻¹, σ² = max(vᵀSv, s·vᵀQv)/S₀₀: vᵀSv may be negative, its noise has the sd s·vᵀQv.
 
-V is of first order in the noise. It holds while the noise of S_XX is far below S_XX: in the frame in which O_XX is
+V is of first order in the noise. It holds while the noise of S_XX is far below S_XX: in the frame in which Q_XX is
 I the noise is a p × p Gaussian matrix of operator norm s√(2p) at most (with probability near 1), and with λ the
 smallest eigenvalue of S_XX in that frame the *gate* is g = s√(2p)/λ. Above 1/3 no interval is given: in a simulation
 the noise had the sd 203 there where V said 15.
@@ -28,7 +28,9 @@ import numpy as np
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.matrices import eigen, power, rebuild
 
-GATE = 1 / 3  # largest noise relative to the smallest eigenvalue at which the first order holds (prototype)
+GATE = (
+    1 / 3
+)  # largest noise relative to the smallest eigenvalue at which the first order holds (prototype)
 _TINY = 1e-12  # of a relative eigenvalue, where there is no noise to compare with
 
 
@@ -68,13 +70,13 @@ class Moments:
 
     @property
     def overlap(self) -> FloatArray:
-        """O = CᵀC (q, q)."""
+        """Q = CᵀC (q, q)."""
         return np.asarray(self.root.T @ self.root)
 
     def least_squares(self, y: FloatArray, X: FloatArray) -> LeastSquares:
         """Of yᵀz̃ on Xz̃: y (q,), X (p, q) of rank p."""
-        S, O, p = self.sums, self.overlap, len(X)
-        frame = power(X @ O @ X.T, -0.5, np.finfo(float).tiny)
+        S, Q, p = self.sums, self.overlap, len(X)
+        frame = power(X @ Q @ X.T, -0.5, np.finfo(float).tiny)
         values, vectors = eigen(frame @ (X @ S @ X.T) @ frame)
         norm = self.sd * sqrt(2 * p)
         gate = norm / values[0] if values[0] > 0 else np.inf
@@ -94,9 +96,9 @@ class Moments:
         )
 
     def _noise(self, v: FloatArray, X: FloatArray, inverse: FloatArray) -> FloatArray:
-        O = self.overlap
-        across = X @ O @ v
-        inner = (v @ O @ v) * (X @ O @ X.T) + np.outer(across, across)
+        Q = self.overlap
+        across = X @ Q @ v
+        inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
         return np.asarray(self.sd**2 / 2 * inverse @ inner @ inverse)
 
     def _variance(self, v: FloatArray) -> float:

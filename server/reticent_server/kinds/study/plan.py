@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -29,14 +28,19 @@ from reticent_server.fitting.public_rows import draw_public_rows
 from reticent_server.kinds.study.main import Formula, before_meat, formula_of, main_fit, meat
 from reticent_server.kinds.study.maps import Groups, ScoresMap
 from reticent_server.kinds.study.moments import GATE, Moments
+from reticent_server.kinds.study.radius import choose_radius, counted
 from reticent_server.kinds.study.recipe import Sampled, Sampling, Shares
 from reticent_server.kinds.study.result import Clipped, GroupResult, MainFit, Noise, StudyResult
 from reticent_server.numerics.mallows import mallows_weights
 
 _ROUNDS = ((0.10, 1.0), (0.20, 4.0))  # share of ρ, squared radius for each column (simulations)
 _LENGTHS, _COUNT = 0.05, 0.02  # shares of ρ
-_MAIN = 0.20  # of what is left after these: the meat's noise is then a few percent at 50,000 records
-_EXPECTED_RADIUS = 8.0  # R² for each column that a forecast counts on: what the histogram chooses on benchmarks
+_MAIN = (
+    0.20  # of what is left after these: the meat's noise is then a few percent at 50,000 records
+)
+_EXPECTED_RADIUS = (
+    8.0  # R² for each column that a forecast counts on: what the histogram chooses on benchmarks
+)
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
 
@@ -103,9 +107,12 @@ class StudyPlan(Planned):
         """Of the first variable on the others: privacy over sampling standard error by term, null where the noise is
         expected to leave no interval; of any correlation: half of its 95 % interval near 0."""
         q, n = self._size, self.facts.n * self.ground.share / self.question.groups.count
-        noise = _EXPECTED_RADIUS * q * self._sampling(self.ground).unit_noise
+        lengths = np.sum(self.ground.coordinates.rows**2, axis=1)
+        unit = self._sampling(self.ground).unit_noise
+        squared = choose_radius(counted(lengths, q) * n / len(lengths), 0.0, q, n, unit).squared
+        noise = squared * unit
         half = float(ndtri(0.975)) * sqrt(1 / n + noise**2 / (2 * n**2))
-        ratios = self._ratios(noise, n)
+        ratios = self._ratios(noise, n, squared)
         names = self.question.design.names
         return {
             "response": names[1] if q > 1 else names[0],
@@ -116,12 +123,14 @@ class StudyPlan(Planned):
             "notes": self._notes(ratios),
         }
 
-    def _ratios(self, noise: float, n: float) -> list[float | None]:
+    def _ratios(self, noise: float, n: float, squared: float) -> list[float | None]:
         """(q − 1,) from public rows, whose columns are independent."""
         q, frame = self._size, self.ground.coordinates
         U = frame.rows
-        w = mallows_weights(np.sum(U**2, axis=1), _EXPECTED_RADIUS * q)
-        inverse = np.linalg.inv(invertible_on_lattice(frame.transform))
+        w = mallows_weights(np.sum(U**2, axis=1), squared)
+        inverse: FloatArray = np.asarray(
+            np.linalg.inv(invertible_on_lattice(frame.transform)), np.float64
+        )
         expected = inverse @ ((U * w[:, None]).T @ U) @ inverse.T * (n / len(U))
         rows = np.eye(q)
         X = np.delete(rows, 1, axis=0) if q > 1 else rows
@@ -185,9 +194,7 @@ class StudyPlan(Planned):
     ) -> Generator[Step, tuple[Released, ...], list[MainFit]]:
         groups = self.question.groups
         fitted = [before_meat(formula, sampled.moments) for sampled in found]
-        part = formula.part(
-            groups.count, self.shares.scores, self.facts.schema.unit.max_rows
-        )
+        part = formula.part(groups.count, self.shares.scores, self.facts.schema.unit.max_rows)
         frames = tuple(sampled.frame for sampled in found)
         rows = ScoresMap(coding, groups, frames, tuple(f.scores for f in fitted), formula.limit)
         (released,) = yield SumStep("scores", (part,), rows)
@@ -231,9 +238,9 @@ def plan_study(facts: DatasetFacts, question: Question, rho: int) -> StudyPlan:
     assert ground is not None  # noqa: S101 - guessed facts cover every column
     if question.main:
         formula_of(*question.main, ground.coding)
-    counted = question.design.masked or question.groups.column is not None
+    some = question.design.masked or question.groups.column is not None
     left = rho - (own.rho if own else 0)
-    shares = _planned_shares(left, counted=counted, main=question.main is not None)
+    shares = _planned_shares(left, counted=some, main=question.main is not None)
     return StudyPlan(facts, question, ground, shares, own)
 
 

@@ -53,6 +53,12 @@ def choose_radius(counts: FloatArray, noise: float, q: int, records: float, unit
     return chosen
 
 
+def counted(lengths: FloatArray, q: int) -> FloatArray:
+    """(len(EDGES) + 1,) numbers of squared lengths ‖u‖² by bin."""
+    at = np.searchsorted(q * np.array(EDGES), lengths, side="right")
+    return np.bincount(at, minlength=len(EDGES) + 1).astype(np.float64)
+
+
 def excess(counts: FloatArray, q: int, squared: float) -> float:
     """Σ(‖u‖² − R²)₊ of counts by bin, a record at its bin's geometric middle."""
     edges = q * np.array(EDGES)

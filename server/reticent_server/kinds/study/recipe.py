@@ -25,7 +25,15 @@ from math import sqrt
 import numpy as np
 
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.steps import CountSum, FloatArray, GramSum, Part, Released, Step, SumStep
+from reticent_server.domain.steps import (
+    CountSum,
+    FloatArray,
+    GramSum,
+    Part,
+    Released,
+    Step,
+    SumStep,
+)
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.maps import invertible_on_lattice
@@ -127,7 +135,9 @@ class Sampling:
                 records = np.clip(released[1].values, _LEAST_SHARE * self.n, self.n).tolist()
             last = k == len(self.shares.rounds) - 1
             states = [
-                whitened(state, _block(released[0], g, q, factor * q), number, factor * q, last=last)
+                whitened(
+                    state, _block(released[0], g, q, factor * q), number, factor * q, last=last
+                )
                 for g, (state, number) in enumerate(zip(states, records, strict=True))
             ]
         return [_rounded(state) for state in states], records, records_sd
@@ -159,5 +169,5 @@ def _block(released: Released, g: int, q: int, radius_squared: float) -> Release
 def _moments(released: Released, g: int, frame: Frame) -> Moments:
     """A group's moments of z̃ from the release of u's."""
     own = _block(released, g, len(frame.transform), frame.radius_squared)
-    inverse = np.linalg.inv(frame.transform)
+    inverse: FloatArray = np.asarray(np.linalg.inv(frame.transform), np.float64)
     return Moments(inverse @ own.values @ inverse.T, inverse.T, own.sd)
