@@ -57,7 +57,9 @@ def parse_variables(
     columns of each text. Raises InvalidFormula as parse_formula; a term that two texts share counts once.
     """
     named = {text: _terms_of(text, schema, limits) for text in texts}
-    distinct = {_key(factors): factors for terms in named.values() for factors in terms}
+    distinct: dict[frozenset[str], tuple[Factor, ...]] = {}
+    for factors in (f for terms in named.values() for f in terms):
+        distinct.setdefault(_key(factors), factors)
     ordered = sorted(distinct.values(), key=len)
     columns = {c.name: c for c in schema.columns}
     groups = columns_by_term(ordered, columns, limits, intercept=True)
