@@ -8,7 +8,7 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block
-from reticent_server.kinds.study.kind import KIND, Study
+from reticent_server.kinds.study.kind import KIND
 
 NO_NOISE = 10**9  # ε at which noise is below the lattice's rounding
 DELTA = 1e-6
@@ -88,5 +88,3 @@ def read(query, result):
     found = StudyResults(document)
     found.check()
     return found
-
-

@@ -8,9 +8,10 @@ import pytest
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import CountSum, GramSum
+from reticent_server.kinds.study.kind import Study
 from reticent_server.mechanisms import noisy_sum
 from support_newton import drive, totals
-from support_study import Study, boolean, factor, numeric, planned, whole
+from support_study import boolean, factor, numeric, planned, whole
 
 N = 60
 COLUMNS = [numeric("y"), numeric("x"), boolean("b"), factor("g", "ac")]

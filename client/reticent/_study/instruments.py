@@ -24,8 +24,8 @@ from reticent._study.formula import Specification
 from reticent._study.model import Model, model
 from reticent._study.moments import GATE, FloatArray, LeastSquares, Moments
 
-_ANGLES = 721
-"""Candidates β₀ = β + τ tan φ, by quarters of a degree; ends are found by root finding between them."""
+_ANGLES = 361
+"""Candidates β₀ = β + τ tan φ, by half degrees; ends are found by root finding between them."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -73,9 +73,9 @@ def instrumental(
         moments, specification.response, specification.instruments, specification.intercept
     )
     fit = _two_stage(moments, structural, instruments.X)
-    first = {
-        moments.names[k]: _first_stage(moments, k, specification, excluded) for k in endogenous
-    }
+    reduced, intercept = _reduced(moments, specification, excluded), specification.intercept
+    columns = {k: model(moments, k, (), intercept) for k in endogenous}
+    first = {moments.names[k]: _first_stage(reduced, d) for k, d in columns.items()}
     said = [
         f"The instruments say little of {name} (F = {found['F']:.2g}): use anderson_rubin()."
         for name, found in first.items()
@@ -90,26 +90,26 @@ def instrumental(
     )
     sets = None
     if len(endogenous) == 1:
-        sets = _anderson_rubin(moments, specification, endogenous[0], excluded)
+        y = model(moments, specification.response, (), intercept)
+        sets = _anderson_rubin(reduced, y, columns[endogenous[0]])
     result |= {"first_stage": first, "anderson_rubin": sets}
     return InstrumentalFit(document(release, {"formula": specification.text}, result))
 
 
 def _two_stage(moments: Moments, structural: Model, Z: FloatArray) -> LeastSquares:
-    S, Q, X = moments.sums, moments.overlap, structural.X
+    S, X = moments.sums, structural.X
     XZ = X @ S @ Z.T
     ZZ = np.linalg.pinv(Z @ S @ Z.T, hermitian=True)
     bread = np.linalg.pinv(XZ @ ZZ @ XZ.T, hermitian=True)
     A = bread @ XZ @ ZZ
     theta = A @ (Z @ S @ structural.y)
     v = structural.y - X.T @ theta
-    across = Z @ Q @ v
-    inner = (v @ Q @ v) * (Z @ Q @ Z.T) + np.outer(across, across)
     variance = moments.variance(v)
     return LeastSquares(
         theta=theta,
-        privacy=np.asarray(moments.sd**2 / 2 * A @ inner @ A.T),
+        privacy=moments.noise(v, Z, A),
         sampling=np.asarray(variance * bread / moments.n),
+        inverse=np.asarray(bread),
         variance=variance,
         gate=moments.gate(Z),
         residual=v,
@@ -117,48 +117,54 @@ def _two_stage(moments: Moments, structural: Model, Z: FloatArray) -> LeastSquar
     )
 
 
-def _on_instruments(
-    moments: Moments, y: FloatArray, specification: Specification, excluded: list[int]
-) -> tuple[FloatArray, FloatArray, LeastSquares]:
-    """z-coefficients (k,) of yᵀz̃ on all exogenous columns, their covariance (k, k), and the fit."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reduced:
+    """Regressions on all exogenous columns: X (p, q), and the places of the excluded instruments among them."""
+
+    moments: Moments
+    X: FloatArray
+    at: list[int]
+
+    def fit(self, y: FloatArray) -> LeastSquares:
+        return self.moments.least_squares(y, self.X)
+
+    def statistic(self, theta: FloatArray, v: FloatArray, inverse: FloatArray) -> float:
+        """θ_zᵀV_zz⁻¹θ_z for coefficients θ (p,) with the residual v (q,)."""
+        sampling = self.moments.variance(v) * inverse / self.moments.n
+        V = (sampling + self.moments.noise(v, self.X, inverse))[np.ix_(self.at, self.at)]
+        z = theta[self.at]
+        return float(z @ np.linalg.solve(V, z))
+
+
+def _reduced(moments: Moments, specification: Specification, excluded: list[int]) -> _Reduced:
     exogenous = specification.instruments or ()
     whole = model(moments, specification.response, exogenous, specification.intercept)
-    fit = moments.least_squares(y, whole.X)
     head = int(specification.intercept)
-    at = [head + list(exogenous).index(k) for k in excluded]
-    return fit.theta[at], (fit.privacy + fit.sampling)[np.ix_(at, at)], fit
+    return _Reduced(moments, whole.X, [head + exogenous.index(k) for k in excluded])
 
 
-def _first_stage(
-    moments: Moments, place: int, specification: Specification, excluded: list[int]
-) -> dict[str, float]:
-    own = model(moments, place, (), specification.intercept)
-    theta, covariance, _ = _on_instruments(moments, own.y, specification, excluded)
-    statistic = float(theta @ np.linalg.solve(covariance, theta))
-    k = len(excluded)
+def _first_stage(reduced: _Reduced, d: Model) -> dict[str, float]:
+    fit, k = reduced.fit(d.y), len(reduced.at)
+    statistic = reduced.statistic(fit.theta, fit.residual, fit.inverse)
     return {"F": statistic / k, "pvalue": float(chdtrc(k, statistic))}
 
 
-def _anderson_rubin(
-    moments: Moments, specification: Specification, place: int, excluded: list[int]
-) -> list[list[float | None]] | None:
-    """The 95 % set by intervals, None for an infinite end; None where the gate of the instruments is shut."""
-    y = model(moments, specification.response, (), specification.intercept)
-    d = model(moments, place, (), specification.intercept)
-    limit = float(chdtri(len(excluded), 0.05))
+def _anderson_rubin(reduced: _Reduced, y: Model, d: Model) -> list[list[float | None]]:
+    """The 95 % set by intervals, None for an infinite end; everything where the gate of the instruments is shut."""
+    first, second = reduced.fit(y.y), reduced.fit(d.y)
+    if first.gate > GATE:
+        return [[None, None]]
+    limit = float(chdtri(len(reduced.at), 0.05))
 
     def rejected(angle: float) -> float:
-        """AR − limit at y cos φ − d sin φ; φ = ±π/2 is β₀ = ±∞."""
-        combined = np.cos(angle) * y.y - np.sin(angle) * d.y
-        theta, covariance, fit = _on_instruments(moments, combined, specification, excluded)
-        if fit.gate > GATE:
-            return -limit
-        return float(theta @ np.linalg.solve(covariance, theta)) - limit
+        """AR − limit of y cos φ − d sin φ; φ = ±π/2 is β₀ = ±∞."""
+        c, s = np.cos(angle), np.sin(angle)
+        theta, v = c * first.theta - s * second.theta, c * first.residual - s * second.residual
+        return reduced.statistic(theta, v, first.inverse) - limit
 
     unit = y.unit / d.unit
     angles = np.linspace(-pi / 2, pi / 2, _ANGLES)
-    values = np.array([rejected(a) for a in angles])
-    inside = values <= 0
+    inside = np.array([rejected(a) for a in angles]) <= 0
     found: list[list[float | None]] = []
     start: float | None = -pi / 2 if inside[0] else None
     for k in range(1, len(angles)):

@@ -28,12 +28,13 @@ _TINY = float(np.finfo(float).tiny)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeastSquares:
-    """θ (p,); privacy and sampling (p, p) covariances; variance σ²; gate; residual v (q,); weakest (p,): the combination
-    of columns that the noise hides most."""
+    """θ (p,); privacy and sampling (p, p) covariances; inverse (p, p), of S_XX with what is added to it; variance σ²; gate;
+    residual v (q,); weakest (p,): the combination of columns that the noise hides most."""
 
     theta: FloatArray
     privacy: FloatArray
     sampling: FloatArray
+    inverse: FloatArray
     variance: float
     gate: float
     residual: FloatArray
@@ -104,7 +105,7 @@ class Moments:
         self, y: FloatArray, X: FloatArray, penalty: FloatArray | None = None
     ) -> LeastSquares:
         """Of yᵀz̃ on Xz̃: y (q,), X (p, q). penalty: (p, p), added to S_XX (a ridge); the target is then the ridge's."""
-        S, Q, p = self.sums, self.overlap, len(X)
+        S, p = self.sums, len(X)
         gram = X @ S @ X.T
         penalised = gram if penalty is None else gram + penalty
         values, vectors, frame = self._spectrum(penalised, X)
@@ -114,19 +115,25 @@ class Moments:
         inverse = frame @ (vectors / usable) @ vectors.T @ frame
         theta = inverse @ (X @ S @ y)
         v = y - X.T @ theta
-        across = X @ Q @ v
-        inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
         variance = self.variance(v)
         spread = inverse if penalty is None else inverse @ gram @ inverse
         return LeastSquares(
             theta=theta,
-            privacy=np.asarray(self.sd**2 / 2 * inverse @ inner @ inverse),
+            privacy=self.noise(v, X, inverse),
             sampling=np.asarray(variance * spread / self.n),
+            inverse=np.asarray(inverse),
             variance=variance,
             gate=float(gate),
             residual=v,
             weakest=frame @ vectors[:, 0],
         )
+
+    def noise(self, v: FloatArray, X: FloatArray, A: FloatArray) -> FloatArray:
+        """(k, k) covariance of AXNv, N the moments' noise, for A (k, p), X (p, q) and v (q,)."""
+        Q = self.overlap
+        across = X @ Q @ v
+        inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
+        return np.asarray(self.sd**2 / 2 * A @ inner @ A.T)
 
     def _spectrum(
         self, gram: FloatArray, X: FloatArray

@@ -38,4 +38,6 @@ def twin(
     root = vectors * np.sqrt(np.maximum(values, _LEAST))
     root /= np.sqrt(np.sum(root**2, axis=1, keepdims=True))
     normal = np.random.default_rng(seed).standard_normal((rows, len(places))) @ root.T
-    return np.asarray(np.where(dummies, (normal <= cut).astype(np.float64), mean + spread * normal))
+    return np.asarray(
+        np.where(dummies, (normal >= -cut).astype(np.float64), mean + spread * normal)
+    )

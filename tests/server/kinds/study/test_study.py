@@ -5,12 +5,12 @@ import pytest
 import statsmodels.api as sm
 
 from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.study.main import before_meat, formula_of
 from reticent_server.kinds.study.moments import Moments
 from support_newton import drive
 from support_study import (
     NO_NOISE,
-    Study,
     boolean,
     factor,
     numeric,
