@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 BIN = .venv/bin
 
-.PHONY: install demo test check docs bench audit mutants contract clean
+.PHONY: install demo test check docs bench audit mutants generated contract clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -49,6 +49,10 @@ audit: .venv/.test              ## long statistical, privacy and fault tests
 
 mutants: .venv/.test            ## break the code on purpose: every mutant must turn a test red
 	$(BIN)/python tools/mutants.py
+
+generated: .venv/.test         ## the client's methods and the schema of a release, from the server's kinds
+	$(BIN)/python tools/client_methods.py
+	$(BIN)/python tools/release_schema.py
 
 contract: .venv/.test           ## store this version's interface, which later versions are compared with
 	$(BIN)/python tools/contract.py --store

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine, text
 
 from reticent_server.access.approvals import Approvals
+from reticent_server.access.identities import Identities
+from reticent_server.access.identity_rows import Identity
+from reticent_server.access.peppers import only
 from reticent_server.access.projects import Charter, Projects
 from reticent_server.access.requests import Requests
+from reticent_server.access.rotation import Rotation
+from reticent_server.access.secret_places import SecretsText
+from reticent_server.access.secrets import Secrets, secrets_text
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
@@ -22,7 +28,7 @@ from reticent_server.ledger.service import Ledger
 from support_databases import SetClock
 from support_ledger import LEASE_SECONDS
 
-PEPPER = b"p" * 32
+PEPPER = only(b"p" * 32)
 SCHEMA = Schema((Column("price", ColumnKind.NUMERIC, 0.0, 100.0),))
 SOURCE = VaultTable("t", 10, (StoredColumn("price", "v0"),))
 
@@ -58,11 +64,13 @@ def make_world(engine: Engine, clock: SetClock) -> World:
     catalog.set_profile(
         version_id, Profile({"price": ColumnProfile(quantiles=(0.1, 0.3))}, "rel_1"), by="curator"
     )
-    sign_ins = SignIns(engine, access, clock)
+    identities = Identities(engine, clock)
+    sign_ins = SignIns(engine, access, identities, clock)
     keys = {"carol": access.add_curator("carol", STAFF, by="cli:root")}
     analyst_id, keys["ana"] = access.add_analyst("ana", by="console:carol")
     _, keys["bob"] = access.add_analyst("bob", by="console:carol", expires_at=clock.now())
     access.grant(analyst_id, "houses", by="console:carol")
+    identities.link("ana", Identity("https://id.example", "sub", "s-1"), by="cli:root")
     carol = access.authenticate(keys["carol"])
     assert carol is not None
     for _ in range(2):
@@ -70,7 +78,14 @@ def make_world(engine: Engine, clock: SetClock) -> World:
     sign_ins.end(session_id, by="console:carol")
     make_project(Projects(engine, clock), Requests(engine, clock), ledger, analyst_id)
     propose(Approvals(engine, clock))
+    rotate(engine, clock)
     return World(access, sign_ins, catalog, ledger, keys, analyst_id, version_id)
+
+
+def rotate(engine: Engine, clock: SetClock) -> None:
+    """A new pepper, stored nowhere: the keys of this world stay under the first."""
+    known = secrets_text(Secrets(PEPPER()))
+    Rotation(engine, SecretsText(known), clock).rotate(by="cli:root", write=lambda _: None)
 
 
 def propose(approvals: Approvals) -> None:

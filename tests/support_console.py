@@ -3,7 +3,7 @@
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from reticent_server.ledger.model import analyst_account
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
+from reticent_server.settings import Settings
 from support_databases import SetClock
 from support_installation import Installation, opened, without_reader
 
@@ -81,15 +82,21 @@ def _hostile_reason(services: Services) -> None:
 
 
 @contextmanager
-def console(history: History) -> Iterator[Desk]:
-    """Serves the console in a thread of this process."""
+def console(
+    history: History, settings_of: Callable[[int], Settings] | None = None
+) -> Iterator[Desk]:
+    """Serves the console in a thread of this process. settings_of: of a port, where others are wanted."""
     clock = SetClock()
     clock.time = history.ended
-    with opened(history.installation.settings, clock) as seeing:
-        services = without_reader(seeing)
-        config = uvicorn.Config(create_app(services), log_config=None, access_log=False, ws="none")
-        server = uvicorn.Server(config)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        own = history.installation.settings
+        settings = own if settings_of is None else settings_of(listener.getsockname()[1])
+        with opened(settings, clock) as seeing:
+            services = without_reader(seeing)
+            config = uvicorn.Config(
+                create_app(services), log_config=None, access_log=False, ws="none"
+            )
+            server = uvicorn.Server(config)
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
             thread.start()
             try:

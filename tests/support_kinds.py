@@ -1,22 +1,21 @@
-"""One good query of every kind, about the small installation's `people`; a new kind is added here."""
+"""Good questions of every kind about the small installation's `people`: the examples that stand in the kinds' rooms."""
 
 from typing import Any
 
-COLUMN = {"column": "y"}
-FIELDS: dict[str, dict[str, Any]] = {
-    "count": {},
-    "mean": COLUMN,
-    "sum": COLUMN,
-    "histogram": COLUMN | {"bins": [-10, 0, 10]},
-    "crosstab": {"columns": ["g", "b"]},
-    "quantiles": COLUMN | {"probabilities": [0.9, 0.1]},
-    "iqr": COLUMN,
-    "median": COLUMN | {"mechanism": "ptr"},
-    "m_estimate": COLUMN | {"tuning": 1.5, "base": "cauchy"},
-    "depth_median": {"columns": ["x", "y"], "scale": "trimmed", "eta": "private"},
-    "location_scale": COLUMN,
-    "linear_regression": {"formula": "y ~ x"},
-    "glm": {"formula": "b ~ x", "family": "binomial"},
-    "subsample_aggregate": {"model": {"kind": "glm", "formula": "b ~ x", "family": "binomial"}},
-    "hypothesis_test": {"formula": "y ~ x", "hypothesis": ["x = 0"]},
+from reticent_server.domain.query import query_json
+from reticent_server.kinds import KINDS
+
+QUERIES: dict[str, dict[str, Any]] = {
+    f"{kind.name} {number}": query_json(example)
+    for kind in KINDS
+    if kind.for_analysts
+    for number, example in enumerate(kind.examples)
 }
+"""Every example of every kind, by kind and number, as it is sent."""
+
+FIELDS: dict[str, dict[str, Any]] = {
+    name.removesuffix(" 0"): {k: v for k, v in query.items() if k != "kind"}
+    for name, query in QUERIES.items()
+    if name.endswith(" 0")
+}
+"""The fields of the first example of every kind."""

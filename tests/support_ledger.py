@@ -3,6 +3,7 @@
 from typing import Any
 
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
+from reticent_server.ledger.model import Charge
 from reticent_server.ledger.service import Ledger, Outcome
 
 LEASE_SECONDS = 600
@@ -35,4 +36,4 @@ def ask(ledger: Ledger, **changes: Any) -> Outcome:
         "request": {"query": {"kind": "count"}, "privacy": {"epsilon": 0.1}},
         "idempotency_key": None,
     }
-    return ledger.reserve(**(given | changes))
+    return ledger.reserve(Charge(**(given | changes)))

@@ -15,7 +15,6 @@ from reticent_server.domain.facts import (
 )
 from reticent_server.domain.plan import Recipe
 from reticent_server.domain.private import Private
-from reticent_server.domain.results import result_json
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import (
     Block,
@@ -28,6 +27,7 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.mechanisms import registry
+from support_results import replied
 
 Table = dict[str, FloatArray]
 
@@ -148,7 +148,7 @@ def drive(recipe: Recipe, block: Block) -> Trace:
             sent.append(released)
             step = recipe.send(released)
     except StopIteration as stop:
-        return Trace(result_json(stop.value), steps, sent)
+        return Trace(replied(stop.value), steps, sent)
 
 
 def drive_step(step: Step, block: Block) -> tuple[Released, ...]:

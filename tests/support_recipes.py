@@ -2,10 +2,10 @@
 
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.private import Private
-from reticent_server.domain.results import result_json
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block, ColumnStep
 from reticent_server.mechanisms import column_registry, registry
+from support_results import replied
 
 
 def answer(plan, block):
@@ -16,7 +16,7 @@ def answer(plan, block):
         try:
             step = recipe.send(released(step, block))
         except StopIteration as stop:
-            return result_json(stop.value)
+            return replied(stop.value)
 
 
 def released(step, block):

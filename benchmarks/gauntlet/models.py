@@ -50,7 +50,7 @@ def ranks(name: str, table: str, n: int | None, column: str, *probabilities: flo
 
 def level(name: str, table: str, formula: str, test: str, **more: Any) -> Level:
     rows = more.pop("hypothesis", ("null = 0",))
-    return Level(f"{test}: {name}", table, FEW, (1.0,), HypothesisTest(formula, test, rows, **more))
+    return Level(f"{test}: {name}", table, FEW, (1.0,), HypothesisTest(formula, rows, test, **more))
 
 
 NUMERIC: list[Question] = [

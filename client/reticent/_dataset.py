@@ -1,31 +1,31 @@
 """A data set as an analyst sees it: public facts for free, answers for epsilon."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from reticent import _advice, _queries
 from reticent._checks import finite
 from reticent._errors import InvalidQuery, UnexpectedReply
 from reticent._http import Http, parsed
+from reticent._methods import Methods
 from reticent._plan import Plan
 from reticent._profile import Profile
+from reticent._questions import Query
 from reticent._reading import read
 from reticent._release import NoReply, Release
 from reticent._schema import Schema
-from reticent._statistics import Statistics
-from reticent.kinds.hypothesis_test import TestResults
-from reticent.kinds.location_scale import LocationScaleResults
-from reticent.results.estimate import Estimate
-from reticent.results.regression import RegressionResults
+from reticent.kinds import result_class
 
-Answer = TypeVar("Answer", bound=Release)
+if TYPE_CHECKING:
+    from reticent.kinds.hypothesis_test import TestResults
+    from reticent.kinds.subsample_aggregate import BlockResults
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Dataset(Statistics):
+class Dataset(Methods):
     """One version of a data set. n: its public number of records. policy: what the curator allows.
 
     Every method that takes epsilon is charged when it is called, each time. What it raises, and
@@ -95,118 +95,6 @@ class Dataset(Statistics):
             content = self._http.post("/v1/plans", body)
         return parsed(Plan.from_json, content)
 
-    def count(
-        self,
-        where: str | None = None,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> Estimate | NoReply:
-        """Number of records, or of those for which `where` holds.
-
-        >>> ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)
-        """
-        query = _queries.count(where)
-        return self._release(Estimate, query, epsilon, delta, idempotency_key)
-
-    def mean(
-        self,
-        column: str,
-        where: str | None = None,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> Estimate | NoReply:
-        """Mean of a column, in its units, over the records that have it and for which `where` holds.
-
-        >>> ds.mean("price", where="grade >= 8", epsilon=0.5)
-        """
-        query = _queries.mean(column, where)
-        return self._release(Estimate, query, epsilon, delta, idempotency_key)
-
-    def linear_regression(
-        self,
-        formula: str,
-        where: str | None = None,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        tuning: float | str | None = None,
-        ridge: float | None = None,
-        mechanism: str | None = None,
-        calibration: str | None = None,
-        loss: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> RegressionResults | NoReply:
-        """Robust (Huber–Mallows) regression. tuning: Huber's c; 1.345 where it is None.
-
-        loss: "huber" where it is None; "squared" is least squares with residuals truncated at 4 of their scales and
-        leverage at twice Huber's; "tukey" is the biweight, started from a private Huber fit, with c = 4.685.
-        tuning="planned" chooses Huber's c and the weights for the smallest error at this ε: what is estimated
-        then depends on ε. ridge: λ of the penalty λ/2 times the sum of squared slopes in the units of the data.
-        mechanism: "newton" where it is None; "gradient_descent" is the yardstick, and noisier; "influence"
-        adds noise to the exact fit, and may give No Reply. calibration: of influence, "ptr" or
-        "asymptotic".
-
-        >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(grade)", epsilon=2.0)
-        """
-        query = _queries.linear_regression(
-            formula, where, tuning, ridge, mechanism, calibration, loss
-        )
-        return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
-
-    def glm(
-        self,
-        formula: str,
-        family: str,
-        where: str | None = None,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        tuning: float | str | None = None,
-        mechanism: str | None = None,
-        calibration: str | None = None,
-        dispersion: float | None = None,
-        idempotency_key: str | None = None,
-    ) -> RegressionResults | NoReply:
-        """Robust generalised linear model: family "binomial", "poisson", "gamma", "gaussian" or
-        "negative_binomial".
-
-        tuning: where Pearson residuals are cut; the family's default where it is None, "planned" as of
-        `linear_regression`. mechanism: "newton" where it is None; "influence" for the binomial family, and may give No Reply.
-        calibration: of influence; "ptr" or "asymptotic". dispersion: α of the negative binomial, whose variance
-        is μ + αμ²; a public number.
-
-        >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
-        """
-        query = _queries.glm(formula, family, where, tuning, mechanism, calibration, dispersion)
-        return self._release(RegressionResults, query, epsilon, delta, idempotency_key)
-
-    def location_scale(
-        self,
-        column: str,
-        where: str | None = None,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        tuning: float | str | None = None,
-        mechanism: str | None = None,
-        calibration: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> LocationScaleResults | NoReply:
-        """Location and scale of a column, jointly and robustly (Huber's Proposal 2).
-
-        tuning: Huber's c, 1.5 where it is None; "planned" is the smallest error at this ε, and moves what is
-        estimated with it. mechanism: "newton" where it is None; "influence" adds noise to the exact solution and needs
-        calibration="asymptotic", whose guarantee is conditional.
-
-        >>> ds.location_scale("price", where="grade >= 7", epsilon=1.0)
-        """
-        query = _queries.location_scale(column, where, tuning, mechanism, calibration)
-        return self._release(LocationScaleResults, query, epsilon, delta, idempotency_key)
-
     def test(
         self,
         formula: str,
@@ -219,9 +107,11 @@ class Dataset(Statistics):
         where: str | None = None,
         tuning: float | None = None,
         dispersion: float | None = None,
+        confidence_level: float = 0.95,
         idempotency_key: str | None = None,
-    ) -> TestResults | NoReply:
-        """Tests linear hypotheses, such as "x1 = 0, x2 = x3", in a model that is fitted for it.
+    ) -> "TestResults | NoReply":
+        """`hypothesis_test` by its usual name: linear hypotheses, such as "x1 = 0, x2 = x3", about a model that
+        is fitted for it.
 
         test: "wald", "score" (Rao) or "lr". family None: the linear regression. hypothesis None: a
         table of the model's terms. dispersion: as of `glm`. A Wald test of a fit that was released already is free: see
@@ -229,30 +119,75 @@ class Dataset(Statistics):
 
         >>> ds.test("price ~ grade + condition", "condition = 0", test="score", epsilon=1.0)
         """
-        query = _queries.hypothesis_test(
-            formula,
-            hypothesis,
-            test=test,
-            family=family,
-            where=where,
-            tuning=tuning,
-            dispersion=dispersion,
+        values = {
+            "formula": formula,
+            "hypothesis": hypothesis,
+            "test": test,
+            "family": family,
+            "where": where,
+            "tuning": tuning,
+            "dispersion": dispersion,
+            "confidence_level": confidence_level,
+        }
+        answer: TestResults | NoReply = self._ask(
+            "hypothesis_test", values, epsilon, delta, idempotency_key
         )
-        return self._release(TestResults, query, epsilon, delta, idempotency_key)
+        return answer
 
-    def _release(
+    def subsample_aggregate(
         self,
-        expected: type[Answer],
-        query: _queries.Query,
+        model: str | Callable[..., Any] | Mapping[str, Any],
+        *arguments: Any,
+        epsilon: float,
+        delta: float | None = None,
+        blocks: int | None = None,
+        parameter_bounds: Iterable[Sequence[float]] | None = None,
+        bias_correction: bool = True,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> "BlockResults | NoReply":
+        """A model fitted without noise to secret random blocks of the records; its averaged estimates.
+
+        model: "linear_regression", "glm" or "location_scale", with the arguments of that method (or
+        a query as the server reads it). blocks: their number; None means planned. parameter_bounds: (lower, upper) for each estimate, from what
+        is public; None means wide ones. bias_correction: of each block's estimate, where there is one.
+
+        >>> fit = ds.subsample_aggregate("glm", "bedrooms ~ grade", "poisson", epsilon=2.0)
+        >>> fit.params["grade"], fit.blocks
+        """
+        query = _queries.build(
+            "subsample_aggregate",
+            model,
+            *arguments,
+            blocks=blocks,
+            parameter_bounds=parameter_bounds,
+            bias_correction=bias_correction,
+            confidence_level=confidence_level,
+            **fields,
+        )
+        answer: BlockResults | NoReply = self._answer(query, epsilon, delta, idempotency_key)
+        return answer
+
+    def _ask(
+        self,
+        kind: str,
+        values: Mapping[str, Any],
         epsilon: float,
         delta: float | None,
         idempotency_key: str | None,
-    ) -> Answer | NoReply:
+    ) -> Any:
+        query = _queries.build(kind, **values)
+        return self._answer(query, epsilon, delta, idempotency_key)
+
+    def _answer(
+        self, query: Query, epsilon: float, delta: float | None, idempotency_key: str | None
+    ) -> Any:
         body = _queries.body(self.name, query, epsilon, delta, self._project)
         key = uuid4().hex if idempotency_key is None else idempotency_key
         with self._advice(query):
             answer = read(self._http.release(body, key))
-        if isinstance(answer, expected | NoReply):
+        if isinstance(answer, result_class(query["kind"]) | NoReply):
             return answer
         raise UnexpectedReply("The server answered another kind of query.", idempotency_key=key)
 
@@ -281,7 +216,7 @@ class Dataset(Statistics):
                 )
             )
 
-    def _advice(self, query: _queries.Query) -> AbstractContextManager[None]:
+    def _advice(self, query: Query) -> AbstractContextManager[None]:
         return _advice.on_columns(query, [column.name for column in self.schema])
 
     def __repr__(self) -> str:

@@ -11,10 +11,12 @@ from sqlalchemy.exc import ArgumentError
 
 from reticent_server.access.approvals import Approvals
 from reticent_server.access.form_tokens import FormTokens
+from reticent_server.access.identities import Identities
 from reticent_server.access.projects import Projects
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.requests import Requests
-from reticent_server.access.secrets import load_secrets, source_url
+from reticent_server.access.rotation import Rotation
+from reticent_server.access.secret_places import KeptPeppers, place_of, source_url
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
@@ -36,6 +38,8 @@ from reticent_server.vault.adbc import ask, parse_url, refuse_shared_file
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from reticent_server.access.oidc.single_sign_on import SingleSignOn
 
 _ROLLED_BACK = (
     "The database does not have the last entry that {} names: an older copy was restored, or the ledger "
@@ -80,7 +84,10 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         raise CuratorError("The vault is not ready; run `reticent init` first.")
     catalog = Catalog(engine, clock)
     ledger = Ledger(engine, clock, settings.lease_seconds)
-    access = Access(engine, load_secrets(settings.secrets_file).pepper, clock)
+    secrets = place_of(settings)
+    peppers = KeptPeppers(secrets)
+    access = Access(engine, peppers, clock)
+    identities = Identities(engine, clock)
     return Services(
         settings=settings,
         clock=clock,
@@ -89,7 +96,9 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         approvals=Approvals(engine, clock),
         projects=Projects(engine, clock),
         requests=Requests(engine, clock),
-        sign_ins=SignIns(engine, access, clock),
+        identities=identities,
+        peppers=peppers,
+        sign_ins=SignIns(engine, access, identities, clock),
         form_tokens=FormTokens(engine, clock),
         rates=RateLimits(engine, clock, settings.requests_per_minute),
         cancellations=RateLimits(engine, clock, settings.cancels_per_minute, "cancel"),
@@ -100,7 +109,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
                 settings.vault_url,
                 catalog.source,
                 lambda version_id: catalog.facts_of(version_id).schema,
-                lambda name: source_url(settings.secrets_file, name),
+                lambda name: source_url(secrets, name),
                 settings.vault_connections,
             ),
             ledger,
@@ -120,7 +129,18 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             clock,
             {"database": ledger.head, "vault": partial(ask, parse_url(settings.vault_url))},
         ),
+        single_sign_on=_single_sign_on(settings, identities, clock),
     )
+
+
+def _single_sign_on(
+    settings: Settings, identities: Identities, clock: Clock
+) -> "SingleSignOn | None":
+    if not settings.oidc_issuer:
+        return None
+    from reticent_server.access.oidc.composing import single_sign_on  # noqa: PLC0415 - .05 s
+
+    return single_sign_on(settings, identities, clock)
 
 
 @contextmanager
@@ -148,7 +168,17 @@ def open_access(settings: Settings, clock: Clock | None = None) -> Iterator[Acce
     """Keys and their holders alone. Raises CuratorError."""
     engine = _ready_engine(settings)
     try:
-        yield Access(engine, load_secrets(settings.secrets_file).pepper, clock or SystemClock())
+        yield Access(engine, KeptPeppers(place_of(settings)), clock or SystemClock())
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def open_rotation(settings: Settings, clock: Clock | None = None) -> Iterator[Rotation]:
+    """The peppers alone, to change them. Raises CuratorError."""
+    engine = _ready_engine(settings)
+    try:
+        yield Rotation(engine, place_of(settings), clock or SystemClock())
     finally:
         engine.dispose()
 

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -57,6 +58,8 @@ _POSTGRES_OPTIONS = " ".join(
 # process queue here instead, so that only processes poll.
 _queues: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
 
+_made: ContextVar[list[Engine] | None] = ContextVar("made", default=None)
+
 
 def connect(url: str, connections: int = POOL) -> Engine:
     """An engine for `url` (sqlite:///… or postgresql+psycopg://…; postgresql:// means psycopg).
@@ -72,12 +75,32 @@ def connect(url: str, connections: int = POOL) -> Engine:
         engine = create_engine(url, connect_args=given, **sizes)
         event.listen(engine, "checkout", partial(_ping, engine))
         event.listen(engine, "checkin", _note_use)
-        return engine
+        return _noted(engine)
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1e3}, **sizes)
     _queues[engine] = Lock()
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_immediate)
+    return _noted(engine)
+
+
+def _noted(engine: Engine) -> Engine:
+    made = _made.get()
+    if made is not None:
+        made.append(engine)
     return engine
+
+
+@contextmanager
+def disposing() -> Iterator[None]:
+    """Disposes the engines that the block has made, when it ends: a command's connections end with it."""
+    engines: list[Engine] = []
+    token = _made.set(engines)
+    try:
+        yield
+    finally:
+        _made.reset(token)
+        for engine in engines:
+            engine.dispose()
 
 
 def _ping(engine: Engine, connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:

@@ -2,6 +2,7 @@
 
     ReticentError
     ├── Unauthorized         401 unauthorized
+    ├── WeakSignIn           401 weak_sign_in
     ├── NotFound             404 not_found          absent and forbidden alike
     ├── BudgetExhausted      403 budget_exhausted
     ├── PolicyRefused        403 policy
@@ -39,6 +40,12 @@ class ReticentError(Exception):
 
 class Unauthorized(ReticentError):
     code, status, title = "unauthorized", 401, "No valid key"
+
+
+class WeakSignIn(ReticentError):
+    """The identity provider's token is valid, and says too little about how somebody signed in there."""
+
+    code, status, title = "weak_sign_in", 401, "Sign in more surely"
 
 
 class NotFound(ReticentError):

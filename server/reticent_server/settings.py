@@ -13,6 +13,12 @@ MIN_POOL = 2
 """Connections of a process: one for who writes, one for who must be answered meanwhile."""
 
 _ORIGIN = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
+_NEAR = r"http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?"
+_SECURE = rf"(https://[A-Za-z0-9.-]+(:[0-9]{{1,5}})?|{_NEAR})"
+"""The beginning of an address that nobody on the way can read or change."""
+
+_ALGORITHM = "(RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA|Ed25519)"
+"""Signatures of RFC 7518 and 8037 with a public key; none of a shared secret, and not \"none\"."""
 
 
 class Settings(BaseSettings):
@@ -25,6 +31,8 @@ class Settings(BaseSettings):
     one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
     dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
     client; none: `dask_workers` processes on this machine.
+    secrets_json: the secrets themselves, or secrets_command: a command that prints them (both instead of
+    secrets_file, and never written).
     key_file: with a key, as whose holder commands act, with the rights of its roles; none: with every right.
     anchor_file: where heads of the ledger's chain are written down, best on another machine's disk: a
     file, or a directory that is there (a file for each). A server whose database does not have the last
@@ -34,6 +42,11 @@ class Settings(BaseSettings):
     requests_per_minute: of one key, over all processes on the database; sign_ins_per_minute: attempts at
     the console, of one key, and of all unknown ones together. cors_origins: of the web
     pages, separated by blanks, that browsers may let ask; none by default.
+    oidc_issuer: the identity provider, as its tokens name it; empty: keys only. oidc_client_id, and
+    oidc_client_secret_file where it has a secret: this server as the provider knows it. oidc_redirect_url:
+    of the console, as registered there; without it the console takes keys only. oidc_audience: of
+    bearer tokens, by default the client id. oidc_acr, oidc_amr: separated by blanks, values of which a token
+    must have one, to be one of the staff or, by oidc_assurance_of, to be anybody.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
@@ -42,6 +55,8 @@ class Settings(BaseSettings):
     vault_url: str = Field(default="sqlite:///reticent-vault.db", repr=False)
     source_url: str = Field(default="", repr=False)
     secrets_file: Path = Path("reticent-secrets.json")
+    secrets_json: str = Field(default="", repr=False)
+    secrets_command: str = ""
     key_file: Path | None = None
     anchor_file: Path | None = None
     anchor_seconds: int = Field(default=300, ge=1, le=86_400)
@@ -62,6 +77,17 @@ class Settings(BaseSettings):
     requests_per_minute: int = Field(default=600, ge=1, le=10**9)
     sign_ins_per_minute: int = Field(default=10, ge=1, le=10**9)
     cors_origins: str = Field(default="", pattern=rf"^({_ORIGIN}( {_ORIGIN})*)?$")
+    oidc_issuer: str = Field(default="", max_length=255, pattern=rf"^({_SECURE}(/[!-~]*)?)?$")
+    oidc_client_id: str = Field(default="", max_length=255, pattern=r"^[ -~]*$")
+    oidc_client_secret_file: Path | None = None
+    oidc_redirect_url: str = Field(default="", pattern=rf"^({_SECURE}/console/oidc/callback)?$")
+    oidc_audience: str = Field(default="", max_length=255, pattern=r"^[ -~]*$")
+    oidc_algorithms: str = Field(
+        default="RS256 PS256 ES256", pattern=rf"^{_ALGORITHM}( {_ALGORITHM})*$"
+    )
+    oidc_acr: str = Field(default="", max_length=1000, pattern=r"^[ -~]*$")
+    oidc_amr: str = Field(default="", max_length=1000, pattern=r"^[ -~]*$")
+    oidc_assurance_of: Literal["staff", "everybody"] = "staff"
     lease_seconds: int = Field(default=600, ge=1)
     release_threads: int = Field(default=64, ge=1, le=1024)
     release_slots: int = Field(default=4, ge=1, le=256)

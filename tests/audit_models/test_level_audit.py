@@ -16,13 +16,13 @@ import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.hypothesis import LinearHypothesis
-from reticent_server.domain.results import result_json
 from reticent_server.kinds.hypothesis_test.plan import HypothesisTestPlan
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from support_fits import target_of
 from support_glm import planned as glm_planned
 from support_newton import drive, facts_of, numeric, plain_design, profile_of, whole
+from support_results import replied
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
 COVERAGE, LEVEL, CONTAMINATED_LEVEL = (0.93, 0.97), (0.035, 0.065), 0.10
@@ -112,7 +112,7 @@ def replayed(plan, released):
         for values in released:
             recipe.send(values)
     except StopIteration as stop:
-        return result_json(stop.value)["p_value"]
+        return replied(stop.value)["p_value"]
     raise AssertionError("the releases were not all")
 
 

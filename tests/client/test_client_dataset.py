@@ -127,7 +127,7 @@ def test_a_plan_takes_the_method_too(server: Server) -> None:
     server.always(200, PLAN)
     ds.plan(ds.mean, "price", epsilon=1.0)
     assert server.body()["query"] == {"kind": "mean", "column": "price"}
-    with pytest.raises(reticent.InvalidQuery, match="one of count, mean, linear_regression"):
+    with pytest.raises(reticent.InvalidQuery, match="one of count, mean, "):
         ds.plan("variance", "price", epsilon=1.0)
     with pytest.raises(reticent.InvalidQuery, match="do not fit a mean"):
         ds.plan("mean", "price", "x > 1", "third", epsilon=1.0)

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 import reticent
-from reticent import _queries
+from reticent._queries import BUILDERS
 from reticent.kinds import KINDS, result_class
 from reticent_server.app import create_app
 from reticent_server.pipeline.services import Services
@@ -19,8 +19,6 @@ from support_installation import Installation
 from support_kinds import FIELDS
 
 mpl.use("Agg")
-METHODS = {"hypothesis_test": "test"}
-"""Methods of another name than their kind's."""
 
 
 @pytest.fixture
@@ -44,8 +42,8 @@ def test_every_kind_has_a_method_a_query_and_a_class() -> None:
     assert set(KINDS) == set(FIELDS)
     assert result_class("of a later version") is reticent.Release
     for kind in FIELDS:
-        assert callable(getattr(reticent.Dataset, METHODS.get(kind, kind)))
-        assert kind in _queries.KINDS
+        assert callable(getattr(reticent.Dataset, kind))
+        assert kind in BUILDERS
         assert result_class(kind) in {getattr(reticent, name) for name in reticent.__all__}
 
 
@@ -59,7 +57,7 @@ def test_an_answer_can_be_shown_kept_and_drawn(
     plan = dataset.plan(kind, epsilon=10.0, **fields)
     assert plan.cost.epsilon == 10.0
     assert "Cost: ε = 10" in repr(plan)
-    answer = getattr(dataset, METHODS.get(kind, kind))(epsilon=10.0, **fields)
+    answer = getattr(dataset, kind)(epsilon=10.0, **fields)
     assert isinstance(answer, reticent.NoReply | result_class(kind))
     assert answer.charged == plan.cost
     for shown in (str(answer.summary()), repr(answer), answer._repr_html_()):

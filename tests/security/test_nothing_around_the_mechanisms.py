@@ -17,7 +17,6 @@ from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.plan import Plan, Recipe, Reservation
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
-from reticent_server.domain.results import result_json
 from reticent_server.domain.steps import Block
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.mean.kind import Mean
@@ -26,6 +25,7 @@ from reticent_server.pipeline import planning
 from reticent_server.pipeline.services import Services
 from support_installation import Api, Installation, request_body, without_reader
 from support_kinds import FIELDS
+from support_results import replied
 
 MORE: dict[str, dict[str, Any]] = {
     "count where": {"kind": "count", "where": "k > 3 and g != 'a'"},
@@ -141,7 +141,7 @@ class Leaky:
         try:
             recipe.send(released)
         except StopIteration as stop:
-            return {**result_json(stop.value), "value": max(seen)}
+            return {**replied(stop.value), "value": max(seen)}
         raise AssertionError("a mean has one step")
 
 

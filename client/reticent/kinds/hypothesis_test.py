@@ -22,6 +22,7 @@ class TestResults(Release):
     statistic and pvalue are NaN where a coefficient of the hypothesis is not estimable; of a table of
     terms, `table` has a row for each term, and statistic, df and pvalue are those of its first row.
 
+    >>> ds.hypothesis_test("price ~ sqft_living + grade", ["grade = 0"], "score", epsilon=1.0)
     >>> test = ds.test("price ~ sqft_living + grade", "grade = 0", epsilon=1.0)
     >>> test.statistic, test.df, test.pvalue
     """

@@ -16,7 +16,9 @@ from reticent._text import Text, number
 class Estimate(Release):
     """A released count, sum or mean, in the units of the data.
 
-    >>> mean = ds.mean("price", epsilon=0.5)
+    >>> count = ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)
+    >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
+    >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
     >>> float(mean), mean.bse, mean.conf_int(alpha=0.1)
     """
 

@@ -26,6 +26,8 @@ class RegressionResults(Coefficients):
     Standard errors, tests and intervals count sampling and privacy noise. Entries that the noise
     has drowned are marked in `estimable`, and may be NaN.
 
+    >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
+    >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
     >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
     >>> fit.params["grade"], fit.bse["grade"], fit.pvalues["grade"]
     >>> fit.wald_test("grade = 0").pvalue, fit.conf_int(alpha=0.1)

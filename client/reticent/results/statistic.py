@@ -15,7 +15,9 @@ class Statistic(Release):
 
     Its noise depends on the data, so it comes without a standard error.
 
-    >>> found = ds.median("price", epsilon=0.5)
+    >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
+    >>> ds.m_estimate("price", tuning=1e5, lower=0, upper=2e6, epsilon=1.0)
+    >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
     >>> float(found), found.bin
     """
 

@@ -4,7 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Table, bindparam, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    RowMapping,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from reticent_server.access.tables import (
     members,
@@ -116,6 +127,22 @@ def has_grant(connection: Connection, project_id: str, dataset: str) -> bool:
         project_grants.c.project_id == project_id, project_grants.c.dataset == dataset
     )
     return connection.scalar(query) is not None
+
+
+def delete_member(connection: Connection, project_id: str, analyst_id: str) -> None:
+    own = (members.c.project_id == project_id, members.c.analyst_id == analyst_id)
+    connection.execute(delete(members).where(*own))
+
+
+def delete_grant(connection: Connection, project_id: str, dataset: str) -> None:
+    own = (project_grants.c.project_id == project_id, project_grants.c.dataset == dataset)
+    connection.execute(delete(project_grants).where(*own))
+
+
+def locked(connection: Connection, name: str) -> RowMapping | None:
+    """The shared project of a name; until commit nobody else locks it."""
+    query = select(projects).where(projects.c.name == name, projects.c.id != projects.c.name)
+    return connection.execute(query.with_for_update()).mappings().one_or_none()
 
 
 def close(connection: Connection, project_id: str, at: str) -> bool:

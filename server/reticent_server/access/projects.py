@@ -113,6 +113,42 @@ class Projects:
                 raise Conflict("That project is closed already.")
             self._record(connection, [Change("project.close", tables.projects, (found["id"],))], by)
 
+    def remove_member(self, name: str, analyst: str, *, by: str) -> None:
+        """Ends a member's part in a project at once; what was spent stays spent. Raises NotFound, or Conflict
+        for the last one, without whom there is nobody left to ask."""
+        with writing(self._engine) as connection:
+            project_id = self._locked(connection, name)
+            found = [
+                m for m in project_rows.all_members(connection) if m["project_id"] == project_id
+            ]
+            member = next((m["analyst_id"] for m in found if m["name"] == analyst), None)
+            if member is None:
+                raise NotFound("That project has no such member.")
+            if len(found) == 1:
+                raise Conflict("That is the last member; close the project instead.")
+            require_recorded(connection, tables.members, (project_id, member))
+            project_rows.delete_member(connection, project_id, member)
+            ended = Change("member.remove", tables.members, (project_id, member))
+            self._record(connection, [ended], by)
+
+    def remove_dataset(self, name: str, dataset: str, *, by: str) -> None:
+        """Takes back a project's grant for a data set, until a budget is set again; what was spent stays
+        spent. Raises NotFound."""
+        with writing(self._engine) as connection:
+            project_id = self._locked(connection, name)
+            if not project_rows.has_grant(connection, project_id, dataset):
+                raise NotFound("That project has no grant for that data set.")
+            require_recorded(connection, tables.project_grants, (project_id, dataset))
+            project_rows.delete_grant(connection, project_id, dataset)
+            ended = Change("grant.revoke", tables.project_grants, (project_id, dataset))
+            self._record(connection, [ended], by)
+
+    def _locked(self, connection: Connection, name: str) -> str:
+        found = project_rows.locked(connection, name)
+        if found is None:
+            raise NotFound("There is no project of that name.")
+        return str(found["id"])
+
     def approve(
         self,
         request_id: str,

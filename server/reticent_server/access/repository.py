@@ -85,6 +85,16 @@ def insert_key(connection: Connection, values: dict[str, Any]) -> None:
     connection.execute(insert(keys).values(values))
 
 
+def store_again(
+    connection: Connection, key_id: str, digest: str, values: Mapping[str, Any]
+) -> bool:
+    """Replaces a live key's digest, where it is still `digest`; whether it was."""
+    query = update(keys).where(
+        keys.c.id == key_id, keys.c.digest == digest, keys.c.revoked_at.is_(None)
+    )
+    return connection.execute(query.values(values)).rowcount == 1
+
+
 def live_keys(connection: Connection, now_ms: int) -> Sequence[RowMapping]:
     """(principal_id, id) of keys neither revoked nor expired, newest first."""
     query = (

@@ -1,35 +1,35 @@
-"""The secrets file: written by `reticent init`, readable by its owner only.
-
-The pepper is never written again. URLs of registered databases, which hold passwords, are added.
+"""The secrets as one JSON document, and the file that holds it: written by `reticent init`, readable by its
+owner only. URLs of registered databases, which hold passwords, are added to it.
 """
 
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_bytes, token_hex
 from stat import S_IMODE, S_ISREG
 
+from reticent_server.access.peppers import FIRST, PEPPER_BYTES, Peppers
 from reticent_server.errors import CuratorError
 
-PEPPER_BYTES = 32
-_LARGEST_FILE = 1 << 20
+LARGEST_FILE = 1 << 20
+"""Bytes: thousands of URLs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """pepper: the HMAC key under which API keys are stored. sources: URLs of databases, by name."""
+    """peppers: the HMAC keys under which API keys are stored. sources: URLs of databases, by name."""
 
-    pepper: bytes = field(repr=False)
+    peppers: Peppers
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def create_secrets(path: Path) -> Secrets:
     """Writes new secrets to `path` with mode 0600. Raises CuratorError where a file exists."""
-    secrets = Secrets(pepper=token_bytes(PEPPER_BYTES))
+    secrets = Secrets(Peppers({FIRST: token_bytes(PEPPER_BYTES)}, FIRST))
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
@@ -40,31 +40,18 @@ def create_secrets(path: Path) -> Secrets:
     return secrets
 
 
-def add_source(path: Path, url: str) -> str:
-    """Keeps the URL of a database; the name under which it is found. Raises CuratorError.
-
-    The file is replaced at once: a reader sees the old one or the new one.
-    """
+def change_secrets(path: Path, made: Callable[[Secrets], Secrets]) -> None:
+    """Replaces the file at once: a reader sees the old one or the new one. Raises CuratorError."""
     with _locked(path):
-        known = load_secrets(path)
-        name = next((n for n, kept in known.sources.items() if kept == url), token_hex(8))
+        secrets = made(load_secrets(path))
         new = path.with_name(f".{path.name}.{token_hex(8)}")
         try:
             descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            _write(descriptor, Secrets(known.pepper, {**known.sources, name: url}))
+            _write(descriptor, secrets)
             new.replace(path)
         except OSError as error:
             new.unlink(missing_ok=True)
             raise CuratorError(f"{path} cannot be written: {error.strerror}.") from None
-    return name
-
-
-def source_url(path: Path, name: str) -> str:
-    """The URL kept under a name, which may be newer than this process. Raises CuratorError."""
-    found = load_secrets(path).sources.get(name)
-    if found is None:
-        raise CuratorError(f"{path} lacks the URL of a registered database; restore a backup.")
-    return found
 
 
 @contextmanager
@@ -79,37 +66,44 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _write(descriptor: int, secrets: Secrets) -> None:
-    document: dict[str, object] = {"pepper": secrets.pepper.hex()}
-    if secrets.sources:
-        document["sources"] = dict(secrets.sources)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         os.fchmod(descriptor, 0o600)
-        json.dump(document, file)
+        file.write(secrets_text(secrets))
         file.flush()
         os.fsync(descriptor)
+
+
+def secrets_text(secrets: Secrets) -> str:
+    """The document, as `parse_secrets` reads it."""
+    peppers = {pepper_id: pepper.hex() for pepper_id, pepper in secrets.peppers.by_id.items()}
+    document: dict[str, object] = {"peppers": peppers, "newest": secrets.peppers.newest}
+    if secrets.sources:
+        document["sources"] = dict(secrets.sources)
+    return json.dumps(document)
 
 
 def load_secrets(path: Path) -> Secrets:
     """The secrets in `path`. Raises CuratorError if absent, malformed, or open to other users."""
     try:
         with path.open("rb") as file:
-            mode, text = os.fstat(file.fileno()).st_mode, file.read(_LARGEST_FILE)
+            mode, text = os.fstat(file.fileno()).st_mode, file.read(LARGEST_FILE)
     except OSError as error:
         raise CuratorError(
             f"{path} cannot be read ({error.strerror}); `reticent init` writes it."
         ) from None
     if not S_ISREG(mode) or S_IMODE(mode) & 0o077:
         raise CuratorError(f"{path} is open to other users; run `chmod 600` on it.")
-    return _parse(path, text)
+    return parse_secrets(str(path), text)
 
 
-def _parse(path: Path, text: bytes) -> Secrets:
+def parse_secrets(place: str, text: bytes) -> Secrets:
+    """The secrets of a document, or of one from when there was one pepper. Raises CuratorError."""
     try:
         document = json.loads(text)
-        pepper = bytes.fromhex(document["pepper"])
+        by_id = document["peppers"] if "peppers" in document else {FIRST: document["pepper"]}
+        peppers = {str(pepper_id): bytes.fromhex(pepper) for pepper_id, pepper in by_id.items()}
+        newest = str(document.get("newest", FIRST))
         sources = {str(name): str(url) for name, url in document.get("sources", {}).items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pepper, sources = b"", {}
-    if len(pepper) < PEPPER_BYTES:
-        raise CuratorError(f"{path} is not a secrets file; restore it from a backup.")
-    return Secrets(pepper, sources)
+        return Secrets(Peppers(peppers, newest), sources)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise CuratorError(f"{place} is not a secrets file; restore it from a backup.") from None

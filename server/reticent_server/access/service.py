@@ -7,11 +7,14 @@ from datetime import datetime
 from secrets import token_hex
 from typing import Any
 
+import structlog
 from sqlalchemy import Connection, Engine, RowMapping
 from sqlalchemy.exc import IntegrityError
 
 from reticent_server.access import project_rows, repository, tables
+from reticent_server.access.identity_rows import Identity, linked
 from reticent_server.access.keys import ApiKey, digest, key_id, matches, new_key
+from reticent_server.access.peppers import FIRST, Peppers, PepperSource
 from reticent_server.access.projects import own_project
 from reticent_server.chain.acts import Change, record, require_recorded
 from reticent_server.chain.recorded import RecordedRows
@@ -19,10 +22,13 @@ from reticent_server.database import reading, writing
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import ANALYST, LEAST, STAFF, Role, parse_roles
-from reticent_server.errors import Conflict, InvalidRequest, NotFound
+from reticent_server.errors import Conflict, InvalidRequest, NotFound, Unavailable
+
+log = structlog.get_logger(__name__)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _TAKEN = "An analyst or curator of that name, or a project, exists already."
+_TAKEN_LINK = "Somebody of that name, a project, or a link of that identity exists already."
 _REVOKED = "That analyst or curator was revoked, for good; add another name."
 _PREFIX = {"analyst": "an_", "curator": "cu_"}
 
@@ -44,14 +50,14 @@ class Analyst:
 
 
 class Access:
-    """Keys are stored as HMAC-SHA-256 under `pepper`; names are unique over both roles.
+    """Keys are stored as HMAC-SHA-256 under the newest pepper; names are unique over both roles.
 
     Every change is recorded in the chain; `by` is who acts, as "cli:NAME" or "console:NAME".
     """
 
-    def __init__(self, engine: Engine, pepper: bytes, clock: Clock) -> None:
+    def __init__(self, engine: Engine, peppers: PepperSource, clock: Clock) -> None:
         self._engine = engine
-        self._pepper = pepper
+        self._peppers = peppers
         self._clock = clock
         self._recorded = RecordedRows()
 
@@ -74,6 +80,16 @@ class Access:
         values = {"name": name, "role": "curator", "roles": _stored(roles)}
         return self._add(values, expires_at, by)[1]
 
+    def add_linked(
+        self, name: str, identity: Identity, roles: frozenset[Role] | None = None, *, by: str
+    ) -> str:
+        """The id of a new analyst, or with roles of a new one of the staff, who has no key: the identity
+        provider says who it is. Raises Conflict for a name or an identity that is taken."""
+        values = {"name": name, "role": "analyst"}
+        if roles is not None:
+            values = {"name": name, "role": "curator", "roles": _stored(roles)}
+        return self._add(values, None, by, identity)[0]
+
     def set_roles(self, name: str, roles: frozenset[Role], *, by: str) -> None:
         """Gives one of the staff these roles instead of those before, for every key and session at
         once. Raises NotFound, Conflict if revoked, InvalidRequest."""
@@ -92,12 +108,21 @@ class Access:
     def authenticate(self, token: str) -> Principal | None:
         """The holder of a live key, else None; takes as long for an unknown key id as for a wrong secret.
 
-        Raises Unavailable where the key or its holder is not as the chain says.
+        A key that is stored under an older pepper is stored again, under the newest. Raises Unavailable
+        where the key or its holder is not as the chain says.
         """
         wanted = key_id(token)
         found = None if wanted is None else self._live_key(wanted)
-        same = matches(self._pepper, token, found.key["digest"] if found else None)
-        return _principal(found) if found and same else None
+        peppers = self._peppers()
+        under = _under(found.key) if found else peppers.newest
+        pepper = peppers.by_id.get(under)
+        stored = found.key["digest"] if found and pepper is not None else None
+        same = matches(pepper or peppers.in_use, token, stored)
+        if not (found and same):
+            return None
+        if under != peppers.newest:
+            self._store_again(found.key, token, peppers)
+        return _principal(found)
 
     def known_key_id(self, token: str) -> str | None:
         """The id inside a token, where there is a live key of that id; whether it is that key is for
@@ -195,6 +220,19 @@ class Access:
         with reading(self._engine) as connection:
             return tuple(repository.grants_of(connection, analyst_id))
 
+    def _store_again(self, key: Mapping[str, Any], token: str, peppers: Peppers) -> None:
+        """Under the newest pepper. The key is good as it is, so that nobody is refused where it fails."""
+        values = {"digest": digest(peppers.in_use, token), "pepper_id": peppers.newest}
+        told = {"pepper": peppers.newest}
+        try:
+            with writing(self._engine) as connection:
+                require_recorded(connection, tables.keys, (key["id"],))
+                if repository.store_again(connection, key["id"], key["digest"], values):
+                    again = Change("key.rehash", tables.keys, (key["id"],), told)
+                    self._record(connection, [again], key["principal_id"])
+        except Unavailable:
+            log.warning("key_not_stored_again")
+
     def _live_key(self, key_id: str) -> repository.LiveKey | None:
         """A live key, held against the chain with its holder."""
         with reading(self._engine) as connection:
@@ -215,8 +253,13 @@ class Access:
         return tuple(_analyst(row, live.get(row["id"], [])) for row in rows)
 
     def _add(
-        self, given: Mapping[str, str], expires_at: datetime | None, by: str
+        self,
+        given: Mapping[str, str],
+        expires_at: datetime | None,
+        by: str,
+        identity: Identity | None = None,
     ) -> tuple[str, str]:
+        """(id, key): the key is empty where an identity is linked instead."""
         if not _NAME.fullmatch(given["name"]):
             raise InvalidRequest(
                 "A name is 1 to 64 letters, digits, '.', '_', '@' or '-', and starts with a letter or digit."
@@ -227,14 +270,26 @@ class Access:
         try:
             with writing(self._engine) as connection:
                 repository.insert_principal(connection, values)
-                key = self._insert_key(connection, principal_id, expires_at)
+                proof, key = self._proof(connection, principal_id, expires_at, identity)
                 own = self._own_project(connection, values)
                 added = Change("principal.add", tables.principals, (principal_id,), told)
-                made = Change("key.add", tables.keys, (key.id,), {"principal": principal_id})
-                self._record(connection, [added, made, *own], by)
-                return principal_id, key.token
+                self._record(connection, [added, proof, *own], by)
+                return principal_id, key
         except IntegrityError:
-            raise Conflict(_TAKEN) from None
+            raise Conflict(_TAKEN if identity is None else _TAKEN_LINK) from None
+
+    def _proof(
+        self,
+        connection: Connection,
+        principal_id: str,
+        expires_at: datetime | None,
+        identity: Identity | None,
+    ) -> tuple[Change, str]:
+        """How a new holder proves who they are: an identity, or a key that is shown once."""
+        if identity is not None:
+            return linked(connection, principal_id, identity, self._now()), ""
+        key = self._insert_key(connection, principal_id, expires_at)
+        return Change("key.add", tables.keys, (key.id,), {"principal": principal_id}), key.token
 
     def _own_project(self, connection: Connection, holder: Mapping[str, str]) -> list[Change]:
         """Of a new analyst; of the staff none. Raises Conflict where a project has the name."""
@@ -247,11 +302,12 @@ class Access:
     def _insert_key(
         self, connection: Connection, principal_id: str, expires_at: datetime | None
     ) -> ApiKey:
-        key = new_key()
+        key, peppers = new_key(), self._peppers()
         values = {
             "id": key.id,
             "principal_id": principal_id,
-            "digest": digest(self._pepper, key.token),
+            "digest": digest(peppers.in_use, key.token),
+            "pepper_id": None if peppers.newest == FIRST else peppers.newest,
             "created_at": self._now(),
             "expires_ms": None if expires_at is None else _milliseconds(expires_at),
         }
@@ -278,12 +334,17 @@ class Access:
         return _milliseconds(self._clock.now())
 
 
+def _under(key: Mapping[str, Any]) -> str:
+    """The id of the pepper that a key is stored under."""
+    return str(key["pepper_id"] or FIRST)
+
+
 def _principal(found: repository.LiveKey) -> Principal:
     holder = found.holder
-    return Principal(holder["id"], holder["name"], _roles(holder), found.key["id"])
+    return Principal(holder["id"], holder["name"], roles_of(holder), found.key["id"])
 
 
-def _roles(holder: Mapping[str, Any] | RowMapping) -> frozenset[Role]:
+def roles_of(holder: Mapping[str, Any] | RowMapping) -> frozenset[Role]:
     """What a row of the principals says; a curator's without roles is of the time before there were any."""
     if holder["role"] != "curator":
         return ANALYST
@@ -300,7 +361,7 @@ def _analyst(row: RowMapping, live: Sequence[str]) -> Analyst:
     keys = () if revoked else live
     newest = keys[0] if keys else None
     return Analyst(
-        row["id"], row["name"], row["created_at"], revoked, len(keys), newest, _roles(row)
+        row["id"], row["name"], row["created_at"], revoked, len(keys), newest, roles_of(row)
     )
 
 

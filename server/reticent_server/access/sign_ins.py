@@ -10,6 +10,7 @@ from secrets import token_hex
 from sqlalchemy import Connection, Engine
 
 from reticent_server.access import repository, tables
+from reticent_server.access.identities import Identities
 from reticent_server.access.service import Access
 from reticent_server.chain.acts import Change, record, require_recorded
 from reticent_server.chain.recorded import RecordedRows
@@ -22,9 +23,12 @@ from reticent_server.errors import NotFound
 class SignIns:
     """The sessions of all processes on the database."""
 
-    def __init__(self, engine: Engine, access: Access, clock: Clock) -> None:
+    def __init__(
+        self, engine: Engine, access: Access, identities: Identities, clock: Clock
+    ) -> None:
         self._engine = engine
         self._access = access
+        self._identities = identities
         self._clock = clock
         self._recorded = RecordedRows()
 
@@ -35,6 +39,7 @@ class SignIns:
             "id": session_id,
             "principal_id": holder.id,
             "key_id": holder.key_id or None,
+            "identity_id": holder.identity_id or None,
             "begun_at": self._now(),
         }
         begun = Change("session.begin", tables.sessions, (session_id,), {"principal": holder.id})
@@ -44,7 +49,8 @@ class SignIns:
         return session_id
 
     def holder(self, session_id: str) -> Principal | None:
-        """Whose session it is; None where it was ended, or the key that it was begun with is not live.
+        """Whose session it is; None where it was ended, or the key or the link of an identity that it was
+        begun with is not live.
 
         Raises Unavailable where a row is not as the chain says.
         """
@@ -53,7 +59,10 @@ class SignIns:
             if row is None:
                 return None
             self._recorded.check(connection, tables.sessions, (session_id,), row, row["entry"])
-        found = self._access.holder_of_key(row["key_id"] or "")
+        if row["identity_id"] is None:
+            found = self._access.holder_of_key(row["key_id"] or "")
+        else:
+            found = self._identities.holder(row["identity_id"])
         return found if found is not None and found.id == row["principal_id"] else None
 
     def end(self, session_id: str, *, by: str) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from reticent_server.chain.tables import chained
@@ -31,7 +32,18 @@ principals = Table(
     info=chained("principal"),
 )
 
-# digest: HMAC-SHA-256 of the whole key under the pepper, hexadecimal. expires_ms: since the epoch.
+# Secrets under which keys are stored; the secrets themselves are elsewhere (access.secret_places).
+peppers = Table(
+    "access_peppers",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("made_at", String(32), nullable=False),
+    Column("retired_at", String(32)),
+    info=chained("pepper"),
+)
+
+# digest: HMAC-SHA-256 of the whole key under the pepper, hexadecimal. pepper_id: under which; null: under
+# the first. expires_ms: since the epoch.
 keys = Table(
     "access_keys",
     metadata,
@@ -41,6 +53,7 @@ keys = Table(
     Column("created_at", String(32), nullable=False),
     Column("expires_ms", BigInteger),
     Column("revoked_at", String(32)),
+    Column("pepper_id", String(16)),
     Index(None, "principal_id"),
     info=chained("key"),
 )
@@ -54,8 +67,33 @@ grants = Table(
     info=chained("grant"),
 )
 
-# Sessions of the console. key_id: of the key that was used to sign in. When one was last seen is in its
-# cookie, as it changes with every page.
+# Who somebody is at the identity provider. claim: "sub", or "email" (which must be verified there).
+identities = Table(
+    "access_identities",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("principal_id", String(32), ForeignKey(principals.c.id), nullable=False),
+    Column("issuer", String(255), nullable=False),
+    Column("claim", String(16), nullable=False),
+    Column("value", String(255), nullable=False),
+    Column("linked_at", String(32), nullable=False),
+    Column("ended_at", String(32)),
+    CheckConstraint("claim IN ('sub', 'email')", name="claim"),
+    Index(None, "principal_id"),
+    Index(
+        "uq_access_identities_live",
+        "issuer",
+        "claim",
+        "value",
+        unique=True,
+        sqlite_where=text("ended_at IS NULL"),
+        postgresql_where=text("ended_at IS NULL"),
+    ),
+    info=chained("identity"),
+)
+
+# Sessions of the console. key_id, identity_id: of the key or the identity that was used to sign in. When
+# one was last seen is in its cookie, as it changes with every page.
 sessions = Table(
     "access_sessions",
     metadata,
@@ -64,6 +102,7 @@ sessions = Table(
     Column("key_id", String(16), ForeignKey(keys.c.id)),
     Column("begun_at", String(32), nullable=False),
     Column("ended_at", String(32)),
+    Column("identity_id", String(32), ForeignKey(identities.c.id)),
     Index(None, "principal_id"),
     info=chained("session"),
 )

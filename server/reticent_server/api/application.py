@@ -74,6 +74,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     deferred.close(services)
     services.settler.close()
     services.readiness.close()
+    if services.single_sign_on is not None:
+        services.single_sign_on.close()
     services.engine.close()
 
 

@@ -9,6 +9,7 @@ from fastapi import Depends, Header, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import HTTPConnection
 
+from reticent_server.access.keys import key_id
 from reticent_server.api.validation import KEY
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
@@ -45,13 +46,21 @@ def authenticated(services: WithServices, credentials: _Credentials) -> Principa
 
 
 def _holder(services: Services, credentials: HTTPAuthorizationCredentials | None) -> Principal:
-    found = services.access.authenticate(credentials.credentials) if credentials else None
+    found = _authenticated(services, credentials.credentials) if credentials else None
     if found is None:
         raise Unauthorized("Send a valid key in the header `Authorization: Bearer <key>`.")
-    wait = services.rates.wait(found.key_id)
+    wait = services.rates.wait(found.proof)
     if wait > 0:
         raise RateLimited("This key has asked too often; wait, then ask again.", ceil(wait))
     return found
+
+
+def _authenticated(services: Services, token: str) -> Principal | None:
+    """By one of our keys, else by a token of the identity provider. Raises WeakSignIn, Unavailable."""
+    sso = services.single_sign_on
+    if sso is None or key_id(token) is not None:
+        return services.access.authenticate(token)
+    return sso.bearer(token)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 MEDIA_TYPE = "application/problem+json"
 
 _DESCRIPTIONS = {
-    401: "No valid key.",
+    401: "No valid key or token; or `weak_sign_in`: the token says too little about how its holder signed in.",
     403: "`budget_exhausted`, with what remains, `policy`, or `wrong_role`: the key is not an analyst's. "
     "Nothing was charged.",
     404: "Absent, or not the caller's: the two are the same reply.",

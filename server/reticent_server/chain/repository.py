@@ -102,6 +102,19 @@ def last_entries(connection: Connection, account_id: str | None, limit: int) -> 
     return [_entry(row) for row in connection.execute(query).mappings()]
 
 
+def entries_with(
+    connection: Connection, account_id: str, action: str, actor: str, detail: Mapping[str, Any]
+) -> list[Entry]:
+    """Every entry of an account for exactly that, oldest first."""
+    query = select(entries).where(
+        entries.c.account == account_id,
+        entries.c.action == action,
+        entries.c.actor == actor,
+        entries.c.detail == canonical_json(detail),
+    )
+    return [_entry(row) for row in connection.execute(query.order_by(entries.c.seq)).mappings()]
+
+
 def entries_about(
     connection: Connection, words: Sequence[str], *, before: int | None, limit: int
 ) -> list[Entry]:

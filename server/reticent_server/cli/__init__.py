@@ -32,6 +32,7 @@ COMMANDS = {
     "dataset": Command("Load private tables and describe them."),
     "analyst": Command("Add analysts and manage their keys."),
     "curator": Command("Add curators, budget officers, auditors and operators."),
+    "secrets": Command("Show and rotate the peppers that keys are stored under."),
     "proposal": Command("Approve what policies ask a second person for."),
     "project": Command("Decide requests for projects, list and close projects."),
     "budget": Command("Set, show and credit privacy budgets."),

@@ -1,10 +1,12 @@
 """`reticent analyst …`: who may ask, and their keys."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated
 
 import typer
 
+from reticent_server.access.identity_rows import Identity
 from reticent_server.access.service import Access, Analyst
 from reticent_server.app import build_services
 from reticent_server.cli.common import (
@@ -19,6 +21,14 @@ from reticent_server.cli.common import (
     require,
     show,
     user,
+)
+from reticent_server.cli.identity import (
+    Email,
+    Subject,
+    documents,
+    identity_of,
+    needed_identity,
+    told_without_key,
 )
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.roles import Act
@@ -41,6 +51,7 @@ ExpiresDays = Annotated[
 @command(Act.MANAGE_ANALYSTS)
 def add(
     name: Name,
+    *,
     dataset: Annotated[
         str | None, typer.Option(help="Also set a budget for this data set, and grant it.")
     ] = None,
@@ -49,17 +60,27 @@ def add(
     rule: RuleOption = None,
     query_delta: QueryDeltaOption = None,
     expires_days: ExpiresDays = None,
+    oidc_subject: Subject = None,
+    oidc_email: Email = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add an analyst and print the key, once."""
-    services = build_services(Settings())
+    """Add an analyst and print the key, once; or, without a key, link an identity at the provider."""
+    settings = Settings()
+    services = build_services(settings)
+    identity = identity_of(settings, oidc_subject, oidc_email)
+    if identity is not None and expires_days is not None:
+        raise InvalidRequest("There is no key that could end: leave out --expires-days.")
     offer = _offer(dataset, epsilon, delta, rule, query_delta)
     if dataset is not None and offer is not None:
         require(Act.SET_BUDGETS)
         check_offer(services, dataset, offer)  # before there is a key that nobody would see
-    expires_at = expiry(services.clock, expires_days)
-    analyst_id, key = services.access.add_analyst(name, by=user(), expires_at=expires_at)
-    print_key({"id": analyst_id, "name": name, "key": key}, as_json=as_json)
+    if identity is None:
+        expires_at = expiry(services.clock, expires_days)
+        analyst_id, key = services.access.add_analyst(name, by=user(), expires_at=expires_at)
+        print_key({"id": analyst_id, "name": name, "key": key}, as_json=as_json)
+    else:
+        analyst_id = services.access.add_linked(name, identity, by=user())
+        told_without_key(name, analyst_id, as_json=as_json)
     if dataset is not None and offer is not None:
         balance = set_budget(services, dataset, name, offer)
         if not has_cap(services, balance):
@@ -81,13 +102,34 @@ def _offer(
     return Offer(epsilon, delta, rule.value if rule else None, user(), query_delta)
 
 
+@app.command()
+@command(Act.MANAGE_ANALYSTS)
+def link(
+    name: Name, oidc_subject: Subject = None, oidc_email: Email = None, as_json: JsonFlag = False
+) -> None:
+    """Link an analyst with an identity at the identity provider; keys stay as they are."""
+    services = build_services(Settings())
+    services.access.analyst(name)
+    link_holder(services, name, needed_identity(oidc_subject, oidc_email), as_json=as_json)
+
+
+@app.command()
+@command(Act.MANAGE_ANALYSTS)
+def unlink(name: Name, as_json: JsonFlag = False) -> None:
+    """End every link of an analyst with the identity provider at once; keys stay as they are."""
+    services = build_services(Settings())
+    services.access.analyst(name)
+    unlink_holder(services, name, as_json=as_json)
+
+
 @app.command("list")
 @command(Act.LOOK)
 def list_analysts(as_json: JsonFlag = False) -> None:
     """List all analysts, with their data sets and live keys."""
-    access = build_services(Settings()).access
+    services = build_services(Settings())
+    access = services.access
     if as_json:
-        print_json([_document(access, analyst) for analyst in access.analysts()])
+        print_json([_document(services, analyst) for analyst in access.analysts()])
         return
     rows = [
         {
@@ -102,11 +144,12 @@ def list_analysts(as_json: JsonFlag = False) -> None:
     show(rows, as_json=False)
 
 
-def _document(access: Access, analyst: Analyst) -> dict[str, object]:
+def _document(services: Services, analyst: Analyst) -> dict[str, object]:
     return {
         "name": analyst.name,
         "id": analyst.id,
-        "datasets": list(access.grants(analyst.id)),
+        "datasets": list(services.access.grants(analyst.id)),
+        "identities": documents(services, analyst.id),
         "live_keys": analyst.live_keys,
         "revoked": analyst.revoked,
         "added": analyst.created_at,
@@ -162,7 +205,21 @@ def revoke_holder(access: Access, name: str, *, yes: bool, as_json: bool) -> Non
     tell(f"{name} is revoked.", {"name": name, "revoked": True}, as_json=as_json)
 
 
-def tell(sentence: str, row: dict[str, object], *, as_json: bool) -> None:
+def link_holder(services: Services, name: str, identity: Identity, *, as_json: bool) -> None:
+    """Links an analyst or one of the staff."""
+    services.identities.link(name, identity, by=user())
+    told = {"name": name, "claim": identity.claim, "value": identity.value}
+    tell(f"{name} may sign in at the identity provider.", told, as_json=as_json)
+
+
+def unlink_holder(services: Services, name: str, *, as_json: bool) -> None:
+    """Ends the links of an analyst or of one of the staff."""
+    ended = services.identities.unlink(name, by=user())
+    told = {"name": name, "ended": ended}
+    tell(f"{ended} links of {name} are ended.", told, as_json=as_json)
+
+
+def tell(sentence: str, row: Mapping[str, object], *, as_json: bool) -> None:
     """What was done: a sentence on standard error, or JSON."""
     if as_json:
         print_json(row)

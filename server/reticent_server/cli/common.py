@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from reticent_server.database import disposing
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.errors import (
@@ -146,7 +147,7 @@ def command(act: Act | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @wraps(function)
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                with _acting(act):
+                with disposing(), _acting(act):
                     return function(*args, **kwargs)
             except ReticentError as error:
                 advice = f" {_NAMES}" if isinstance(error, NotFound) else ""

@@ -10,14 +10,24 @@ from reticent_server.cli.analyst import (
     ExpiresDays,
     Yes,
     expiry,
+    link_holder,
     print_key,
     revoke_holder,
     rotate_holder,
     tell,
+    unlink_holder,
 )
 from reticent_server.cli.common import JsonFlag, command, err, minute, show, user
+from reticent_server.cli.identity import (
+    Email,
+    Subject,
+    documents,
+    identity_of,
+    needed_identity,
+    told_without_key,
+)
 from reticent_server.domain.roles import LEAST, Act, Role, parse_roles
-from reticent_server.errors import NotFound
+from reticent_server.errors import InvalidRequest, NotFound
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
@@ -39,16 +49,44 @@ def add(
     name: Name,
     role: Roles = None,
     expires_days: ExpiresDays = None,
+    oidc_subject: Subject = None,
+    oidc_email: Email = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add somebody of the staff and print the key, once. Without --role the key reads metrics only."""
-    services = build_services(Settings())
+    """Add somebody of the staff and print the key, once; or, without a key, link an identity at the
+    provider. Without --role the key reads metrics only."""
+    settings = Settings()
+    services = build_services(settings)
     roles = parse_roles(role or LEAST)
+    identity = identity_of(settings, oidc_subject, oidc_email)
+    if identity is not None and expires_days is not None:
+        raise InvalidRequest("There is no key that could end: leave out --expires-days.")
+    if identity is not None:
+        added = services.access.add_linked(name, identity, roles, by=user())
+        told_without_key(name, added, as_json=as_json)
+        return
     expires_at = expiry(services.clock, expires_days)
     key = services.access.add_curator(name, roles, by=user(), expires_at=expires_at)
     if not as_json:
         err.print(f"{name} has {_in_words(roles)}.", markup=False)
     print_key({"name": name, "key": key}, as_json=as_json)
+
+
+@app.command()
+@command(Act.INSTALL)
+def link(
+    name: Name, oidc_subject: Subject = None, oidc_email: Email = None, as_json: JsonFlag = False
+) -> None:
+    """Link somebody of the staff with an identity at the identity provider; keys stay as they are."""
+    identity = needed_identity(oidc_subject, oidc_email)
+    link_holder(_with_curator(name), name, identity, as_json=as_json)
+
+
+@app.command()
+@command(Act.INSTALL)
+def unlink(name: Name, as_json: JsonFlag = False) -> None:
+    """End every link of somebody of the staff with the identity provider; keys stay as they are."""
+    unlink_holder(_with_curator(name), name, as_json=as_json)
 
 
 @app.command("roles")
@@ -70,6 +108,7 @@ def _in_words(roles: frozenset[Role]) -> str:
 @command(Act.LOOK)
 def list_curators(as_json: JsonFlag = False) -> None:
     """List all curators, with their live keys."""
+    services = build_services(Settings())
     rows = [
         {
             "name": c.name,
@@ -78,7 +117,8 @@ def list_curators(as_json: JsonFlag = False) -> None:
             "revoked": c.revoked,
             "added": c.created_at if as_json else minute(c.created_at),
         }
-        for c in build_services(Settings()).access.curators()
+        | ({"identities": documents(services, c.id)} if as_json else {})
+        for c in services.access.curators()
     ]
     show(rows, as_json=as_json)
 

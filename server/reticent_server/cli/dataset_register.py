@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reticent_server.access.secrets import add_source, load_secrets
+from reticent_server.access.secret_places import add_source, place_of
 from reticent_server.app import open_catalog
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli.common import user
@@ -80,9 +80,10 @@ def _register_files(
 def _register_table(
     settings: Settings, place: Place, schema: Schema, strict: bool, progress: Progress
 ) -> Registration:
-    load_secrets(settings.secrets_file)  # before a long scan, after which the URL is kept there
+    secrets = place_of(settings)
+    secrets.load()  # before a long scan, after which the URL is kept there
     return register_table(
-        lambda url: add_source(settings.secrets_file, url),
+        lambda url: add_source(secrets, url),
         _absolute(settings, place.url or ""),
         place.table or "",
         schema,

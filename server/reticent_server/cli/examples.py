@@ -30,6 +30,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "reticent analyst add ada --dataset houses --epsilon 3 --delta 1e-6",
         "reticent analyst add bob --expires-days 90",
     ),
+    "analyst link": ("reticent analyst link ada --oidc-subject 248289761001",),
+    "analyst unlink": ("reticent analyst unlink ada",),
     "analyst list": ("reticent analyst list",),
     "analyst rotate-key": (
         "reticent analyst rotate-key ada",
@@ -43,6 +45,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "reticent curator add carol --role curator --role budget_officer",
         "reticent curator add prometheus",
     ),
+    "curator link": ("reticent curator link carol --oidc-email carol@example.org",),
+    "curator unlink": ("reticent curator unlink carol",),
+    "secrets show": ("reticent secrets show",),
+    "secrets rotate-pepper": ("reticent secrets rotate-pepper",),
+    "secrets retire": ("reticent secrets retire 1 --force --yes",),
     "curator roles": ("reticent curator roles carol --role auditor",),
     "curator list": ("reticent curator list",),
     "curator rotate-key": ("reticent curator rotate-key carol",),
@@ -57,6 +64,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "project refuse": (
         'reticent project refuse rq_0123456789abcdef --reason "no plan is attached"',
     ),
+    "project remove": ("reticent project remove trial --dataset houses",),
     "project close": ("reticent project close trial --yes",),
     "proposal list": ("reticent proposal list",),
     "proposal approve": ("reticent proposal approve ap_0123456789abcdef",),

@@ -2,7 +2,8 @@
 
 from contextlib import closing
 
-from reticent_server.access.secrets import create_secrets, load_secrets
+from reticent_server.access.secret_places import SecretsFile, place_of
+from reticent_server.access.secrets import create_secrets
 from reticent_server.app import open_ledger
 from reticent_server.chain.anchors import Anchors
 from reticent_server.cli.common import JsonFlag, command, show
@@ -23,10 +24,11 @@ def prepare(settings: Settings) -> list[dict[str, str]]:
     refuse_shared_file(settings.database_url, settings.vault_url)
     upgrade(settings.database_url)
     create_vault(settings.vault_url)
-    secrets_are_new = not settings.secrets_file.exists()
+    place = place_of(settings)
+    secrets_are_new = isinstance(place, SecretsFile) and not place.path.exists()
     if secrets_are_new:
         create_secrets(settings.secrets_file)
-    load_secrets(settings.secrets_file)
+    place.load()
     return [*_parts(secrets_are_new), *_anchored(settings)]
 
 

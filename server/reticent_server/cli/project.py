@@ -128,6 +128,26 @@ def close(
     tell(f"{name} is closed.", {"name": name, "closed": True}, as_json=as_json)
 
 
+@app.command()
+@command(Act.DECIDE)
+def remove(
+    name: Annotated[str, typer.Argument(help="The project's name.")],
+    member: Annotated[str | None, typer.Option(help="The analyst who leaves it.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="The data set that it loses.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Take one member or one data set out of a project, at once. What was spent stays spent."""
+    if (member is None) == (dataset is None):
+        raise InvalidRequest("Give --member or --dataset.")
+    shared = build_services(Settings()).projects
+    if member is not None:
+        shared.remove_member(name, member, by=user())
+    else:
+        shared.remove_dataset(name, dataset or "", by=user())
+    told = {"name": name, "removed": member or dataset}
+    tell(f"{member or dataset} is taken out of {name}.", told, as_json=as_json)
+
+
 def _share(text: str) -> Share:
     dataset, _, amounts = text.partition("=")
     epsilon, _, delta = amounts.partition(",")

@@ -6,7 +6,6 @@ from pathlib import Path
 from fastapi import FastAPI, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reticent_server.access.secrets import load_secrets
 from reticent_server.console import (
     entrance,
     files,
@@ -26,10 +25,14 @@ from reticent_server.pipeline.services import Services
 
 def install_console(application: FastAPI, services: Services) -> None:
     """Adds the pages at /console; they are not part of the OpenAPI document."""
-    sessions = Sessions(load_secrets(services.settings.secrets_file).pepper, services.clock)
+    sessions = Sessions(services.peppers, services.clock)
     application.state.console = Console(services, sessions, _templates())
     last = pages_router()
     last.add_api_route("/{path:path}", _nothing, methods=["GET"], response_model=None)
+    if services.single_sign_on is not None:
+        from reticent_server.console import single_sign_on  # noqa: PLC0415 - its libraries, where they are used
+
+        application.include_router(single_sign_on.router, include_in_schema=False)
     for part in (entrance, pages, keys, money, projects, proposals, ledger, files):
         application.include_router(part.router, include_in_schema=False)
     application.include_router(last, include_in_schema=False)

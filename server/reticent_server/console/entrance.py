@@ -76,7 +76,7 @@ def sign_in(request: Request, fields: Fields) -> Response:
     if before.is_signed_in:
         services.sign_ins.end(before.id, by=actor(holder))
     session_id = services.sign_ins.begin(holder, by=actor(holder))
-    response = RedirectResponse(_inside(fields.get("next", "")), 303)
+    response = RedirectResponse(inside(fields.get("next", "")), 303)
     set_cookie(request, response, console.sessions.seal(console.sessions.new(session_id)))
     return response
 
@@ -90,6 +90,11 @@ def sign_out(visit: Annotated[Visit, Depends(posted_for(Act.LOOK))]) -> Response
     return response
 
 
+def sign_in_again(request: Request, status: int, problem: str) -> Response:
+    """The page that asks who it is, with what went wrong."""
+    return _page(request, status, {}, problem=problem)
+
+
 def _page(
     request: Request, status: int, given: Mapping[str, str], *, problem: str = "", notice: str = ""
 ) -> Response:
@@ -98,13 +103,15 @@ def _page(
     if session is None or is_new:
         session = console.sessions.new()
     context: dict[str, Any] = {"problem": problem, "notice": notice}
-    context |= {"next": _inside(given.get("next", "")), "in_the_clear": is_in_the_clear(request)}
+    context |= {"next": inside(given.get("next", "")), "in_the_clear": is_in_the_clear(request)}
+    sso = console.services.single_sign_on
+    context["provider"] = sso is not None and sso.flow is not None
     response = Visit(console, request, session).page("sign_in.html", status, **context)
     if is_new:
         set_cookie(request, response, console.sessions.seal(session))
     return response
 
 
-def _inside(path: str) -> str:
+def inside(path: str) -> str:
     """A path of the console, else its first page: signing in leads nowhere else."""
     return path if path.startswith(HOME) and path.isascii() and path.isprintable() else HOME

@@ -23,6 +23,7 @@ _DONE = {
     "closed": "The project is closed.",
     "refused": "The request is refused.",
     "approved": "The project is made.",
+    "removed": "It is taken out of the project.",
 }
 
 
@@ -136,3 +137,16 @@ def close(visit: Deciding, name: str) -> Response:
         raise InvalidRequest("Tick the box to close the project for good.")
     visit.services.projects.close(name, by=visit.actor)
     return visit.redirect("/console/projects?done=closed")
+
+
+@router.post("/projects/{name}/remove")
+def remove(visit: Deciding, name: str) -> Response:
+    """Takes one member or one data set out of a project."""
+    member, dataset = visit.fields.get("member", ""), visit.fields.get("dataset", "")
+    if bool(member) == bool(dataset):
+        raise InvalidRequest("Choose a member or a data set to take out.")
+    if member:
+        visit.services.projects.remove_member(name, member, by=visit.actor)
+    else:
+        visit.services.projects.remove_dataset(name, dataset, by=visit.actor)
+    return visit.redirect("/console/projects?done=removed")

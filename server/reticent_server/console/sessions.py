@@ -1,8 +1,8 @@
 """Sessions of curators: a signed cookie, and form tokens that belong to it.
 
 The cookie holds a session's id, whether somebody has signed in, and two times; it is authenticated by
-HMAC-SHA-256 under a key that is derived from the pepper of the secrets file, so that every worker
-process reads it. Whose session it is, and whether it was ended, is in the database
+HMAC-SHA-256 under a key that is derived from the pepper of the secrets, so that every worker process
+reads it; a session goes on while its pepper is not retired. Whose session it is, and whether it was ended, is in the database
 (access.sign_ins). It ends by itself after IDLE_SECONDS without a request and LONGEST_SECONDS after
 signing in, and at once when its curator signs out or its key is revoked or replaced.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from secrets import token_hex
 
+from reticent_server.access.peppers import PepperSource
 from reticent_server.domain.clock import Clock
 
 IDLE_SECONDS = 30 * 60
@@ -40,8 +41,8 @@ class Session:
 class Sessions:
     """Makes, seals and opens sessions."""
 
-    def __init__(self, pepper: bytes, clock: Clock) -> None:
-        self._key = hmac.digest(pepper, b"reticent: sessions of the console, version 2", sha256)
+    def __init__(self, peppers: PepperSource, clock: Clock) -> None:
+        self._peppers = peppers
         self._clock = clock
 
     def new(self, session_id: str | None = None) -> Session:
@@ -59,7 +60,7 @@ class Sessions:
     def open(self, cookie: str) -> Session | None:
         """The session of a cookie; None if it was not sealed here, or has ended by itself."""
         text, _, mac = cookie.rpartition(".")
-        if not (mac.isascii() and hmac.compare_digest(self._mac("session", text), mac)):
+        if not self._is_ours("session", text, mac):
             return None
         match = _SEALED.fullmatch(text)
         if match is None:
@@ -78,20 +79,51 @@ class Sessions:
     def form_token(self, session: Session) -> str:
         """What a form of the session carries, and no other site can know; another for every form."""
         nonce = token_hex(_NONCE // 2)
-        return nonce + self._form_mac(session, nonce)
+        return nonce + self._mac("form", _form_text(session, nonce))
 
     def is_form_token(self, session: Session, token: str) -> bool:
         """Whether the token was made for a form of this session. (access.form_tokens knows of those
         that were used.)"""
-        expected = self._form_mac(session, token[:_NONCE])
-        return token.isascii() and hmac.compare_digest(expected, token[_NONCE:])
+        nonce = token[:_NONCE]
+        return self._is_ours("form", _form_text(session, nonce), token[_NONCE:])
 
-    def _form_mac(self, session: Session, nonce: str) -> str:
-        return self._mac("form", f"{session.id}.{session.is_signed_in}.{nonce}")
+    def new_flow(self) -> tuple[str, int]:
+        """(id, now) of a sign-in elsewhere that begins; now: seconds since the epoch."""
+        return token_hex(16), self._now()
+
+    def age(self, begun: int) -> int:
+        """Seconds since then."""
+        return self._now() - begun
+
+    def mac(self, purpose: str, text: str) -> str:
+        """What nobody else can compute of a text, in hexadecimal; another for each purpose."""
+        return self._mac(purpose, text)
+
+    def sealed_text(self, purpose: str, text: str) -> str:
+        """A text that `opened_text` knows again."""
+        return f"{text}.{self._mac(purpose, text)}"
+
+    def opened_text(self, purpose: str, sealed: str) -> str | None:
+        """The text; None if it was not sealed here, for that purpose."""
+        text, _, mac = sealed.rpartition(".")
+        return text if self._is_ours(purpose, text, mac) else None
 
     def _mac(self, purpose: str, text: str) -> str:
-        message = f"{purpose}:{text}".encode("utf-8", "replace")
-        return hmac.digest(self._key, message, sha256).hex()
+        return _mac(self._peppers().in_use, purpose, text)
+
+    def _is_ours(self, purpose: str, text: str, mac: str) -> bool:
+        """Whether it is of this server, under any pepper that it still has."""
+        known = [_mac(pepper, purpose, text) for pepper in self._peppers().by_id.values()]
+        return mac.isascii() and any(hmac.compare_digest(own, mac) for own in known)
 
     def _now(self) -> int:
         return int(self._clock.now().timestamp())
+
+
+def _form_text(session: Session, nonce: str) -> str:
+    return f"{session.id}.{session.is_signed_in}.{nonce}"
+
+
+def _mac(pepper: bytes, purpose: str, text: str) -> str:
+    key = hmac.digest(pepper, b"reticent: sessions of the console, version 2", sha256)
+    return hmac.digest(key, f"{purpose}:{text}".encode("utf-8", "replace"), sha256).hex()

@@ -182,7 +182,7 @@ def to_sign_in(request: Request, needed: SignInNeeded) -> Response:
 
 def cookie_name(request: Request) -> str:
     """With the prefix that lets no other host or port set it, where the browser allows that."""
-    return "__Host-reticent" if _secure(request) else "reticent"
+    return "__Host-reticent" if is_secure(request) else "reticent"
 
 
 def set_cookie(request: Request, response: Response, value: str) -> None:
@@ -191,7 +191,7 @@ def set_cookie(request: Request, response: Response, value: str) -> None:
         value,
         max_age=LONGEST_SECONDS,
         path="/",
-        secure=_secure(request),
+        secure=is_secure(request),
         httponly=True,
         samesite="strict",
     )
@@ -199,7 +199,7 @@ def set_cookie(request: Request, response: Response, value: str) -> None:
 
 def drop_cookie(request: Request, response: Response) -> None:
     response.delete_cookie(
-        cookie_name(request), path="/", secure=_secure(request), httponly=True, samesite="strict"
+        cookie_name(request), path="/", secure=is_secure(request), httponly=True, samesite="strict"
     )
 
 
@@ -213,7 +213,7 @@ def is_in_the_clear(request: Request) -> bool:
     return elsewhere and request.url.scheme != "https" and "sec-fetch-site" not in request.headers
 
 
-def _secure(request: Request) -> bool:
+def is_secure(request: Request) -> bool:
     """Secure cookies everywhere but at http://127.0.0.1 and the like: behind a proxy that ends TLS the
     server sees http, and the browser speaks TLS."""
     return request.url.scheme == "https" or not _is_loopback(request.url.hostname or "")

@@ -187,7 +187,7 @@ class BlockModel:
     largest_response: a public bound, for the range of a predictor.
     """
 
-    equation: Literal["huber", "binomial", "poisson", "gamma", "location_scale"]
+    equation: str
     size: int
     tuning: float
     largest_response: float

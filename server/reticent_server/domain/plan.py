@@ -154,6 +154,10 @@ class Reservation:
     created_at: str
     lease: str = ""
 
+    def pays_for(self, plan: Plan) -> bool:
+        """Whether this is the charge of the plan: asked here only, before anything is computed."""
+        return (plan.cost, plan.facts.version_id) == (self.cost, self.version_id)
+
 
 @dataclass(frozen=True, slots=True)
 class Release:

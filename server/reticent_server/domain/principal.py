@@ -8,12 +8,19 @@ from reticent_server.errors import WrongRole
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """An authenticated holder of a key."""
+    """Somebody who has proved who they are: by a key, or by the identity provider's word for an identity
+    that is linked with them. One of `key_id` and `identity_id` is there."""
 
     id: str
     name: str
     roles: frozenset[Role]
     key_id: str = ""
+    identity_id: str = ""
+
+    @property
+    def proof(self) -> str:
+        """The public id of the proof, for rate limits."""
+        return self.key_id or self.identity_id
 
     def may(self, act: Act) -> bool:
         """Whether one of the roles is allowed to do it."""

@@ -73,11 +73,13 @@ class LocalEngine:
     def execute(self, plan: Plan, reservation: Reservation) -> Release:
         """The release that `reservation` has paid for. Unavailable where the vault cannot be read.
 
-        Any other failure is a release of status "failed", with nothing about its cause.
+        Any other failure is a release of status "failed", with nothing about its cause: also where the plan is not what
+        was paid for (the policy was changed, a profile was published since).
         """
-        paid = reservation.cost == plan.cost and reservation.version_id == plan.facts.version_id
-        if not (paid and self._ledger.confirm(reservation)):
+        if not self._ledger.confirm(reservation):
             raise Unavailable("The reservation is no longer valid; send the request again.")
+        if not reservation.pays_for(plan):
+            return Release(status="failed", result=None)
         key = secret_rows.secret_key()
         try:
             result = self._drive(plan, key)

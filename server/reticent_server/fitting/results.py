@@ -6,12 +6,13 @@ A field whose default is None is left out of a reply where it is None.
 from dataclasses import dataclass
 from typing import Annotated
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le
 
 Interval = tuple[float, float]
 OpenInterval = tuple[float | None, float | None]
 """(lower, upper); (None, None) where there is none."""
 Share = Annotated[float, Ge(0), Le(1)]
+Size = Annotated[float, Ge(0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +23,11 @@ class Estimate:
     """
 
     value: float
-    standard_error: Annotated[float, Ge(0)]
+    standard_error: Size
     confidence_level: Share
     confidence_interval: Interval
     n: int
-    privacy_standard_error: float | None = None
+    privacy_standard_error: Size | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class Weighting:
     """A record with the row x of the design, in the units of the data, has the weight min(1, radius_squared/|matrix x|²)."""
 
     matrix: list[list[float]]
-    radius_squared: float
+    radius_squared: Annotated[float, Gt(0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

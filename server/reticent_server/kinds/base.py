@@ -7,7 +7,7 @@ A room `kinds/<kind>/` has in `kind.py`
   document, in the client's method and in the workbench's form;
 - `plan`: public facts, the question and what is offered → Planned. It raises InvalidQuery, InvalidFormula or
   InvalidPrivacy with a sentence that says what to change, and reads no private cell;
-- the result: a frozen dataclass, from which the schema of replies is made. A field whose default is None is left
+- the result: a frozen dataclass (or a union of some: `A | B`), from which the schema of replies is made. A field whose default is None is left
   out of a reply where it is None;
 - examples: questions about the example table (kinds.example), with which the suite of tests attacks every kind;
 - the page of the documentation.
@@ -17,7 +17,7 @@ A room `kinds/<kind>/` has in `kind.py`
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
@@ -29,14 +29,14 @@ QueryT = TypeVar("QueryT", bound=Query)
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[QueryT]):
-    """A kind of question. page: the file's name below docs/kinds/, without ending.
+    """A kind of question. result: a dataclass, or a union of them. page: the file's name below docs/kinds/, without ending.
 
     for_analysts: whether analysts may ask it; the profile is the curator's.
     """
 
     query: type[QueryT]
     plan: Callable[[DatasetFacts, QueryT, PrivacyCost], Planned]
-    result: type
+    result: Any
     examples: tuple[QueryT, ...]
     page: str
     for_analysts: bool = True

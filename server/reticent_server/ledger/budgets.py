@@ -131,7 +131,7 @@ def credit(
     connection: Connection, account_id: str, amount: Amounts, reason: str, by: str, at: str
 ) -> Balance:
     """Takes `amount` off what is spent. Raises NotFound, InvalidRequest, or Conflict if less is spent, or
-    where the account's last entry is this credit: it was sent twice."""
+    where `by` has credited the account for the same reason before: it was sent twice."""
     if not reason.strip():
         raise InvalidRequest("A credit needs a reason.")
     if not ZERO.within(amount) or amount == ZERO:
@@ -148,10 +148,9 @@ def credit(
 
 
 def _refuse_twice(connection: Connection, account_id: str, reason: str, by: str) -> None:
-    for entry in chain.last_entries(connection, account_id, 1):
-        draft = entry.draft
-        if (draft.action, draft.actor, draft.detail.get("reason")) == ("credit", by, reason):
-            raise Conflict(
-                f"Entry {entry.seq} is a credit with the same reason, so this one was sent twice. "
-                "Where a second credit is meant, say so in its reason."
-            )
+    """Whatever was charged since: between two sendings there may be minutes, and other people's work."""
+    for entry in chain.entries_with(connection, account_id, "credit", by, {"reason": reason}):
+        raise Conflict(
+            f"Entry {entry.seq} is a credit with the same reason, so this one was sent twice. "
+            "Where a second credit is meant, say so in its reason."
+        )

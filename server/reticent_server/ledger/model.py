@@ -1,13 +1,16 @@
 """The frozen values of the ledger."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
+from reticent_server.errors import InvalidRequest
 
 CURATOR = "curator"
+KEY_LENGTH = 255  # characters of an idempotency key, as its column has
 
 
 def population_account(population: str) -> str:
@@ -60,6 +63,45 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class Charge:
+    """What is to be reserved. analyst_id None: the curator's own.
+
+    duration_ms: from the beginning of its computation to when it is shown, by plan. start_ms (since the epoch): when it is
+    expected to begin, where that is later; until then it can be cancelled. project_id: of the shared project that pays;
+    None: the analyst's own. promise: what is kept of the plan until the release is settled, as JSON.
+    """
+
+    analyst_id: str | None
+    dataset: str
+    version_id: str
+    population: str
+    cost: PrivacyCost
+    request: dict[str, Any]
+    idempotency_key: str | None = None
+    duration_ms: int = 0
+    start_ms: int | None = None
+    project_id: str | None = None
+    promise: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.analyst_id == "":
+            raise ValueError("an analyst has an id")
+        if 0 in (self.cost.epsilon, self.cost.rho):
+            raise ValueError("a release that is free under one of the rules")
+        if not valid_key(self.idempotency_key):
+            raise InvalidRequest(
+                f"An idempotency key is 1 to {KEY_LENGTH} printable ASCII characters."
+            )
+
+
+def valid_key(key: str | None) -> bool:
+    """Whether it can be an idempotency key."""
+    if key is None:
+        return True
+    return 0 < len(key) <= KEY_LENGTH and key.isascii() and key.isprintable()
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseRecord:
     """A stored release, field by column.
 
@@ -88,6 +130,12 @@ class ReleaseRecord:
     start_ms: int | None
     duration_ms: int | None
     project_id: str | None = None
+    promise: str | None = None
+
+    @property
+    def promised(self) -> dict[str, Any] | None:
+        """What was kept of the plan; None in releases of an earlier version."""
+        return None if self.promise is None else dict(json.loads(self.promise))
 
     @property
     def cost(self) -> PrivacyCost:
@@ -138,6 +186,7 @@ class Stale:
     dataset: str
     population: str
     duration_ms: int = 0
+    promise: dict[str, Any] | None = None
 
 
 Outcome = Fresh | Replay | InFlight | Stale
@@ -161,3 +210,4 @@ class Pending:
     queued: bool = False
     start_ms: int = 0
     duration_ms: int = 0
+    promise: dict[str, Any] | None = None

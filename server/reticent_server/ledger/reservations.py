@@ -3,19 +3,18 @@
 import json
 from dataclasses import dataclass, replace
 from secrets import token_urlsafe
-from typing import Any
 
 from sqlalchemy import Connection
 
 from reticent_server.chain import repository as chain
 from reticent_server.chain.entries import Draft, canonical_json, digest
-from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
-from reticent_server.errors import BudgetExhausted, IdempotencyConflict, InvalidRequest, NotFound
+from reticent_server.errors import BudgetExhausted, IdempotencyConflict, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.model import (
     CURATOR,
     Balance,
+    Charge,
     Fresh,
     InFlight,
     Outcome,
@@ -31,40 +30,6 @@ from reticent_server.ledger.rules import MAX_AMOUNT, charge
 
 SETTLED = ("reply", "no_reply", "failed")
 QUEUED = "queued-"
-KEY_LENGTH = 255
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What is to be reserved. analyst_id None: the curator's own.
-
-    lease: a new one (new_lease), for whoever computes it. duration_ms: from the beginning of its
-    computation to when it is shown, by plan. start_ms: when it is expected to begin, where that is
-    later; until then it can be cancelled. project_id: of the shared project that pays; None: the
-    analyst's own.
-    """
-
-    analyst_id: str | None
-    dataset: str
-    version_id: str
-    population: str
-    cost: PrivacyCost
-    request: dict[str, Any]
-    idempotency_key: str | None
-    lease: str
-    duration_ms: int = 0
-    start_ms: int | None = None
-    project_id: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.analyst_id == "":
-            raise ValueError("an analyst has an id")
-        if 0 in (self.cost.epsilon, self.cost.rho):
-            raise ValueError("a release that is free under one of the rules")
-        if not valid_key(self.idempotency_key):
-            raise InvalidRequest(
-                f"An idempotency key is 1 to {KEY_LENGTH} printable ASCII characters."
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,51 +41,46 @@ class Moment:
     until_ms: int
 
 
-def valid_key(key: str | None) -> bool:
-    if key is None:
-        return True
-    return 0 < len(key) <= KEY_LENGTH and key.isascii() and key.isprintable()
-
-
-def reserve(connection: Connection, ask: Ask, moment: Moment) -> Outcome:
-    """Charges the ask, or resumes the release that its idempotency key names.
+def reserve(connection: Connection, asked: Charge, lease: str, moment: Moment) -> Outcome:
+    """Charges what is asked, under a lease for whoever computes it, or resumes the release that its idempotency key names.
 
     Raises BudgetExhausted, IdempotencyConflict; IntegrityError where another has just now committed
     a release under the same key (the caller asks again, and then finds it).
     """
-    record = _record(ask, moment)
-    if ask.idempotency_key is not None:
-        found = repository.release_by_key(connection, record.owner, ask.idempotency_key)
+    record = _record(asked, lease, moment)
+    if asked.idempotency_key is not None:
+        found = repository.release_by_key(connection, record.owner, asked.idempotency_key)
         if found is not None:
-            return _resume(connection, found, record, ask.lease, moment)
+            return _resume(connection, found, record, lease, moment)
     repository.insert_release(connection, record)  # first: a second one with this key waits here
     chain.append(connection, [_debit(connection, record, a) for a in record.accounts])
     return Fresh(record.reservation)
 
 
-def _record(ask: Ask, moment: Moment) -> ReleaseRecord:
-    request = canonical_json(ask.request)
+def _record(asked: Charge, lease: str, moment: Moment) -> ReleaseRecord:
+    request = canonical_json(asked.request)
     return ReleaseRecord(
         id="rel_" + token_urlsafe(20)[:26],
-        owner=ask.analyst_id or "",
-        dataset=ask.dataset,
-        version_id=ask.version_id,
-        population=ask.population,
+        owner=asked.analyst_id or "",
+        dataset=asked.dataset,
+        version_id=asked.version_id,
+        population=asked.population,
         request=request,
         request_sha256=digest(request),
-        idempotency_key=ask.idempotency_key,
-        epsilon=_storable(ask.cost.epsilon),
-        delta=_storable(ask.cost.delta),
-        rho=_storable(ask.cost.rho),
-        rho_delta=_storable(ask.cost.rho_delta),
+        idempotency_key=asked.idempotency_key,
+        epsilon=_storable(asked.cost.epsilon),
+        delta=_storable(asked.cost.delta),
+        rho=_storable(asked.cost.rho),
+        rho_delta=_storable(asked.cost.rho_delta),
         created_at=moment.at,
         status="pending",
         body=None,
-        lease=ask.lease if ask.start_ms is None else QUEUED + ask.lease,
+        lease=lease if asked.start_ms is None else QUEUED + lease,
         lease_until_ms=moment.until_ms,
-        start_ms=moment.now_ms if ask.start_ms is None else ask.start_ms,
-        duration_ms=ask.duration_ms,
-        project_id=ask.project_id,
+        start_ms=moment.now_ms if asked.start_ms is None else asked.start_ms,
+        duration_ms=asked.duration_ms,
+        project_id=asked.project_id,
+        promise=None if asked.promise is None else canonical_json(asked.promise),
     )
 
 
@@ -228,6 +188,7 @@ def _stale(found: ReleaseRecord, lease: str) -> Stale:
         dataset=found.dataset,
         population=found.population,
         duration_ms=found.duration_ms or 0,
+        promise=found.promised,
     )
 
 
@@ -289,4 +250,5 @@ def shown(record: ReleaseRecord) -> bytes | Pending:
         queued=record.lease.startswith(QUEUED),
         start_ms=record.start_ms or 0,
         duration_ms=record.duration_ms or 0,
+        promise=record.promised,
     )

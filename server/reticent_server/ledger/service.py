@@ -17,12 +17,12 @@ from reticent_server.chain.rows import stored_rows
 from reticent_server.database import reading, writing
 from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.clock import Clock
-from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Reservation
 from reticent_server.errors import Unavailable
 from reticent_server.ledger import audit, budgets, queueing, repository, reservations
 from reticent_server.ledger.model import (
     Balance,
+    Charge,
     Fresh,
     InFlight,
     Outcome,
@@ -33,7 +33,7 @@ from reticent_server.ledger.model import (
     analyst_account,
     population_account,
 )
-from reticent_server.ledger.reservations import Ask, Moment
+from reticent_server.ledger.reservations import Moment
 from reticent_server.ledger.rules import ZcdpCaps
 
 __all__ = [
@@ -145,44 +145,17 @@ class Ledger:
         with writing(self._engine) as connection:
             return budgets.credit(connection, account, amount, reason, by, self._moment().at)
 
-    def reserve(
-        self,
-        *,
-        analyst_id: str | None,
-        dataset: str,
-        version_id: str,
-        population: str,
-        cost: PrivacyCost,
-        request: dict[str, Any],
-        idempotency_key: str | None,
-        duration_ms: int = 0,
-        start_ms: int | None = None,
-        project_id: str | None = None,
-    ) -> Outcome:
+    def reserve(self, asked: Charge) -> Outcome:
         """Charges the population's and the analyst's account, or neither, and commits.
 
-        analyst_id None: the curator's own, charged to the population only. With an idempotency key
-        that was used before for the same request, nothing is charged: Replay, InFlight or Stale.
-        project_id: of the shared project that pays; None: the analyst's own. duration_ms: of its turn, by
-        plan. start_ms (since the epoch): the computation waits, until about
+        The curator's own is charged to the population only. With an idempotency key that was used before for the
+        same request, nothing is charged: Replay, InFlight or Stale. With a start the computation waits, until about
         then, for `begin`, and can be cancelled.
         Raises BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Undecided.
         """
-        ask = Ask(
-            analyst_id=analyst_id,
-            dataset=dataset,
-            version_id=version_id,
-            population=population,
-            cost=cost,
-            request=request,
-            idempotency_key=idempotency_key,
-            lease=reservations.new_lease(),
-            duration_ms=duration_ms,
-            start_ms=start_ms,
-            project_id=project_id,
-        )
-        with _undecided(ask.lease):
-            return self._retried(lambda c: reservations.reserve(c, ask, self._moment()))
+        lease = reservations.new_lease()
+        with _undecided(lease):
+            return self._retried(lambda c: reservations.reserve(c, asked, lease, self._moment()))
 
     def begin(self, reservation: Reservation, start_ms: int) -> Reservation | None:
         """Takes a queued release for computing; None where it was cancelled or taken. After this

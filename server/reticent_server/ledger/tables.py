@@ -43,6 +43,7 @@ accounts = Table(
 # There is no time of completion: it could depend on private cells. start_ms: when its computation begins
 # by plan, since the epoch; duration_ms: from there to when it is shown, by plan. project_id: of the shared
 # project that is charged; null: the owner's own.
+# promise: the guarantee and the deadline, as JSON, as they were planned when it was charged.
 releases = Table(
     "ledger_releases",
     metadata,
@@ -66,6 +67,7 @@ releases = Table(
     Column("start_ms", BigInteger),
     Column("duration_ms", BigInteger),
     Column("project_id", String(32)),
+    Column("promise", Text),
     UniqueConstraint("owner", "idempotency_key"),
     CheckConstraint("(status = 'pending') = (body IS NULL)", name="settled"),
     Index(None, "owner", "created_at"),

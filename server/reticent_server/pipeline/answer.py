@@ -14,6 +14,7 @@ from reticent_server.errors import (
     ReticentError,
     Unavailable,
 )
+from reticent_server.ledger.model import Charge
 from reticent_server.ledger.service import (
     Fresh,
     InFlight,
@@ -26,7 +27,13 @@ from reticent_server.ledger.service import (
 from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.authorising import Admitted, authorised
-from reticent_server.pipeline.documents import plan_json, release_body, unplanned_body
+from reticent_server.pipeline.documents import (
+    as_promised,
+    plan_json,
+    promise_json,
+    release_body,
+    unplanned_body,
+)
 from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
 
@@ -132,16 +139,19 @@ def reserve(
     """Charges what the plan costs. start_ms: the expected start of a computation that is to wait."""
     with services.settler.giving_up_undecided():
         return services.ledger.reserve(
-            analyst_id=analyst_id,
-            dataset=ready.facts.name,
-            version_id=ready.facts.version_id,
-            population=ready.facts.population,
-            cost=ready.cost,
-            request=ask.canonical(),
-            idempotency_key=ask.idempotency_key,
-            duration_ms=planned_ms(services, ready),
-            start_ms=start_ms,
-            project_id=project_id,
+            Charge(
+                analyst_id=analyst_id,
+                dataset=ready.facts.name,
+                version_id=ready.facts.version_id,
+                population=ready.facts.population,
+                cost=ready.cost,
+                request=ask.canonical(),
+                idempotency_key=ask.idempotency_key,
+                duration_ms=planned_ms(services, ready),
+                start_ms=start_ms,
+                project_id=project_id,
+                promise=promise_json(ready),
+            )
         )
 
 
@@ -166,6 +176,7 @@ def resume(services: Services, taken: Stale, started: float | None = None) -> by
         except ReticentError:
             body = unplanned_body(facts, taken.reservation, ask)
             return _settled(services, taken.reservation, "failed", body)
+        ready = as_promised(ready, taken.promise)
     return execute(services, ready, taken.reservation, started)
 
 
@@ -205,16 +216,9 @@ def _computed_on_time(
     services: Services, ready: Plan, reservation: Reservation, started: float
 ) -> Release:
     try:
-        return _computed(services, ready, reservation)
+        return services.engine.execute(ready, reservation)
     finally:
         wait_for_deadline(services, started, ready.deadline_ms)
-
-
-def _computed(services: Services, ready: Plan, reservation: Reservation) -> Release:
-    """The engine's release; a failed one where the plan is not what was paid for."""
-    if (ready.cost, ready.facts.version_id) == (reservation.cost, reservation.version_id):
-        return services.engine.execute(ready, reservation)
-    return Release(status="failed", result=None)
 
 
 def wait_for_deadline(services: Services, started: float, deadline_ms: int) -> None:

@@ -3,16 +3,13 @@
 import json
 
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import NotFound, ReticentError
+from reticent_server.errors import NotFound
 from reticent_server.ledger.service import Pending
-from reticent_server.pipeline import planning
-from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.authorising import NOT_FOUND, askable
 from reticent_server.pipeline.documents import (
     Json,
     account_json,
     dataset_json,
-    nothing_computed,
     pending_body,
 )
 from reticent_server.pipeline.projects import project_json
@@ -75,10 +72,5 @@ def shown(services: Services, found: bytes | Pending) -> bytes:
     if isinstance(found, bytes):
         return found
     facts = services.catalog.facts_of(found.version_id)
-    ask = Ask.from_canonical(found.request)
-    try:
-        guarantee = planning.plan(facts, ask.query, ask.privacy).guarantee
-    except ReticentError:  # the policy was changed since; it will be a failed one
-        guarantee = nothing_computed(facts, found.cost)
     now_ms = services.queue.now_ms()
-    return pending_body(facts, found, guarantee, turn_of(found, now_ms), now_ms)
+    return pending_body(facts, found, turn_of(found, now_ms), now_ms)

@@ -1,7 +1,7 @@
 """The JSON of public values: plans, releases, data sets and accounts, as analysts get them."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
@@ -53,6 +53,24 @@ def plan_json(ready: Plan, standing: Standing, target: float | None = None) -> J
     }
 
 
+def promise_json(ready: Plan) -> Json:
+    """What is kept of a plan from the charge until the release is settled: a look at it plans nothing."""
+    return {"guarantee": asdict(ready.guarantee), "deadline_ms": ready.deadline_ms}
+
+
+def as_promised(ready: Plan, promise: Json | None) -> Plan:
+    """A plan that was made again, shown when it was promised."""
+    return ready if promise is None else replace(ready, deadline_ms=promise["deadline_ms"])
+
+
+def promised_guarantee(facts: DatasetFacts, found: Pending) -> Guarantee:
+    """What was promised of a pending release when it was charged."""
+    if found.promise is None:  # of an earlier version of this software
+        return nothing_computed(facts, found.cost)
+    kept = dict(found.promise["guarantee"])
+    return Guarantee(**(kept | {"assumptions": tuple(kept["assumptions"])}))
+
+
 def release_body(ready: Plan, reservation: Reservation, release: Release) -> bytes:
     """The release as it is stored for ever and replayed."""
     return _body(
@@ -79,9 +97,7 @@ def unplanned_body(facts: DatasetFacts, reservation: Reservation, ask: Ask) -> b
     )
 
 
-def pending_body(
-    facts: DatasetFacts, found: Pending, guarantee: Guarantee, turn: Turn, now_ms: int
-) -> bytes:
+def pending_body(facts: DatasetFacts, found: Pending, turn: Turn, now_ms: int) -> bytes:
     """A release that is charged and not yet visible; its progress is that of the planned schedule."""
     return _body(
         Reservation(found.id, found.version_id, found.cost, found.created_at),
@@ -89,7 +105,7 @@ def pending_body(
         version=facts.version,
         status="pending",
         query=found.request["query"],
-        guarantee=asdict(guarantee),
+        guarantee=asdict(promised_guarantee(facts, found)),
         result=None,
         progress={
             "state": "queued" if found.queued else "running",

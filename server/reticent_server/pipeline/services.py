@@ -1,9 +1,12 @@
 """What a request needs, made once by the composition root."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reticent_server.access.approvals import Approvals
 from reticent_server.access.form_tokens import FormTokens
+from reticent_server.access.identities import Identities
+from reticent_server.access.peppers import PepperSource
 from reticent_server.access.projects import Projects
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.requests import Requests
@@ -18,9 +21,14 @@ from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.settling import Settler
 from reticent_server.settings import Settings
 
+if TYPE_CHECKING:
+    from reticent_server.access.oidc.single_sign_on import SingleSignOn
+
 
 @dataclass(frozen=True, slots=True)
 class Services:
+    """single_sign_on: None where no identity provider is set; its libraries are then not imported."""
+
     settings: Settings
     clock: Clock
     catalog: Catalog
@@ -28,6 +36,8 @@ class Services:
     approvals: Approvals
     projects: Projects
     requests: Requests
+    identities: Identities
+    peppers: PepperSource
     sign_ins: SignIns
     form_tokens: FormTokens
     rates: RateLimits
@@ -38,3 +48,4 @@ class Services:
     queue: ReleaseQueue
     settler: Settler
     readiness: Readiness
+    single_sign_on: "SingleSignOn | None" = None

@@ -1,6 +1,7 @@
 import pytest
 from sqlalchemy import Engine
 
+from reticent_server.access.peppers import only
 from reticent_server.access.service import Access
 from support_databases import SetClock, clock, database_url, engine
 
@@ -9,4 +10,4 @@ __all__ = ["clock", "database_url", "engine"]
 
 @pytest.fixture
 def access(engine: Engine, clock: SetClock) -> Access:
-    return Access(engine, b"p" * 32, clock)
+    return Access(engine, only(b"p" * 32), clock)

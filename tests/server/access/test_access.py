@@ -9,6 +9,7 @@ from sqlalchemy import Engine, select
 from reticent_server.access import keys as keys_module
 from reticent_server.access import tables
 from reticent_server.access.form_tokens import FormTokens
+from reticent_server.access.peppers import only
 from reticent_server.access.service import Access
 from reticent_server.access.tables import form_tokens
 from reticent_server.database import reading
@@ -49,7 +50,7 @@ def test_every_character_of_a_secret_is_drawn_by_itself() -> None:
 
 def test_the_pepper_is_needed(access: Access, engine: Engine, clock: SetClock) -> None:
     _, key = access.add_analyst("alice", by="t")
-    assert Access(engine, b"q" * 32, clock).authenticate(key) is None
+    assert Access(engine, only(b"q" * 32), clock).authenticate(key) is None
 
 
 def test_a_wrong_key_is_nobodys(access: Access) -> None:

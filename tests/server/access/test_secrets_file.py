@@ -11,9 +11,9 @@ def test_secrets_are_written_for_the_owner_only_and_read_again(tmp_path: Path) -
     path = tmp_path / "secrets.json"
     made = create_secrets(path)
     assert load_secrets(path) == made
-    assert len(made.pepper) == 32
+    assert len(made.peppers.in_use) == 32
     assert S_IMODE(path.stat().st_mode) == 0o600
-    assert made.pepper.hex() not in repr(made)
+    assert made.peppers.in_use.hex() not in repr(made)
     assert create_secrets(tmp_path / "other.json") != made
 
 
@@ -57,6 +57,10 @@ def test_a_file_that_others_may_open_fails_closed(tmp_path: Path, mode: int) -> 
         '{"pepper": 1}',
         '{"pepper": ""}',
         '{"pepper": "00"}',
+        '{"peppers": {}, "newest": "1"}',
+        '{"peppers": {"1": "00"}, "newest": "1"}',
+        '{"peppers": {"1": "%s"}, "newest": "2"}' % ("00" * 32),
+        '{"peppers": {"x": "%s"}, "newest": "x"}' % ("00" * 32),
         "\xff\xfe",
         "x",
     ],
@@ -67,3 +71,12 @@ def test_a_malformed_file_fails_closed(tmp_path: Path, text: str) -> None:
     path.write_text(text, encoding="latin-1")
     with pytest.raises(CuratorError, match="not a secrets file"):
         load_secrets(path)
+
+
+def test_a_file_from_when_there_was_one_pepper_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.json"
+    path.touch(0o600)
+    path.write_text('{"pepper": "%s", "sources": {"a": "sqlite:///x"}}' % ("ab" * 32))
+    found = load_secrets(path)
+    assert (found.peppers.newest, found.peppers.in_use) == ("1", bytes.fromhex("ab" * 32))
+    assert found.sources == {"a": "sqlite:///x"}

@@ -59,12 +59,14 @@ def test_whatever_a_curator_does_is_recorded_and_verified(world: World) -> None:
         ("key.add", "cli:root"),
         *[(action, "console:carol") for action in analyst] * 2,
         ("grant.add", "console:carol"),
+        ("identity.link", "cli:root"),
         *[("session.begin", "console:carol")] * 2,
         ("session.end", "console:carol"),
         *[("request.add", world.analyst_id)] * 2,
         *[(action, "console:carol") for action in project],
         ("proposal.add", "console:carol"),
         ("proposal.approve", "console:bert"),
+        ("pepper.rotate", "cli:root"),
     ]
     world.access.rotate("ana", by="console:carol", drop_old=True)
     world.access.revoke_grant(world.analyst_id, "houses", by="console:carol")
@@ -126,7 +128,7 @@ def test_a_row_that_was_added_or_deleted_is_named(world: World, engine: Engine, 
 
 def _free(table: Table, row: dict[str, Any]) -> dict[str, Any]:
     """Another value for every column that must be unique."""
-    unique = {"id", "name", "version", "singleton", "analyst_id", "project_id"} & {
+    unique = {"id", "name", "version", "singleton", "analyst_id", "project_id", "value"} & {
         c for c in row if row[c]
     }
     return {c: row[c] + 1 if isinstance(row[c], int) else f"z{row[c][1:]}" for c in unique}
@@ -253,8 +255,10 @@ def test_the_chain_s_table_names_no_account_and_a_row_at_once(world: World, engi
 def test_tables_that_are_chained(engine: Engine) -> None:
     assert TABLES == [
         "access_grants",
+        "access_identities",
         "access_keys",
         "access_members",
+        "access_peppers",
         "access_principals",
         "access_project_grants",
         "access_projects",

@@ -1,8 +1,12 @@
 """Tables of the command line, at any width."""
 
+from pathlib import Path
+
 import pytest
+from sqlalchemy import Engine
 
 from reticent_server.cli import common
+from reticent_server.database import connect, reading
 from reticent_server.errors import InvalidRequest, NotFound
 
 IDENTIFIER = "rel_8RJs6KZNtG_ariTvMTLYlXXmf0"
@@ -42,3 +46,26 @@ def test_what_is_absent_is_answered_with_where_the_names_are(
     told = capsys.readouterr().err
     assert told.startswith(f"reticent: {error.detail}")
     assert ("reticent dataset list" in told) == isinstance(error, NotFound)
+
+
+def test_the_connections_of_a_command_end_with_it(tmp_path: Path) -> None:
+    engines: list[Engine] = []
+
+    @common.command(None)
+    def command(fails: bool) -> None:
+        engines.append(connect(f"sqlite:///{tmp_path / 'x.db'}"))
+        with reading(engines[-1]):
+            pass
+        assert engines[-1].pool.checkedin() == 1  # type: ignore[attr-defined]
+        if fails:
+            raise NotFound("No such data set.")
+
+    command(False)
+    with pytest.raises(common.typer.Exit):
+        command(True)
+    assert [engine.pool.checkedin() for engine in engines] == [0, 0]  # type: ignore[attr-defined]
+    outside = connect(f"sqlite:///{tmp_path / 'x.db'}")
+    with reading(outside):
+        pass
+    assert outside.pool.checkedin() == 1  # type: ignore[attr-defined]
+    outside.dispose()

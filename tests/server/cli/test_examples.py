@@ -22,10 +22,10 @@ from support_session import session
 
 ORDER = """
 init; dataset schema; dataset load; dataset register; dataset list; dataset show; analyst add;
-budget set; dataset profile; dataset policy; budget show; budget credit; analyst list; analyst rotate-key;
-curator add; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project close; proposal list; proposal approve;
+budget set; dataset profile; dataset policy; budget show; budget credit; analyst list; analyst link; analyst unlink; analyst rotate-key;
+curator add; curator link; curator unlink; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project remove; project close; proposal list; proposal approve;
 proposal refuse; ledger show; ledger verify; ledger head; ledger export;
-serve; dataset retire; analyst revoke; curator revoke
+serve; secrets show; secrets rotate-pepper; secrets retire; dataset retire; analyst revoke; curator revoke
 """
 
 
@@ -97,6 +97,8 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "{amount: {kind: numeric, lower: 0, upper: 50}, kind: {kind: categorical, levels: [a, b]}}"
     )
     (tmp_path / "sales.yaml").write_text(f"columns: {columns}\n")
+    monkeypatch.setenv("RETICENT_OIDC_ISSUER", "https://id.example")
+    monkeypatch.setenv("RETICENT_OIDC_CLIENT_ID", "reticent")
     with session(tmp_path) as terminal:
         for name in order:
             if name == "budget credit":  # there must be something to credit: the profile has spent

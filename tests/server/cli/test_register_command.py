@@ -12,7 +12,8 @@ import typer
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
-from reticent_server.access.secrets import add_source, create_secrets, load_secrets, source_url
+from reticent_server.access.secret_places import SecretsFile, add_source, source_url
+from reticent_server.access.secrets import create_secrets, load_secrets
 from reticent_server.cli import dataset
 from reticent_server.cli.init import init
 from reticent_server.domain.principal import Principal
@@ -155,15 +156,15 @@ def test_what_cannot_be_registered_leaves_no_trace(
 
 def test_urls_are_added_to_the_secrets_by_several_at_once(tmp_path: Path) -> None:
     path = tmp_path / "secrets.json"
-    pepper = create_secrets(path).pepper
+    peppers, place = create_secrets(path).peppers, SecretsFile(path)
     urls = [f"postgresql://u:p{k}@h/d" for k in range(20)]
     with ThreadPoolExecutor(4) as pool:
-        names = list(pool.map(lambda url: add_source(path, url), urls))
-    assert [source_url(path, name) for name in names] == urls
-    assert add_source(path, urls[3]) == names[3]
-    assert load_secrets(path).pepper == pepper
+        names = list(pool.map(lambda url: add_source(place, url), urls))
+    assert [source_url(place, name) for name in names] == urls
+    assert add_source(place, urls[3]) == names[3]
+    assert load_secrets(path).peppers == peppers
     assert S_IMODE(path.stat().st_mode) == 0o600
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".secrets")]
     assert "p3" not in repr(load_secrets(path))
-    with pytest.raises(CuratorError, match="lacks the URL"):
-        source_url(path, "absent")
+    with pytest.raises(CuratorError, match="lack the URL"):
+        source_url(place, "absent")

@@ -34,6 +34,14 @@ def test_a_variable_that_is_no_setting_is_refused(
         ("cors_origins", "*"),
         ("cors_origins", "https://a.example, https://b.example"),
         ("log_level", "everything"),
+        ("oidc_issuer", "http://id.example"),
+        ("oidc_issuer", "https://id.example/a b"),
+        ("oidc_redirect_url", "https://desk.example/elsewhere"),
+        ("oidc_redirect_url", "http://desk.example/console/oidc/callback"),
+        ("oidc_algorithms", "HS256"),
+        ("oidc_algorithms", "none"),
+        ("oidc_algorithms", "RS256 none"),
+        ("oidc_algorithms", ""),
     ],
 )
 def test_a_value_out_of_bounds_is_refused(
@@ -49,11 +57,17 @@ def test_nothing_is_open_by_default() -> None:
     assert (settings.cors_origins, settings.source_url, settings.dask_scheduler) == ("", "", "")
     assert settings.reply_grid_ms > 0
     assert settings.requests_per_minute <= 600
-    assert not [
-        name for name in Settings.model_fields if "secret" in name and name != "secrets_file"
-    ]
+    secret = [name for name in Settings.model_fields if "secret" in name and name != "secrets_file"]
+    assert not any(getattr(settings, name) for name in secret)
+    assert settings.oidc_issuer == ""
 
 
 def test_urls_which_may_hold_passwords_are_not_shown() -> None:
-    shown = repr(Settings(database_url="postgresql://u:hidden@h/d", vault_url="sqlite:///hidden"))
+    shown = repr(
+        Settings(
+            database_url="postgresql://u:hidden@h/d",
+            vault_url="sqlite:///hidden",
+            secrets_json="hidden",
+        )
+    )
     assert "hidden" not in shown

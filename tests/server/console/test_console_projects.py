@@ -108,6 +108,23 @@ def test_it_is_changed_approved_and_closed(web: httpx.Client, desk: Desk, reques
     assert desk.services.ledger.verify() == []
 
 
+def test_a_member_and_a_data_set_are_taken_out(
+    web: httpx.Client, desk: Desk, request_id: str
+) -> None:
+    given = {"name": "trial", "members": "ana bob", "ends_on": "", "reason": "As asked."}
+    amounts = {"epsilon_0": "1.5", "delta_0": "1e-5", "epsilon_1": "0", "delta_1": "0"}
+    assert post(web, f"/console/requests/{request_id}/approve", **given, **amounts).is_redirect
+    path = "/console/projects/trial/remove"
+    both = post(web, path, member="bob", dataset="people")
+    assert (both.status_code, post(web, path).status_code) == (422, 422)
+    assert post(web, path, member="bob").is_redirect
+    assert post(web, path, member="bob").status_code == 404
+    assert post(web, path, member="ana").status_code == 409
+    assert post(web, path, dataset="people").is_redirect
+    found = desk.services.projects.named("trial")
+    assert ([name for _, name in found.members], found.datasets) == (["ana"], ())
+
+
 def test_a_budget_of_a_project_is_set_in_the_form(
     web: httpx.Client, desk: Desk, request_id: str
 ) -> None:

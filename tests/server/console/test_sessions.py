@@ -2,6 +2,7 @@
 
 import pytest
 
+from reticent_server.access.peppers import only
 from reticent_server.console.sessions import (
     IDLE_SECONDS,
     LONGEST_SECONDS,
@@ -21,7 +22,7 @@ def clock() -> SetClock:
 
 @pytest.fixture
 def sessions(clock: SetClock) -> Sessions:
-    return Sessions(b"p" * 32, clock)
+    return Sessions(only(b"p" * 32), clock)
 
 
 def test_a_sealed_session_is_opened_again(sessions: Sessions) -> None:
@@ -42,7 +43,7 @@ def test_every_changed_character_breaks_the_seal(sessions: Sessions) -> None:
 
 
 def test_the_pepper_is_needed(sessions: Sessions, clock: SetClock) -> None:
-    assert Sessions(b"q" * 32, clock).open(sessions.seal(sessions.new(ID))) is None
+    assert Sessions(only(b"q" * 32), clock).open(sessions.seal(sessions.new(ID))) is None
 
 
 def test_a_form_token_is_no_seal_and_belongs_to_one_session(sessions: Sessions) -> None:

@@ -44,8 +44,8 @@ def test_it_replies_near_the_centre_in_the_units_of_the_data(scale, d):
     assert np.abs((found["point"] - centre) / width).max() < 0.25
     assert found["eta"] == plan.part.etas[0]
     assert plan.likely
-    assert plan.cost.epsilon <= offer().epsilon
-    assert plan.cost.delta == plan.cost.rho_delta == offer().delta
+    assert plan.own_cost.epsilon <= offer().epsilon
+    assert plan.own_cost.delta == plan.own_cost.rho_delta == offer().delta
 
 
 def test_without_a_profile_declared_bounds_standardise():

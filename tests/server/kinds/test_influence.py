@@ -118,11 +118,11 @@ def test_the_privacy_part_is_the_noise_that_was_drawn():
 
 def test_nothing_but_the_pilot_and_one_whole_column_step_is_asked_and_paid():
     plan = plan_of(table_of(2000))
-    assert plan.cost.epsilon == EPSILON_UNITS
-    assert plan.cost.delta == DELTA_UNITS // 10**6
-    assert plan.cost.rho_delta == plan.part.delta == plan.cost.delta // 2
+    assert plan.own_cost.epsilon == EPSILON_UNITS
+    assert plan.own_cost.delta == DELTA_UNITS // 10**6
+    assert plan.own_cost.rho_delta == plan.part.delta == plan.own_cost.delta // 2
     assert sum(plan.shares.values()) == pytest.approx(1)
-    assert plan.rho <= plan.cost.rho
+    assert plan.rho <= plan.own_cost.rho
     recipe = plan.run()
     step, spent, block = next(recipe), 0, whole(table_of(2000))
     while not isinstance(step, ColumnStep):
@@ -181,9 +181,9 @@ def test_the_asymptotic_calibration_names_its_assumptions_and_hides_its_scale(lo
     again = p_intervals(found["coefficients"], found["noisy_p_values"], plan.pilot.level)
     assert found["noisy_p_intervals"] == again
     assert len(plan.assumptions) >= 3
-    assert plan.cost.epsilon <= offer(5.0).epsilon
-    assert plan.cost.delta <= offer(5.0).delta
-    assert plan.cost.rho > plan.pilot.rho
+    assert plan.own_cost.epsilon <= offer(5.0).epsilon
+    assert plan.own_cost.delta <= offer(5.0).delta
+    assert plan.own_cost.rho > plan.pilot.rho
     assert any("not shown" in warning for warning in found["warnings"])
 
 

@@ -63,8 +63,8 @@ def test_errors_are_of_the_size_of_the_noise():
 
 def test_it_costs_what_was_offered_and_names_its_assumptions():
     plan = planned(values())
-    assert plan.cost.epsilon == 4 * EPSILON_UNITS
-    assert plan.cost.delta <= DELTA_UNITS // 10**6
+    assert plan.own_cost.epsilon == 4 * EPSILON_UNITS
+    assert plan.own_cost.delta <= DELTA_UNITS // 10**6
     assert plan.rho > plan.pilot.rho
     assert len(plan.assumptions) == 5
     assert plan.passes == plan.pilot.passes + 1

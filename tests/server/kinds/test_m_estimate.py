@@ -27,7 +27,7 @@ def test_draws_are_around_hubers_location_at_the_forecast_distance(base):
     draws = [answer(plan, block_of(x=x))["value"] for _ in range(200)]
     error = np.sqrt(np.mean((np.array(draws) - huber(x, 2.7)) ** 2))
     assert 0.2 < error / plan.forecast["privacy_standard_error"] < 1.5
-    assert plan.cost == PrivacyCost(EPSILON_UNITS, 0, 125 * 10**9)
+    assert plan.own_cost == PrivacyCost(EPSILON_UNITS, 0, 125 * 10**9)
 
 
 def test_the_tuning_comes_from_the_profile():

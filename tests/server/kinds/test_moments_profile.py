@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
 from reticent_server.domain.private import Private
-from reticent_server.domain.results import result_json
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block
 from reticent_server.formula import mask_design
@@ -17,6 +16,7 @@ from reticent_server.kinds.mean.plan import plan_mean
 from reticent_server.kinds.profile.plan import plan_profile, profile_of
 from reticent_server.mechanisms import registry
 from support_losses import step_loss
+from support_results import replied
 
 COLUMNS = (
     Column("x", ColumnKind.NUMERIC, -50, 150, (), ("NA",)),
@@ -57,7 +57,7 @@ def answer(plan, data):
         try:
             step = recipe.send(released)
         except StopIteration as stop:
-            return result_json(stop.value)
+            return replied(stop.value)
 
 
 def first_step(plan):

@@ -37,7 +37,7 @@ def test_the_range_is_within_its_bin():
     assert low <= found["value"] <= high
     assert low <= np.subtract(*np.quantile(block.columns["x"], [0.75, 0.25])) <= high
     assert high / low == pytest.approx(1 + 1 / np.log(N))
-    assert within_what_was_asked(plan.cost)
+    assert within_what_was_asked(plan.own_cost)
 
 
 @pytest.mark.parametrize("profile", [None, {"x": (8.65, 10.0, 11.35)}])
@@ -46,8 +46,8 @@ def test_the_median_with_and_without_a_profile(profile):
     found = answer(plan, normal())
     assert found["value"] == pytest.approx(10.0, abs=2.7 * N ** (-1 / 3))
     assert plan.passes == (2 if profile is None else 1)
-    assert within_what_was_asked(plan.cost)
-    tests = plan.cost.epsilon / plan.median.epsilon
+    assert within_what_was_asked(plan.own_cost)
+    tests = plan.own_cost.epsilon / plan.median.epsilon
     assert tests == (4 if profile is None else 2)
 
 
@@ -55,7 +55,7 @@ def test_the_smooth_median_has_little_noise_on_plain_data():
     plan = plan_smooth_median(facts_of(N, (X,)), X, offer(1.0))
     errors = [answer(plan, normal(seed=s))["value"] - 10.0 for s in range(30)]
     assert np.sqrt(np.mean(np.square(errors))) < 0.05
-    assert plan.cost == PrivacyCost(10**9, 10**12, 5 * 10**11, 10**12)
+    assert plan.own_cost == PrivacyCost(10**9, 10**12, 5 * 10**11, 10**12)
 
 
 def test_the_smooth_median_replies_on_any_data_within_the_bounds():

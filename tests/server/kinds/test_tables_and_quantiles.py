@@ -131,7 +131,11 @@ def test_the_exponential_median_is_epsilon_dp():
     epsilon, grid = 10**9, 5
     public = facts_of(3, (K,))
     plan = plan_exponential_median(public, mask_design(("k",), public.schema), K, epsilon)
-    assert (plan.cost.epsilon, plan.cost.delta, plan.cost.rho) == (epsilon, 0, RHO_UNITS // 8)
+    assert (plan.own_cost.epsilon, plan.own_cost.delta, plan.own_cost.rho) == (
+        epsilon,
+        0,
+        RHO_UNITS // 8,
+    )
     b = plan.forecast["rank_error"] * 3
     laws = {}
     for table in product(range(grid), repeat=3):

@@ -134,7 +134,9 @@ def test_a_credit_that_is_sent_many_times_at_once_is_written_once(ledger: Ledger
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(send, range(8))) == 1
     ledger.credit(PEOPLE, Amounts(1, 0), reason="power cut, again", by="carol")
-    ledger.credit(PEOPLE, Amounts(1, 0), reason="power cut", by="carol")
+    ask(ledger)
+    with pytest.raises(Conflict, match="sent twice"):  # however much has happened in between
+        ledger.credit(PEOPLE, Amounts(1, 0), reason=" power cut", by="carol")
     ledger.credit(PEOPLE, Amounts(1, 0), reason="power cut", by="dan")
     assert ledger.verify() == []
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from reticent_server import database
+from reticent_server.access.peppers import only
 from reticent_server.access.service import Access
 from reticent_server.chain.entries import GENESIS
 from reticent_server.chain.tables import entries, head
@@ -47,7 +48,7 @@ def fill(ledger: Ledger) -> None:
     ask(ledger, analyst_id=None)
     ledger.set_population_cap("people", epsilon=2, delta=1e-6, by="carol")
     ledger.credit("population:people", Amounts(1, 0), reason="test", by="carol")
-    Access(ledger._engine, b"p" * 32, SetClock()).add_curator("carol", STAFF, by="t")
+    Access(ledger._engine, only(b"p" * 32), SetClock()).add_curator("carol", STAFF, by="t")
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.profile.kind import ProfileQuery
+from reticent_server.ledger.model import Charge
 from reticent_server.ledger.service import Fresh, Pending
 from reticent_server.pipeline import browse, planning
 from reticent_server.pipeline.answer import answer, execute, plan
@@ -86,13 +87,15 @@ def reserved(world: World, ask: Ask) -> Reservation:
     """The ask, charged and not computed."""
     ready = plan(world.services, world.ana, ask)
     outcome = world.services.ledger.reserve(
-        analyst_id=world.ana.id,
-        dataset=ask.dataset,
-        version_id=ready.facts.version_id,
-        population=ready.facts.population,
-        cost=ready.cost,
-        request=ask.canonical(),
-        idempotency_key=ask.idempotency_key,
+        Charge(
+            analyst_id=world.ana.id,
+            dataset=ask.dataset,
+            version_id=ready.facts.version_id,
+            population=ready.facts.population,
+            cost=ready.cost,
+            request=ask.canonical(),
+            idempotency_key=ask.idempotency_key,
+        )
     )
     assert isinstance(outcome, Fresh)
     return outcome.reservation

@@ -147,5 +147,5 @@ def test_a_polynomial_finds_a_curve():
 
 def test_tests_of_degenerate_terms_are_answered():
     for test in ("wald", "score", "lr"):
-        query = HypothesisTest("y ~ x + flat + poly(twice, 2)", test, ("flat = 0",))
+        query = HypothesisTest("y ~ x + flat + poly(twice, 2)", ("flat = 0",), test)
         assert "statistic" in json.dumps(Served(table()).answer(query, 4.0))

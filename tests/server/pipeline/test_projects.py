@@ -233,6 +233,49 @@ def test_a_project_that_is_over_pays_nothing(services: Services, who: Who, clock
         services.projects.close(eve.id, by="t")  # an analyst's own project ends with the analyst
 
 
+def test_who_is_taken_out_asks_nothing_more_and_the_others_go_on(
+    services: Services, who: Who
+) -> None:
+    eve, bob = who("eve"), who("bob")
+    project = approved(services, eve)
+    ask = Ask("people", Count(), Privacy(0.1), project="trial")
+    for holder in (eve, bob):
+        answer(services, holder, ask)
+    before = spent(services, project)
+    services.projects.remove_member("trial", "bob", by="t")
+    with pytest.raises(NotFound):
+        answer(services, bob, ask)
+    answer(services, eve, ask)
+    assert spent(services, project) > before
+    assert [name for _, name in services.projects.named("trial").members] == ["eve"]
+    with pytest.raises(Conflict, match="last member"):
+        services.projects.remove_member("trial", "eve", by="t")
+    for name, member in (("trial", "bob"), ("trial", "nobody"), ("absent", "eve"), (eve.id, "eve")):
+        with pytest.raises(NotFound):
+            services.projects.remove_member(name, member, by="t")
+    assert services.ledger.verify() == []
+
+
+def test_a_data_set_that_is_taken_out_can_be_granted_again(services: Services, who: Who) -> None:
+    eve = who("eve")
+    project = approved(services, eve)
+    ask = Ask("people", Count(), Privacy(0.1), project="trial")
+    answer(services, eve, ask)
+    before = spent(services, project)
+    services.projects.remove_dataset("trial", "people", by="t")
+    with pytest.raises(NotFound):
+        answer(services, eve, ask)
+    with pytest.raises(NotFound):
+        services.projects.remove_dataset("trial", "people", by="t")
+    assert spent(services, project) == before
+    set_budget(services, "people", None, Offer(9.0, 1e-5, None, by="t"), project="trial")
+    answer(services, eve, ask)
+    assert spent(services, project) > before
+    assert services.ledger.verify() == []
+    told = [e.draft.action for e in services.ledger.entries()]
+    assert told.count("grant.revoke") == 1
+
+
 def test_a_decision_is_made_once_and_wholly(services: Services, who: Who) -> None:
     """Of two officers one wins; where a part cannot be done, nothing is."""
     request = filed(services, who("eve"))

@@ -5,7 +5,9 @@ post-processing, free.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import MinLen
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -13,6 +15,7 @@ from reticent_server.domain.plan import Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
+from reticent_server.fitting.results import Share, Size
 from reticent_server.kinds.shared.tables import TablePlan, cells_part, level_axis
 from reticent_server.numerics.independence import IndependenceTest, independence_test
 
@@ -24,12 +27,12 @@ class CrosstabResult:
     independence: of a table of two columns, otherwise null.
     """
 
-    columns: list[str]
-    levels: list[list[str]]
+    columns: Annotated[list[str], MinLen(2)]
+    levels: Annotated[list[list[str]], MinLen(2)]
     values: list[Any]
-    standard_error: float
-    confidence_level: float
-    interval_half_width: float
+    standard_error: Size
+    confidence_level: Share
+    interval_half_width: Size
     independence: IndependenceTest | None
     n: int
 

@@ -31,7 +31,7 @@ KIND = Kind(
         Glm("y ~ x", "gaussian"),
         Glm("k ~ x", "poisson"),
         Glm("k ~ x", "negative_binomial", dispersion=0.5),
-        Glm("w ~ x", "gamma"),
+        Glm("exp(x) ~ b", "gamma"),
     ),
     page="glm",
 )

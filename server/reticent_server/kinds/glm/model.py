@@ -6,8 +6,8 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.glm.plan import plan_glm
-from reticent_server.kinds.glm.query import Family, Glm
+from reticent_server.kinds.glm.plan import DISPERSED_ONLY, plan_glm
+from reticent_server.kinds.glm.query import GAUSSIAN, Family, Glm
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
 
@@ -32,9 +32,9 @@ class ModelQuery(Protocol):
 def plan_model(facts: DatasetFacts, query: ModelQuery, rho: int) -> FitPlan[Any]:
     """The fit of a model at `rho` (RHO_UNITS). A Gaussian response is a linear regression with Huber's score."""
     design = parse_formula(query.formula, facts.schema, query.where)
-    if query.family in {None, "gaussian"}:
+    if query.family in {None, GAUSSIAN}:
         if query.dispersion is not None:
-            raise InvalidQuery("The negative_binomial family has a dispersion; no other has one.")
+            raise InvalidQuery(DISPERSED_ONLY)
         linear = LinearRegression(
             query.formula,
             query.where,
@@ -44,7 +44,7 @@ def plan_model(facts: DatasetFacts, query: ModelQuery, rho: int) -> FitPlan[Any]
         return plan_linear_regression(facts, design, linear, rho)
     model = Glm(
         query.formula,
-        query.family or "gaussian",
+        query.family or GAUSSIAN,
         query.where,
         tuning=query.tuning,
         confidence_level=query.confidence_level,

@@ -31,6 +31,10 @@ _SATURATED = 8.0  # in the predictor, for one length of a coordinate
 SEPARATED = (
     "A coefficient is so large that the responses may be separated: read it as a direction only."
 )
+DISPERSED_ONLY = (
+    f"The {', '.join(law.name for law in FAMILIES.values() if law.dispersed)} family has a dispersion; "
+    "no other has one."
+)
 GlmPlan = FitPlan[Start]
 
 
@@ -148,18 +152,18 @@ def asked_model(query: Glm) -> GlmModel:
     if law is None:
         raise InvalidQuery("The gaussian family is a linear regression.")
     if (query.dispersion is not None) is not law.dispersed:
-        raise InvalidQuery("The negative_binomial family has a dispersion; no other has one.")
+        raise InvalidQuery(DISPERSED_ONLY)
     planned = isinstance(query.tuning, str)
     tuning = query.tuning if isinstance(query.tuning, float | int) else None
     return GlmModel(law, tuning or law.tuning, law.radius, query.dispersion, planned)
 
 
-def checked_response(design: Design, family: str) -> Term:
+def checked_response(design: Design, law: GlmFamily) -> Term:
     """The response. Raises InvalidQuery where its declared bounds do not suit the family."""
     response = design.response
     if response is None or not design.names:
         raise InvalidQuery("A model needs a response and at least one term.")
-    problem = FAMILIES[family].problem(response)
+    problem = law.problem(response)
     if problem is not None:
         raise InvalidQuery(problem)
     return response

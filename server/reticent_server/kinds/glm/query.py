@@ -1,15 +1,21 @@
 """The question of a generalised linear model."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import Query
 from reticent_server.kinds.fields import Formula, Level, PlannedTuning, Where
+from reticent_server.kinds.glm.families import FAMILIES
 
-Family = Literal["binomial", "poisson", "gamma", "gaussian", "negative_binomial"]
+GAUSSIAN = "gaussian"
+"""A Gaussian response is a linear regression with Huber's score."""
+if TYPE_CHECKING:
+    Family = str
+else:
+    Family = Literal[(*FAMILIES, GAUSSIAN)]
 Dispersion = Annotated[
     Annotated[float, Strict(), Ge(0.001), Le(100), AllowInfNan(False)] | None,
     Field(description="α of the negative binomial, V = μ + αμ²; no other family has one."),

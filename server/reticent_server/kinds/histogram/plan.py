@@ -10,7 +10,7 @@ from reticent_server.domain.plan import Recipe
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
-from reticent_server.fitting.results import Interval
+from reticent_server.fitting.results import Interval, Share, Size
 from reticent_server.kinds.shared.tables import Axis, TablePlan, cells_part, level_axis
 
 
@@ -21,8 +21,8 @@ class HistogramResult:
     edges: list[float] | None = None
     levels: list[str] | None = None
     values: list[float]
-    standard_error: float
-    confidence_level: float
+    standard_error: Size
+    confidence_level: Share
     confidence_intervals: list[Interval]
     n: int
 

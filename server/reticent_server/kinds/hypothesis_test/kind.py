@@ -7,7 +7,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_hypothesis
 from reticent_server.kinds.base import Kind
 from reticent_server.kinds.glm.model import plan_model
-from reticent_server.kinds.hypothesis_test.plan import HypothesisTestPlan, HypothesisTestResult
+from reticent_server.kinds.hypothesis_test.plan import HypothesisTestPlan, JointTest, TermTable
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest
 
 
@@ -28,12 +28,12 @@ def _plan(facts: DatasetFacts, query: HypothesisTest, offer: PrivacyCost) -> Pla
 KIND = Kind(
     query=HypothesisTest,
     plan=_plan,
-    result=HypothesisTestResult,
+    result=JointTest | TermTable,
     examples=(
         HypothesisTest("y ~ x", hypothesis=("x = 0",)),
         HypothesisTest("y ~ x + C(g)"),
-        HypothesisTest("y ~ x", "score", ("x = 0",)),
-        HypothesisTest("b ~ x", "lr", ("x = 0",), family="binomial"),
+        HypothesisTest("y ~ x", ("x = 0",), "score"),
+        HypothesisTest("b ~ x", ("x = 0",), "lr", family="binomial"),
     ),
     page="hypothesis-tests",
 )

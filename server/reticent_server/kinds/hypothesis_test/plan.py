@@ -46,21 +46,28 @@ class TermTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HypothesisTestResult:
-    """A test of `hypotheses` (statistic, df, p_value, estimable), or a table of the model's terms; fit: of the whole model.
-
-    statistic and p_value null: not estimable.
-    """
+class JointTest:
+    """A test of `hypotheses` together. statistic and p_value null: not estimable. fit: of the whole model."""
 
     test: TestName
     n: int
     warnings: list[str]
-    hypotheses: list[str] | None = None
-    statistic: float | None = None
-    df: float | None = None
-    p_value: Share | None = None
-    estimable: bool | None = None
-    table: list[TermTest] | None = None
+    hypotheses: list[str]
+    statistic: float | None
+    df: float
+    p_value: Share | None
+    estimable: bool
+    fit: RegressionResult | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermTable:
+    """A test of each of the model's terms. fit: of the whole model."""
+
+    test: TestName
+    n: int
+    warnings: list[str]
+    table: list[TermTest]
     fit: RegressionResult | None = None
 
 
@@ -129,9 +136,9 @@ class HypothesisTestPlan(Planned):
         }
         if self.hypothesis is None:
             table = [TermTest(term=name, **_shown(o)) for name, o in outcomes]
-            return HypothesisTestResult(**head, table=table)
+            return TermTable(**head, table=table)
         texts = list(self.hypothesis.texts)
-        return HypothesisTestResult(**head, hypotheses=texts, **_shown(outcomes[0][1]))
+        return JointTest(**head, hypotheses=texts, **_shown(outcomes[0][1]))
 
     def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
         test = likelihood_ratio if self.test == "lr" else wald

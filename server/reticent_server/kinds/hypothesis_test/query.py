@@ -18,11 +18,11 @@ class HypothesisTest(Query):
     """Test of linear hypotheses about a model's coefficients, the privacy noise being counted."""
 
     formula: Formula
-    test: Literal["wald", "score", "lr"] = "wald"
     hypothesis: Annotated[
         Annotated[tuple[Text, ...], MaxLen(MAX_HYPOTHESES)] | None,
         Field(description='Such as `["x1 = 0", "x2 = x3"]`; null: a table of the terms.'),
     ] = None
+    test: Literal["wald", "score", "lr"] = "wald"
     family: Annotated[
         Family | None,
         Field(description="Of a generalised linear model; null: the linear regression."),

@@ -13,6 +13,7 @@ from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.results import Share
 from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part
 from reticent_server.mechanisms import quantile_tree
 
@@ -23,7 +24,7 @@ MAX_PROBABILITIES = 99  # percentiles
 class QuantilesResult:
     """values (k,) at probabilities (k,), in the units of the data."""
 
-    probabilities: list[float]
+    probabilities: list[Share]
     values: list[float]
     n: int
 

@@ -37,9 +37,9 @@ def planned_bounds(facts: DatasetFacts, fitted: Fitted) -> tuple[Bounds, ...]:
     if fitted.model.equation == "location_scale":
         response = fitted.rows.response
         return (response.lower, response.upper), (0.0, max(response.upper - response.lower, 1e-9))
-    if fitted.model.equation == "binomial":
+    if fitted.link == "logit":
         y = Location(0.0, 1.0)
-    elif fitted.model.equation in {"poisson", "gamma"}:
+    elif fitted.link == "log":
         y = Location(log(max(y.centre, _LEAST_MEAN)), 1.0)
     terms = [_location(facts, term) for term in fitted.rows.design.terms]
     slopes = [WIDE * y.scale / x.scale for x in terms]

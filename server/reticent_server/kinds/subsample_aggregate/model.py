@@ -13,6 +13,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
+from reticent_server.kinds.glm.families import FAMILIES
 from reticent_server.kinds.glm.plan import checked_response
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.query import LinearRegression
@@ -22,13 +23,8 @@ from reticent_server.kinds.subsample_aggregate.query import ModelQuery
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 
 HUBER_TUNING = 1.345
-_WORDS = {
-    "huber": "Huber's regression, no weights of the design, residual scale median|r|/0.6745, c = {c:g}",
-    "binomial": "maximum likelihood, binomial family, logit link",
-    "poisson": "maximum likelihood, Poisson family, log link",
-    "gamma": "maximum likelihood, Gamma family, log link",
-    "location_scale": "location and scale by Huber's Proposal 2, c = {c:g}",
-}
+_HUBER = "Huber's regression, no weights of the design, residual scale median|r|/0.6745, c = {c:g}"
+_PROPOSAL_2 = "location and scale by Huber's Proposal 2, c = {c:g}"
 
 
 Correction = Literal["firth", "jackknife", "none"]
@@ -51,17 +47,20 @@ class BlockRows:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is fitted: the model, its records, and the names of its estimates."""
+    """What is fitted: the model, its records, the names of its estimates, words for it, and its link to the mean."""
 
     model: BlockModel
     rows: BlockRows
     names: tuple[str, ...]
+    words: str
+    link: str = "identity"
 
     @property
     def estimand(self) -> str:
         """The target in words."""
-        words = _WORDS[self.model.equation].format(c=self.model.tuning)
-        return f"mean over blocks of records of: {words}; correction for bias: {self.correction}"
+        return (
+            f"mean over blocks of records of: {self.words}; correction for bias: {self.correction}"
+        )
 
     @property
     def correction(self) -> Correction:
@@ -88,20 +87,21 @@ def _tuning(query: ModelQuery) -> float:
 def regression(design: Design, query: LinearRegression | Glm, correction: bool) -> Fitted:
     """Raises InvalidQuery for what is not fitted to blocks."""
     _check_newton(query)
-    family = query.family if isinstance(query, Glm) else "gaussian"
-    if family == "gaussian":
+    law = FAMILIES.get(query.family) if isinstance(query, Glm) else None
+    if law is None:
         response = design.response
         if response is None or not design.names:
             raise InvalidQuery("A model needs a response and at least one term.")
-        model = BlockModel("huber", len(design.names), _tuning(query), inf, False)
-        return Fitted(model, BlockRows(design, response), design.names)
+        c = _tuning(query)
+        model = BlockModel("huber", len(design.names), c, inf, False)
+        return Fitted(model, BlockRows(design, response), design.names, _HUBER.format(c=c))
     if query.tuning is not None:
         raise InvalidQuery("Blocks are fitted by maximum likelihood: leave out the model's tuning.")
-    if family == "negative_binomial":
-        raise InvalidQuery("The negative_binomial family is not fitted to blocks.")
-    response = checked_response(design, family)
-    model = BlockModel(family, len(design.names), inf, response.upper, correction)
-    return Fitted(model, BlockRows(design, response), design.names)
+    if law.blocks is None:
+        raise InvalidQuery(f"The {law.name} family is not fitted to blocks.")
+    response = checked_response(design, law)
+    model = BlockModel(law.name, len(design.names), inf, response.upper, correction)
+    return Fitted(model, BlockRows(design, response), design.names, law.blocks, law.link)
 
 
 def location_scale(
@@ -113,7 +113,8 @@ def location_scale(
     model = BlockModel("location_scale", 2, tuning, column.upper, correction)
     term = Term(column.name, (ColumnValue(column.name),), column.lower, column.upper)
     rows = BlockRows(replace(design, terms=(), intercept=False), term)
-    return Fitted(model, rows, ("location", "scale"))
+    words = _PROPOSAL_2.format(c=tuning)
+    return Fitted(model, rows, ("location", "scale"), words)
 
 
 def _check_newton(query: ModelQuery) -> None:

@@ -31,7 +31,8 @@ class GlmFamily(ABC):
 
     name, link: as in queries and replies. tuning: default c. radius: default R² for each coefficient. menu: the
     tuning constants of which tuning="planned" takes one. dispersed: whether a query states the dispersion.
-    curvature: a guess of the mean of h at a solution. nanoseconds: that the law's moments take a record.
+    blocks: what is fitted without noise to blocks of records, in words; None: nothing. convex: whether the loss without
+    a cut is convex, as `influence` needs. nanoseconds: that the law's moments take a record.
     """
 
     name: ClassVar[str]
@@ -41,6 +42,8 @@ class GlmFamily(ABC):
     menu: ClassVar[tuple[float, ...]]
     nanoseconds: ClassVar[int]
     dispersed: ClassVar[bool] = False
+    blocks: ClassVar[str | None] = None
+    convex: ClassVar[bool] = False
 
     @abstractmethod
     def problem(self, response: Term) -> str | None:

@@ -81,6 +81,8 @@ class BinomialFamily(GlmFamily):
 
     name, link, tuning, radius = "binomial", "logit", inf, 2.0
     menu, nanoseconds = (inf,), 100
+    blocks = "maximum likelihood, binomial family, logit link"
+    convex = True
 
     def problem(self, response: Term) -> str | None:
         if response.lower >= 0 and response.upper <= 1:

@@ -1,0 +1,581 @@
+"""The methods of a data set, one for each kind. Made by tools/client_methods.py from the server's questions."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from reticent._checks import FLAG, NAME, NUMBER, QUERY, TEXT, WHOLE, either, several, word
+from reticent._questions import Field, Question
+
+if TYPE_CHECKING:
+    from reticent._release import NoReply
+    from reticent.kinds.crosstab import Crosstab
+    from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.histogram import Histogram
+    from reticent.kinds.hypothesis_test import TestResults
+    from reticent.kinds.location_scale import LocationScaleResults
+    from reticent.kinds.quantiles import Quantiles
+    from reticent.results.estimate import Estimate
+    from reticent.results.regression import RegressionResults
+    from reticent.results.statistic import Statistic
+
+QUESTIONS: Mapping[str, Question] = {
+    "count": Question("count", (Field("where", TEXT, None),)),
+    "mean": Question(
+        "mean",
+        (
+            Field("column", TEXT),
+            Field("where", TEXT, None),
+        ),
+    ),
+    "sum": Question(
+        "sum",
+        (
+            Field("column", TEXT),
+            Field("where", TEXT, None),
+        ),
+    ),
+    "histogram": Question(
+        "histogram",
+        (
+            Field("column", TEXT),
+            Field("bins", several(NUMBER), None),
+            Field("where", TEXT, None),
+        ),
+    ),
+    "crosstab": Question(
+        "crosstab",
+        (
+            Field("columns", several(NAME)),
+            Field("where", TEXT, None),
+        ),
+    ),
+    "quantiles": Question(
+        "quantiles",
+        (
+            Field("column", TEXT),
+            Field("probabilities", several(NUMBER), [0.25, 0.5, 0.75]),
+            Field("where", TEXT, None),
+        ),
+    ),
+    "iqr": Question(
+        "iqr",
+        (
+            Field("column", TEXT),
+            Field("mechanism", TEXT, "quantiles"),
+            Field("where", TEXT, None),
+        ),
+    ),
+    "median": Question(
+        "median",
+        (
+            Field("column", TEXT),
+            Field("mechanism", TEXT, "exponential"),
+            Field("where", TEXT, None),
+        ),
+    ),
+    "m_estimate": Question(
+        "m_estimate",
+        (
+            Field("column", TEXT),
+            Field("tuning", NUMBER, None),
+            Field("base", TEXT, "uniform"),
+            Field("lower", NUMBER, None),
+            Field("upper", NUMBER, None),
+            Field("psi", TEXT, "huber", keyword=True),
+        ),
+    ),
+    "location_scale": Question(
+        "location_scale",
+        (
+            Field("column", TEXT),
+            Field("where", TEXT, None),
+            Field("tuning", either(NUMBER, word("planned")), None, keyword=True),
+            Field("mechanism", TEXT, "newton", keyword=True),
+            Field("calibration", TEXT, None, keyword=True),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "depth_median": Question(
+        "depth_median",
+        (
+            Field("columns", several(NAME)),
+            Field("scale", TEXT, "trimmed"),
+            Field("eta", either(NUMBER, word("private")), None),
+            Field("directions", WHOLE, None),
+        ),
+    ),
+    "linear_regression": Question(
+        "linear_regression",
+        (
+            Field("formula", TEXT),
+            Field("where", TEXT, None),
+            Field("loss", TEXT, "huber", keyword=True),
+            Field("tuning", either(NUMBER, word("planned")), None, keyword=True),
+            Field("ridge", NUMBER, None, keyword=True),
+            Field("mechanism", TEXT, "newton", keyword=True),
+            Field("calibration", TEXT, None, keyword=True),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "glm": Question(
+        "glm",
+        (
+            Field("formula", TEXT),
+            Field("family", TEXT),
+            Field("where", TEXT, None),
+            Field("tuning", either(NUMBER, word("planned")), None, keyword=True),
+            Field("mechanism", TEXT, "newton", keyword=True),
+            Field("calibration", TEXT, None, keyword=True),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("dispersion", NUMBER, None, keyword=True),
+        ),
+    ),
+    "hypothesis_test": Question(
+        "hypothesis_test",
+        (
+            Field("formula", TEXT),
+            Field("hypothesis", several(TEXT), None),
+            Field("test", TEXT, "wald"),
+            Field("family", TEXT, None),
+            Field("where", TEXT, None),
+            Field("tuning", NUMBER, None, keyword=True),
+            Field("mechanism", TEXT, "newton", keyword=True),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("dispersion", NUMBER, None, keyword=True),
+        ),
+    ),
+    "subsample_aggregate": Question(
+        "subsample_aggregate",
+        (
+            Field("model", QUERY),
+            Field("blocks", WHOLE, None),
+            Field("parameter_bounds", several(several(NUMBER)), None),
+            Field("bias_correction", FLAG, True),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+}
+"""What each kind asks for."""
+
+
+class Methods:
+    """What Dataset inherits; every method is charged when it is called, each time."""
+
+    __slots__ = ()
+
+    def _ask(
+        self,
+        kind: str,
+        values: Mapping[str, Any],
+        epsilon: float,
+        delta: float | None,
+        idempotency_key: str | None,
+    ) -> Any:
+        raise NotImplementedError
+
+    def count(
+        self,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Estimate | NoReply":
+        """Number of records, or of those for which `where` holds.
+
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> count = ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)
+        """
+        values = {"where": where}
+        answer: Estimate | NoReply = self._ask("count", values, epsilon, delta, idempotency_key)
+        return answer
+
+    def mean(
+        self,
+        column: str,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Estimate | NoReply":
+        """Mean of a bounded column over the records in use.
+
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
+        """
+        values = {"column": column, "where": where}
+        answer: Estimate | NoReply = self._ask("mean", values, epsilon, delta, idempotency_key)
+        return answer
+
+    def sum(
+        self,
+        column: str,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Estimate | NoReply":
+        """Sum of a column in this table; its interval counts the privacy noise alone.
+
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
+        """
+        values = {"column": column, "where": where}
+        answer: Estimate | NoReply = self._ask("sum", values, epsilon, delta, idempotency_key)
+        return answer
+
+    def histogram(
+        self,
+        column: str,
+        bins: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Histogram | NoReply":
+        """Counts by bin of public edges; without bins by level, or by whole number.
+
+        - bins: Edges; None: levels, whole numbers.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> found = ds.histogram("waterfront", epsilon=0.2)
+        """
+        values = {"column": column, "bins": bins, "where": where}
+        answer: Histogram | NoReply = self._ask(
+            "histogram", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def crosstab(
+        self,
+        columns: Iterable[str],
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Crosstab | NoReply":
+        """Counts by the values of two or more columns; of two also a test of independence.
+
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> table = ds.crosstab(["grade", "waterfront"], epsilon=0.2)
+        """
+        values = {"columns": columns, "where": where}
+        answer: Crosstab | NoReply = self._ask("crosstab", values, epsilon, delta, idempotency_key)
+        return answer
+
+    def quantiles(
+        self,
+        column: str,
+        probabilities: Iterable[float] = (0.25, 0.5, 0.75),
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Quantiles | NoReply":
+        """Quantiles at any probabilities; larger probabilities never have smaller values.
+
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
+        """
+        values = {"column": column, "probabilities": probabilities, "where": where}
+        answer: Quantiles | NoReply = self._ask(
+            "quantiles", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def iqr(
+        self,
+        column: str,
+        mechanism: Literal["quantiles", "ptr"] = "quantiles",
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Statistic | NoReply":
+        """Interquartile range by "quantiles" (the only one with where), or "ptr", which may not
+        reply.
+
+        - mechanism: "quantiles" or "ptr".
+        - where: For quantiles only.
+
+        >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
+        """
+        values = {"column": column, "mechanism": mechanism, "where": where}
+        answer: Statistic | NoReply = self._ask("iqr", values, epsilon, delta, idempotency_key)
+        return answer
+
+    def median(
+        self,
+        column: str,
+        mechanism: Literal["exponential", "smooth_sensitivity", "ptr"] = "exponential",
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Statistic | NoReply":
+        """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr", which
+        may not reply.
+
+        - mechanism: "exponential", "smooth_sensitivity" or "ptr".
+        - where: For the exponential mechanism only.
+
+        >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
+        """
+        values = {"column": column, "mechanism": mechanism, "where": where}
+        answer: Statistic | NoReply = self._ask("median", values, epsilon, delta, idempotency_key)
+        return answer
+
+    def m_estimate(
+        self,
+        column: str,
+        tuning: float | None = None,
+        base: Literal["uniform", "cauchy"] = "uniform",
+        lower: float | None = None,
+        upper: float | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        psi: Literal["huber"] = "huber",
+        idempotency_key: str | None = None,
+    ) -> "Statistic | NoReply":
+        """Huber's location by the exponential mechanism.
+
+        - tuning: c, in the units of the column; None: from the profile.
+        - base: "uniform" or "cauchy".
+        - lower: Of the uniform base; the Cauchy's quartile.
+
+        >>> ds.m_estimate("price", tuning=1e5, lower=0, upper=2e6, epsilon=1.0)
+        """
+        values = {
+            "column": column,
+            "tuning": tuning,
+            "base": base,
+            "lower": lower,
+            "upper": upper,
+            "psi": psi,
+        }
+        answer: Statistic | NoReply = self._ask(
+            "m_estimate", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def location_scale(
+        self,
+        column: str,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        tuning: float | Literal["planned"] | None = None,
+        mechanism: Literal["newton", "influence"] = "newton",
+        calibration: Literal["asymptotic"] | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "LocationScaleResults | NoReply":
+        """Location and scale of a column by Huber's Proposal 2.
+
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - tuning: 0.1 to 100. Huber's c; None: 1.5. planned: the smallest error at this epsilon,
+          which moves the estimand with it; newton only.
+        - mechanism: "newton" or "influence".
+        - calibration: Of the influence mechanism, which needs it: a conditional guarantee.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> found = ds.location_scale("price", epsilon=1.0)
+        """
+        values = {
+            "column": column,
+            "where": where,
+            "tuning": tuning,
+            "mechanism": mechanism,
+            "calibration": calibration,
+            "confidence_level": confidence_level,
+        }
+        answer: LocationScaleResults | NoReply = self._ask(
+            "location_scale", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def depth_median(
+        self,
+        columns: Iterable[str],
+        scale: Literal["iqr", "mad", "trimmed"] = "trimmed",
+        eta: float | Literal["private"] | None = None,
+        directions: int | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "DepthMedian | NoReply":
+        """Projection-depth median of up to 8 columns; No Reply is possible.
+
+        - scale: "iqr", "mad" or "trimmed". Of the projections; trimmed also replaces their
+          medians by trimmed means.
+        - eta: Sharpness of the draw; None: planned; private: chosen from a grid.
+        - directions: 2 to 1,000. None: 500.
+
+        >>> found = ds.depth_median(["price", "sqft_living"], "trimmed", epsilon=2.0)
+        """
+        values = {"columns": columns, "scale": scale, "eta": eta, "directions": directions}
+        answer: DepthMedian | NoReply = self._ask(
+            "depth_median", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def linear_regression(
+        self,
+        formula: str,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        loss: Literal["huber", "squared", "tukey"] = "huber",
+        tuning: float | Literal["planned"] | None = None,
+        ridge: float | None = None,
+        mechanism: Literal["newton", "gradient_descent", "influence"] = "newton",
+        calibration: Literal["ptr", "asymptotic"] | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "RegressionResults | NoReply":
+        """Huber–Mallows linear regression by noisy Newton steps, gradient descent, or influence.
+
+        With `influence` No Reply is possible.
+
+        - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - loss: "huber", "squared" or "tukey". squared: least squares with a large public
+          truncation. tukey: the biweight, started from a private Huber fit; newton only.
+        - tuning: 0.1 to 100. The loss's c; None: 1.345 (squared: 4, tukey: 4.685). planned:
+          chosen for the smallest error at this ε, which moves what is estimated with it (huber
+          and newton only).
+        - ridge: λ of the penalty λ/2 times the sum of squared slopes in the units of the data;
+          newton only.
+        - mechanism: "newton", "gradient_descent" or "influence".
+        - calibration: "ptr" or "asymptotic". Of the influence mechanism; None: ptr. asymptotic:
+          a conditional guarantee.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
+        >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
+        """
+        values = {
+            "formula": formula,
+            "where": where,
+            "loss": loss,
+            "tuning": tuning,
+            "ridge": ridge,
+            "mechanism": mechanism,
+            "calibration": calibration,
+            "confidence_level": confidence_level,
+        }
+        answer: RegressionResults | NoReply = self._ask(
+            "linear_regression", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def glm(
+        self,
+        formula: str,
+        family: Literal["binomial", "poisson", "gamma", "negative_binomial", "gaussian"],
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        tuning: float | Literal["planned"] | None = None,
+        mechanism: Literal["newton", "influence"] = "newton",
+        calibration: Literal["ptr", "asymptotic"] | None = None,
+        confidence_level: float = 0.95,
+        dispersion: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "RegressionResults | NoReply":
+        """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
+
+        - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
+        - family: "binomial", "poisson", "gamma", "negative_binomial" or "gaussian".
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - tuning: 0.1 to 100. Where Pearson residuals are cut; None: the family's default
+          (binomial: not at all). planned: chosen for the smallest error at this ε, which moves
+          what is estimated with it.
+        - mechanism: "newton" or "influence".
+        - calibration: "ptr" or "asymptotic". Of the influence mechanism; None: ptr. asymptotic:
+          a conditional guarantee.
+        - confidence_level: 0.5 to 0.9999.
+        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; no other family has
+          one.
+
+        >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
+        """
+        values = {
+            "formula": formula,
+            "family": family,
+            "where": where,
+            "tuning": tuning,
+            "mechanism": mechanism,
+            "calibration": calibration,
+            "confidence_level": confidence_level,
+            "dispersion": dispersion,
+        }
+        answer: RegressionResults | NoReply = self._ask(
+            "glm", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def hypothesis_test(
+        self,
+        formula: str,
+        hypothesis: Iterable[str] | None = None,
+        test: Literal["wald", "score", "lr"] = "wald",
+        family: Literal["binomial", "poisson", "gamma", "negative_binomial", "gaussian"]
+        | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        tuning: float | None = None,
+        mechanism: Literal["newton"] = "newton",
+        confidence_level: float = 0.95,
+        dispersion: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "TestResults | NoReply":
+        """Test of linear hypotheses about a model's coefficients, the privacy noise being counted.
+
+        - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
+        - hypothesis: Such as `["x1 = 0", "x2 = x3"]`; None: a table of the terms.
+        - test: "wald", "score" or "lr".
+        - family: "binomial", "poisson", "gamma", "negative_binomial" or "gaussian". Of a
+          generalised linear model; None: the linear regression.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - tuning: 0.1 to 100.
+        - confidence_level: 0.5 to 0.9999.
+        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; no other family has
+          one.
+
+        >>> ds.hypothesis_test("price ~ sqft_living + grade", ["grade = 0"], "score", epsilon=1.0)
+        """
+        values = {
+            "formula": formula,
+            "hypothesis": hypothesis,
+            "test": test,
+            "family": family,
+            "where": where,
+            "tuning": tuning,
+            "mechanism": mechanism,
+            "confidence_level": confidence_level,
+            "dispersion": dispersion,
+        }
+        answer: TestResults | NoReply = self._ask(
+            "hypothesis_test", values, epsilon, delta, idempotency_key
+        )
+        return answer

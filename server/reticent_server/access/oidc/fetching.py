@@ -1,0 +1,146 @@
+"""Documents of the identity provider: fetched over HTTPS, bounded, and kept for a while."""
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+import structlog
+
+from reticent_server.domain.clock import Clock
+from reticent_server.errors import Unavailable
+
+T = TypeVar("T")
+
+TIMEOUT_SECONDS = 5.0
+"""For each step of an exchange. Who signs in waits for it; a provider answers in a tenth of that."""
+
+CONNECTIONS = 8
+"""At once, to the provider: forged sign-ins cannot make this server open more."""
+
+MOST_BYTES = 1 << 20
+"""Of a reply. Key sets and metadata of the large providers have less than 32 KiB."""
+
+FRESH_SECONDS = 300.0
+"""After which a document is fetched again: how long a key that the provider has withdrawn may go on."""
+
+STALE_SECONDS = 3600.0
+"""While the provider does not answer, the last document is used for so long."""
+
+RETRY_SECONDS = 30.0
+"""Between two attempts that something unknown or a failure causes: forged tokens cannot cause more."""
+
+UNREACHABLE = "The identity provider did not answer as it should; try again, or use a key."
+
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+log = structlog.get_logger(__name__)
+
+
+class Fetcher:
+    """GET and POST of JSON objects; no redirect is followed, so that no other host is asked."""
+
+    def __init__(self) -> None:
+        self._client: httpx.Client | None = None
+        self._lock = Lock()
+
+    def get(self, url: str) -> dict[str, Any]:
+        """Raises Unavailable."""
+        return self._sent("GET", url, {}, "")
+
+    def post(self, url: str, headers: Mapping[str, str], body: str) -> dict[str, Any]:
+        """The reply to a form; empty where what was sent is refused (400). Raises Unavailable."""
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self._sent("POST", url, {**headers, **form}, body)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _sent(self, method: str, url: str, headers: Mapping[str, str], body: str) -> dict[str, Any]:
+        accepted = {"Accept": "application/json", **headers}
+        try:
+            with self._opened().stream(method, url, headers=accepted, content=body) as response:
+                is_refused = method == "POST" and response.status_code == httpx.codes.BAD_REQUEST
+                return {} if is_refused else _object(response)
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
+            log.error("identity_provider_failed", error=type(error).__name__)
+            raise Unavailable(UNREACHABLE) from None
+
+    def _opened(self) -> httpx.Client:
+        """The client, made at first use: it reads certificates, and most commands never ask."""
+        with self._lock:
+            if self._client is None:
+                limits = httpx.Limits(max_connections=CONNECTIONS)
+                self._client = httpx.Client(timeout=TIMEOUT_SECONDS, limits=limits)
+            return self._client
+
+
+def _object(response: httpx.Response) -> dict[str, Any]:
+    """The JSON object of a reply. Raises HTTPError, ValueError."""
+    response.raise_for_status()
+    body = b""
+    for piece in response.iter_bytes():
+        body += piece
+        if len(body) > MOST_BYTES:
+            raise ValueError("too long")
+    found = httpx.Response(200, content=body).json()
+    if response.status_code != httpx.codes.OK or not isinstance(found, dict):
+        raise ValueError("no object")
+    return found
+
+
+def safe_url(url: object, issuer: str) -> str:
+    """The URL if it may be asked: HTTPS, or on this machine where the issuer is. Raises Unavailable."""
+    if isinstance(url, str) and url.isprintable():
+        parts, own = urlsplit(url), urlsplit(issuer)
+        is_near = own.hostname in _LOOPBACK and parts.hostname in _LOOPBACK
+        if parts.hostname and (parts.scheme == "https" or (parts.scheme == "http" and is_near)):
+            return url
+    log.error("identity_provider_url_refused")
+    raise Unavailable(UNREACHABLE)
+
+
+class Kept(Generic[T]):
+    """A document that many threads use, and one of them fetches when it is due."""
+
+    def __init__(self, fetch: Callable[[], T], clock: Clock) -> None:
+        self._fetch = fetch
+        self._clock = clock
+        self._lock = Lock()
+        self._value: T | None = None
+        self._fetched = self._tried = float("-inf")
+
+    def get(self, *, sooner: bool = False) -> T:
+        """The document. sooner: something was not in it, so it may be outdated. Raises Unavailable."""
+        present = self._usable()
+        due = self._age() > (RETRY_SECONDS if sooner else FRESH_SECONDS)
+        if due and self._lock.acquire(blocking=present is None):
+            try:
+                self._refresh()
+            finally:
+                self._lock.release()
+            present = self._usable()
+        if present is None:
+            raise Unavailable(UNREACHABLE)
+        return present
+
+    def _refresh(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._tried <= RETRY_SECONDS:
+            return
+        self._tried = now
+        try:
+            self._value = self._fetch()
+        except Unavailable:
+            return  # the document before is used while it is usable
+        self._fetched = now
+
+    def _usable(self) -> T | None:
+        return self._value if self._age() <= STALE_SECONDS else None
+
+    def _age(self) -> float:
+        return self._clock.monotonic() - self._fetched

@@ -1,0 +1,46 @@
+"""Single sign-on: the provider's word, and the holder whom it is linked with."""
+
+from dataclasses import dataclass
+
+from reticent_server.access.identities import Identities
+from reticent_server.access.oidc.assurance import Assurance
+from reticent_server.access.oidc.flow import Flow
+from reticent_server.access.oidc.provider import Provider
+from reticent_server.access.oidc.tokens import Claims, Tokens
+from reticent_server.domain.principal import Principal
+from reticent_server.errors import WeakSignIn
+
+_WEAK = (
+    "The identity provider does not say that you signed in as this account asks for (a second factor, for "
+    "example). Sign in there again that way."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SingleSignOn:
+    """flow: for the console; None: bearer tokens only. audience: whom bearer tokens must be for."""
+
+    provider: Provider
+    tokens: Tokens
+    identities: Identities
+    assurance: Assurance
+    audience: str
+    flow: Flow | None
+
+    def bearer(self, token: str) -> Principal | None:
+        """The holder of a bearer token; None for one that is not valid, or of nobody here.
+
+        Raises WeakSignIn, Unavailable.
+        """
+        claims = self.tokens.bearer(token, self.audience)
+        return None if claims is None else self.holder(claims)
+
+    def holder(self, claims: Claims) -> Principal | None:
+        """Who is linked with verified claims; None: nobody. Raises WeakSignIn, Unavailable."""
+        found = self.identities.holder_of(self.provider.issuer, claims)
+        if found is not None and not self.assurance.suffices(claims, found):
+            raise WeakSignIn(_WEAK)
+        return found
+
+    def close(self) -> None:
+        self.provider.close()
