@@ -17,6 +17,7 @@ NAMES = (
     "depth",
     "no_reply",
     "wages",
+    "study",
 )
 
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
     from reticent.kinds.quantiles import Quantiles
+    from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.results.estimate import Estimate
     from reticent.results.regression import RegressionResults
@@ -102,6 +103,7 @@ __all__ = [
     "ServerError",
     "ServerUnavailable",
     "Statistic",
+    "Study",
     "TestResults",
     "TransportError",
     "Unauthorized",
@@ -155,6 +157,7 @@ _MODULES = {
     "ServerError": "_errors",
     "ServerUnavailable": "_errors",
     "Statistic": "results.statistic",
+    "Study": "kinds.study",
     "TestResults": "kinds.hypothesis_test",
     "TransportError": "_errors",
     "Unauthorized": "_errors",

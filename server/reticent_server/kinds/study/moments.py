@@ -28,9 +28,8 @@ import numpy as np
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.matrices import eigen, power, rebuild
 
-GATE = (
-    1 / 3
-)  # largest noise relative to the smallest eigenvalue at which the first order holds (prototype)
+GATE = 1 / 3
+"""Largest noise relative to the smallest eigenvalue at which errors of first order hold (simulations)."""
 _TINY = 1e-12  # of a relative eigenvalue, where there is no noise to compare with
 
 

@@ -96,6 +96,7 @@ def test_groups_have_moments_of_their_own(data):
         away = (np.array(own["main"]["coefficients"]) - fit.params) / fit.bse
         assert np.max(np.abs(away)) < 0.15
         assert abs(own["moments"][0][0] * len(data["y"]) - used.sum()) < 0.01 * used.sum()
+        assert abs(own["clipped"]["share"]) < 0.01
     assert "moments" not in result
 
 
