@@ -62,12 +62,14 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "hypothesis_test": (
         {"kind": "hypothesis_test", "formula": "y ~ x", "test": "lr", "hypothesis": ["x = 0"]}, 0.1,
     ),
+    "study": ({"kind": "study", "variables": ["y", "x"], "main": "y ~ x"}, 0.1),
+    "study, by": ({"kind": "study", "variables": ["y", "x"], "by": "g"}, 0.1),
     "subsample_aggregate": (
         {"kind": "subsample_aggregate", "model": {"kind": "location_scale"} | Y}, 0.02,
     ),
 }  # fmt: skip
 
-OF_ROWS = ("count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm")
+OF_ROWS = ("count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm", "study")
 """Also with a person's three rows replaced."""
 
 COLUMNS = (

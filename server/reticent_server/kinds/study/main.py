@@ -25,7 +25,9 @@ from reticent_server.kinds.study.moments import LeastSquares, Moments
 from reticent_server.kinds.study.result import MainFit
 from reticent_server.numerics.matrices import floored, power
 
-_LIMIT = 16.0  # C² for each coefficient: four times a white row's length at a residual of one σ
+SCORE_LIMIT = (
+    16.0  # C² for each coefficient: four times a white row's length at a residual of one σ
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +45,7 @@ class Formula:
     @property
     def limit(self) -> float:
         """C."""
-        return sqrt(_LIMIT * len(self.X))
+        return sqrt(SCORE_LIMIT * len(self.X))
 
     def part(self, groups: int, rho: int, unit_rows: int) -> GramSum:
         return GramSum(len(self.X) * groups, 1.0, rho, unit_rows)

@@ -11,13 +11,22 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step, SumStep
+from reticent_server.domain.steps import (
+    SELECTION_NANOSECONDS,
+    CountSum,
+    FloatArray,
+    Released,
+    Step,
+    SumStep,
+)
 from reticent_server.fitting.coding import TermCoding, code_terms
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.maps import invertible_on_lattice
+from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
@@ -25,7 +34,14 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.public_rows import draw_public_rows
-from reticent_server.kinds.study.main import Formula, before_meat, formula_of, main_fit, meat
+from reticent_server.kinds.study.main import (
+    SCORE_LIMIT,
+    Formula,
+    before_meat,
+    formula_of,
+    main_fit,
+    meat,
+)
 from reticent_server.kinds.study.maps import Groups, ScoresMap
 from reticent_server.kinds.study.moments import GATE, Moments
 from reticent_server.kinds.study.radius import choose_radius, counted
@@ -33,14 +49,12 @@ from reticent_server.kinds.study.recipe import Sampled, Sampling, Shares
 from reticent_server.kinds.study.result import Clipped, GroupResult, MainFit, Noise, StudyResult
 from reticent_server.numerics.mallows import mallows_weights
 
-_ROUNDS = ((0.10, 1.0), (0.20, 4.0))  # share of ρ, squared radius for each column (simulations)
+_ROUNDS = (1.0, 4.0)  # squared radius for each column: first the shape, then the lengths
+_PRECISION = (0.15, 0.10)  # of a round: noise's norm over records, enough for whitening
+_MOST, _LEAST = (0.10, 0.20), (0.03, 0.05)  # shares of ρ of a round (simulations)
 _LENGTHS, _COUNT = 0.05, 0.02  # shares of ρ
-_MAIN = (
-    0.20  # of what is left after these: the meat's noise is then a few percent at 50,000 records
-)
-_EXPECTED_RADIUS = (
-    8.0  # R² for each column that a forecast counts on: what the histogram chooses on benchmarks
-)
+_MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
+_MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
 
@@ -109,7 +123,11 @@ class StudyPlan(Planned):
         q, n = self._size, self.facts.n * self.ground.share / self.question.groups.count
         lengths = np.sum(self.ground.coordinates.rows**2, axis=1)
         unit = self._sampling(self.ground).unit_noise
-        squared = choose_radius(counted(lengths, q) * n / len(lengths), 0.0, q, n, unit).squared
+        bins = counted(lengths, q) * n / len(lengths)
+        heard = planned_sd(
+            CountSum(len(bins), self.shares.lengths, self.facts.schema.unit.max_rows)
+        )
+        squared = choose_radius(bins, heard, q, n, unit).squared
         noise = squared * unit
         half = float(ndtri(0.975)) * sqrt(1 / n + noise**2 / (2 * n**2))
         ratios = self._ratios(noise, n, squared)
@@ -240,7 +258,11 @@ def plan_study(facts: DatasetFacts, question: Question, rho: int) -> StudyPlan:
         formula_of(*question.main, ground.coding)
     some = question.design.masked or question.groups.column is not None
     left = rho - (own.rho if own else 0)
-    shares = _planned_shares(left, counted=some, main=question.main is not None)
+    records = facts.n * ground.share / question.groups.count
+    noise = sqrt(2) * ground.coding.size * facts.schema.unit.max_rows / records
+    rounds = _planned_rounds(left, noise * sqrt(2 * ground.coding.size))
+    scores = question.main is not None and SCORE_LIMIT * noise * sqrt(2 * ground.coding.size)
+    shares = _planned_shares(left, rounds, counted=some, scores=scores)
     return StudyPlan(facts, question, ground, shares, own)
 
 
@@ -253,12 +275,25 @@ def ground_of(design: Design, facts: DatasetFacts, *, masked: bool = True) -> Gr
     return Ground(coding, public_coordinates(coding.standardised(rows.X)), rows.share)
 
 
-def _planned_shares(rho: int, *, counted: bool, main: bool) -> Shares:
-    rounds = tuple((int(share * rho), factor) for share, factor in _ROUNDS)
+def _planned_rounds(rho: int, norm: float) -> tuple[tuple[int, float], ...]:
+    """(ρ, squared radius for each column) of the rounds: no more than gives their precision. norm: of the noise, relative
+    to the records, at a radius of 1 for each column and 2ρ = 1."""
+    found = []
+    for factor, nu, most, least in zip(_ROUNDS, _PRECISION, _MOST, _LEAST, strict=True):
+        wanted = (factor * norm / nu) ** 2 / (2 * rho / RHO_UNITS)
+        found.append((int(min(max(wanted, least), most) * rho), factor))
+    return tuple(found)
+
+
+def _planned_shares(
+    rho: int, rounds: tuple[tuple[int, float], ...], *, counted: bool, scores: float
+) -> Shares:
+    """scores: the norm of the meat's noise relative to the records, at 2ρ = 1; 0 without a declared formula."""
     count, lengths = int(_COUNT * rho) * counted, int(_LENGTHS * rho)
     left = rho - sum(amount for amount, _ in rounds) - count - lengths
-    scores = int(_MAIN * left) * main
-    return Shares(rounds, count, lengths, left - scores, scores)
+    wanted = (scores / _MEAT) ** 2 / (2 * left / RHO_UNITS)
+    meat = int(min(max(wanted, _MAIN[0]), _MAIN[1]) * left) if scores else 0
+    return Shares(rounds, count, lengths, left - meat, meat)
 
 
 def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) -> GroupResult:

@@ -26,16 +26,20 @@ def test_more_noise_makes_it_smaller_and_a_tail_wider():
     bins = counted(lengths(), Q)
     quiet, loud = (choose_radius(bins, 1.0, Q, N, unit).squared for unit in (0.3, 30.0))
     assert quiet > 1.3 * loud
-    assert choose_radius(counted(lengths(500), Q), 1.0, Q, N, 3.0).squared > choose_radius(
-        bins, 1.0, Q, N, 3.0
-    ).squared
+    assert (
+        choose_radius(counted(lengths(500), Q), 1.0, Q, N, 3.0).squared
+        > choose_radius(bins, 1.0, Q, N, 3.0).squared
+    )
 
 
 def test_bins_that_noise_can_fill_do_not_count():
     bins = counted(lengths(), Q)
     filled = bins + np.append(np.zeros(BINS - 1), 70.0)
     assert choose_radius(filled, 30.0, Q, N, 3.0) == choose_radius(bins, 30.0, Q, N, 3.0)
-    assert choose_radius(filled, 10.0, Q, N, 3.0).squared > choose_radius(bins, 10.0, Q, N, 3.0).squared
+    assert (
+        choose_radius(filled, 10.0, Q, N, 3.0).squared
+        > choose_radius(bins, 10.0, Q, N, 3.0).squared
+    )
 
 
 def test_it_ends_where_noise_is_felt():
