@@ -368,6 +368,8 @@ def test_groups_are_studies(table):
     np.testing.assert_allclose(
         by["f"].ols("log(y) ~ x").params, study_of(table).ols("log(y) ~ x").params
     )
+    whole["warnings"] = ["a tail"]
+    assert "a tail" in str(read(Question(NAMES), whole).ols("log(y) ~ x").summary())
     assert "Groups: f, m" in str(by.summary())
     with pytest.raises(ValueError, match="by groups"):
         by.ols("log(y) ~ x")

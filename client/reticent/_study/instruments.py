@@ -86,7 +86,7 @@ def instrumental(
         fit,
         moments.n,
         estimand="Two-stage least squares, with records beyond the radius downweighted.",
-        warnings=said,
+        warnings=[*said, *release["result"]["warnings"]],
     )
     sets = None
     if len(endogenous) == 1:

@@ -80,6 +80,7 @@ class Study(Release):
         if "main" not in self._own:
             raise KeyError("The study was asked for without a main formula; ols() has any.")
         result = dict(self._own["main"]) | {"tuning": None}
+        result["warnings"] = [*result["warnings"], *self.result["warnings"]]
         return StudyFit(document(self.release, {"formula": result["formula"]}, result))
 
     def ols(self, formula: str) -> StudyFit:
@@ -100,7 +101,7 @@ class Study(Release):
         weights = np.array([0.0 if name == "Intercept" else penalty for name in one.names])
         fit = moments.least_squares(one.y, one.X, np.diag(weights))
         said = f"Ridge regression with penalty {penalty:g} on standardised columns; {ESTIMAND[:1].lower()}{ESTIMAND[1:]}"
-        result = fit_result(one, fit, moments.n, estimand=said)
+        result = fit_result(one, fit, moments.n, estimand=said, warnings=self.result["warnings"])
         return StudyFit(document(self.release, {"formula": formula}, result))
 
     def lasso(self, formula: str) -> LassoPath:
@@ -152,7 +153,12 @@ class Study(Release):
         one = model(moments, place, chosen, True)
         fit = moments.least_squares(one.y, one.X)
         result = fit_result(
-            one, fit, moments.n, estimand=ESTIMAND, warnings=[said], factor=simultaneous(total)
+            one,
+            fit,
+            moments.n,
+            estimand=ESTIMAND,
+            warnings=[said, *self.result["warnings"]],
+            factor=simultaneous(total),
         )
         formula = f"{response} ~ {' + '.join(texts[k] for k in order[0][0]) or '1'}"
         shown = tuple((tuple(texts[k] for k in subset), bic) for subset, bic in order[:_SHOWN])
@@ -285,7 +291,9 @@ class Study(Release):
         moments = self._moments
         one = model_of(moments, specification)
         fit = moments.least_squares(one.y, one.X)
-        result = fit_result(one, fit, moments.n, estimand=ESTIMAND)
+        result = fit_result(
+            one, fit, moments.n, estimand=ESTIMAND, warnings=self.result["warnings"]
+        )
         return StudyFit(document(self.release, {"formula": specification.text}, result))
 
     def _places(self, variables: Sequence[str] | None) -> tuple[int, ...]:

@@ -55,6 +55,8 @@ _MOST, _LEAST = (0.10, 0.20), (0.03, 0.05)  # shares of ρ of a round (simulatio
 _LENGTHS, _COUNT = 0.05, 0.02  # shares of ρ
 _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
+_HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader is told: a third of its sd
+_BEYOND = 0.05  # of the records' variation beyond the radius, from which on a reader is told: the field's "5 %"
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
 
@@ -131,6 +133,7 @@ class StudyPlan(Planned):
         noise = squared * unit
         half = float(ndtri(0.975)) * sqrt(1 / n + noise**2 / (2 * n**2))
         ratios = self._ratios(noise, n, squared)
+        heavy = self._heavy(self.ground, squared)
         names = self.question.design.names
         return {
             "response": names[1] if q > 1 else names[0],
@@ -138,7 +141,7 @@ class StudyPlan(Planned):
             "privacy_to_sampling": ratios,
             "correlation_half_width": min(half, 1.0),
             "shares": self._shown_shares,
-            "notes": self._notes(ratios),
+            "notes": [*self._notes(ratios), *heavy],
         }
 
     def _ratios(self, noise: float, n: float, squared: float) -> list[float | None]:
@@ -166,6 +169,21 @@ class StudyPlan(Planned):
                 "epsilon; formulas over fewer of the columns may. Fewer variables leave more for each."
             )
         return notes
+
+    def _heavy(self, ground: Ground, radius_squared: float) -> list[str]:
+        """What to say of terms whose tails a radius cuts, judged by public rows, whose columns are independent."""
+        frame = ground.coordinates
+        x = np.linalg.inv(frame.transform) @ frame.rows.T
+        cut = 1 - mallows_weights(np.sum(frame.rows**2, axis=1), radius_squared)
+        square = np.maximum(np.mean(x**2, axis=1), np.finfo(float).tiny)
+        share = np.mean(cut * x**2, axis=1) / square
+        terms = zip(ground.coding.design.terms, share[1:], strict=True)
+        names = [term.name for term, lost in terms if lost > _HEAVY and not term.dummy]
+        said = (
+            f"Much of the variance of {', '.join(names)} comes from few records, which the radius downweights: "
+            "least squares of all records may differ. A logarithm, or an indicator of the few, is about all of them."
+        )
+        return [said] if names else []
 
     @property
     def _shown_shares(self) -> dict[str, float]:
@@ -205,7 +223,9 @@ class StudyPlan(Planned):
             _group(self.facts.n, ground.coding, sampled, fit)
             for sampled, fit in zip(found, fits, strict=True)
         ]
-        return self._result(ground.coding, groups)
+        least = min(sampled.radius.squared for sampled in found)
+        said = [*self._heavy(ground, least), *_beyond(found, ground.coding.size)]
+        return self._result(ground.coding, groups, said)
 
     def _main(
         self, formula: Formula, coding: TermCoding, found: Sequence[Sampled]
@@ -221,7 +241,9 @@ class StudyPlan(Planned):
             for g, f in enumerate(fitted)
         ]
 
-    def _result(self, coding: TermCoding, groups: Sequence[GroupResult]) -> StudyResult:
+    def _result(
+        self, coding: TermCoding, groups: Sequence[GroupResult], said: list[str]
+    ) -> StudyResult:
         question, design = self.question, self.question.design
         common = StudyResult(
             terms=list(design.names),
@@ -231,7 +253,7 @@ class StudyPlan(Planned):
             dummies=[False, *(term.dummy for term in design.terms)],
             n=self.facts.n,
             shares=self._shown_shares,
-            warnings=[NO_PROFILE] if self.own_profile else [],
+            warnings=[*([NO_PROFILE] if self.own_profile else []), *said],
         )
         if question.groups.column is not None:
             return replace(common, groups=dict(zip(question.levels, groups, strict=True)))
@@ -294,6 +316,17 @@ def _planned_shares(
     wanted = (scores / _MEAT) ** 2 / (2 * left / RHO_UNITS)
     meat = int(min(max(wanted, _MAIN[0]), _MAIN[1]) * left) if scores else 0
     return Shares(rounds, count, lengths, left - meat, meat)
+
+
+def _beyond(found: Sequence[Sampled], q: int) -> list[str]:
+    """What to say where the released histogram shows that much lies beyond a radius."""
+    excess = max(sampled.radius.excess / sampled.records for sampled in found)
+    share = excess / (excess + q)
+    said = (
+        f"{share:.0%} of the records' variation lies beyond the radius, with few of them: least squares of all records may "
+        "differ where it depends on these. The profile shows which columns have such tails."
+    )
+    return [said] if share >= _BEYOND else []
 
 
 def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) -> GroupResult:

@@ -153,6 +153,26 @@ def test_the_noise_of_coefficients_is_what_is_said():
     np.testing.assert_allclose(spread / said, 1.0, atol=0.25)
 
 
+def test_a_tail_that_the_profile_does_not_know_is_seen_in_the_histogram():
+    data = table(20_000)
+    data["k"] = np.where(np.arange(20_000) % 250 == 0, 900.0, data["k"])
+    query = Study(("y", "x", "k"))
+    result = drive(planned(table(20_000), COLUMNS, query).run(), whole(data)).result
+    assert any("lies beyond the radius" in said for said in result["warnings"])
+    assert result["warnings"][-1] in read(query, result).ols("y ~ x").result["warnings"]
+
+
+def test_a_term_of_few_large_values_is_named():
+    data = table(20_000)
+    data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
+    query = Study(("y", "x", "k"))
+    plan = planned(data, COLUMNS, query)
+    (said,) = drive(plan.run(), whole(data)).result["warnings"]
+    assert said.startswith("Much of the variance of k comes from few records")
+    assert said in plan.forecast["notes"]
+    assert answered(table(20_000), query, 1.0)["warnings"] == []
+
+
 DEGENERATE = {
     "one repeated row": lambda n: {"y": np.full(n, 2.0), "x": np.full(n, 1.0), "g": np.zeros(n)},
     "constant x": lambda n: {"y": np.arange(n) / n, "x": np.zeros(n), "g": np.arange(n) % 3 * 1.0},
