@@ -58,7 +58,7 @@ def test_an_import_brings_what_is_used(statement: str, allowed: set[str]) -> Non
 
 def test_every_public_name_is_where_type_checkers_see_it() -> None:
     tree = ast.parse(Path(reticent.__file__).read_text("utf-8"))
-    (checked,) = [node for node in tree.body if isinstance(node, ast.If)]
+    checked = next(node for node in tree.body if isinstance(node, ast.If))
     imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
     seen = {name.name: node.module for node in imports for name in node.names}
     assert sorted(seen) == reticent.__all__ == sorted(reticent._MODULES)
