@@ -19,8 +19,9 @@ import pyarrow as pa
 import pytest
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Plan, Release, Reservation
+from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.private import Private
+from reticent_server.domain.reservation import Reservation
 from reticent_server.engine.local import LocalEngine
 from reticent_server.mechanisms import (
     _sampler,

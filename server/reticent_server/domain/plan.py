@@ -145,21 +145,6 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
-    """A committed debit: the permission to compute `plan` once. Made by the ledger only."""
-
-    id: str
-    version_id: str
-    cost: PrivacyCost
-    created_at: str
-    lease: str = ""
-
-    def pays_for(self, plan: Plan) -> bool:
-        """Whether this is the charge of the plan: asked here only, before anything is computed."""
-        return (plan.cost, plan.facts.version_id) == (self.cost, self.version_id)
-
-
-@dataclass(frozen=True, slots=True)
 class Release:
     """An answer, already paid for. status: "reply", "no_reply" or "failed"."""
 

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 from threadpoolctl import threadpool_limits
 
 from reticent_server.domain.cost import PrivacyCost
-from reticent_server.domain.plan import Plan, Release, Reservation
+from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.private import Private
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.results import result_json
 from reticent_server.domain.steps import ColumnStep, Released, Step, SumStep
 from reticent_server.engine.blocks import Table
