@@ -51,9 +51,14 @@ TABLES = {
         "price",
         ("sqft_living", "sqft_lot", "bathrooms", "floors", "bedrooms", "condition", "grade", "view", "yr_built"),
     ),
+    "houses, log": ("log_price", ("log_living", "bathrooms", "floors", "condition", "grade", "view", "yr_built")),
     "randhie": ("mdvis", ("lncoins", "idp", "lpi", "fmde", "disea", "physlm", "hlthg", "hlthf")),
     "adult": ("high", ("age", "edu", "hours", "male", "gain", "loss")),
 }  # fmt: skip
+
+
+LOGARITHMS = (("log_price", "price", 1e4, 1e7), ("log_living", "sqft_living", 100, 20_000))
+"""Columns of houses: new, old, and its declared bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,11 @@ def problem(name: str) -> Problem:
         keep = rng.random(len(names)) < 0.5
         if keep.any():
             chosen[tuple(n for n, k in zip(names, keep, strict=True) if k)] = None
-    return Problem(name, table(name).of({response, *names}), response, tuple(chosen))
+    frame = table(name.partition(",")[0])
+    if name == "houses, log":
+        for new, old, low, high in LOGARITHMS:
+            frame = frame.put(new, np.log(frame.arrays[old]), np.log(low), np.log(high))
+    return Problem(name, frame.of({response, *names}), response, tuple(chosen))
 
 
 Fits = Mapping[tuple[str, ...], LinearFit]

@@ -5,7 +5,7 @@ Proof of privacy: kinds.study.recipe.
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from reticent_server.domain.steps import (
     Step,
     SumStep,
 )
+from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.coding import TermCoding, code_terms
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.maps import invertible_on_lattice
@@ -57,6 +58,7 @@ _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
 _HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader is told: a third of its sd
 _BEYOND = 0.05  # of the records' variation beyond the radius, from which on a reader is told: the field's "5 %"
+_WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
 
@@ -270,6 +272,9 @@ class StudyPlan(Planned):
 
 def plan_study(facts: DatasetFacts, question: Question, rho: int) -> StudyPlan:
     """Plans a study at `rho` (RHO_UNITS) from public facts alone; InvalidQuery for a formula over other columns."""
+    ends = (abs(end) for term in question.design.terms for end in (term.lower, term.upper))
+    if any(_WIDEST_COLUMN < end < inf for end in ends):
+        raise InvalidQuery("A variable's declared bounds are too wide for moments in its units.")
     own, ground = None, ground_of(question.design, facts)
     if ground is None:
         own = plan_own_profile(facts, question.design, rho)

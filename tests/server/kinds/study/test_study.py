@@ -236,6 +236,28 @@ def test_what_cannot_be_asked(data, query, error):
         planned(data, COLUMNS, query)
 
 
+def test_a_factor_of_one_level_leaves_the_intercept():
+    columns = [factor("g", "a")]
+    made = {"g": np.zeros(50)}
+    query = Study(("g",))
+    plan = planned(made, columns, query)
+    assert plan.forecast["terms"] == ["Intercept"]
+    result = drive(plan.run(), whole(made)).result
+    assert result["terms"] == ["Intercept"]
+    assert result["variables"] == {"g": []}
+
+
+@pytest.mark.parametrize("profile", [True, False])
+def test_bounds_beyond_what_moments_can_be_of_are_refused(profile):
+    columns = [numeric("y", -1e200, 1e200)]
+    with pytest.raises(InvalidQuery, match="too wide"):
+        planned({"y": np.array([-1e200, 0.0, 1e200] * 9)}, columns, Study(("y",)), profile=profile)
+    near = [numeric("y", -1e110, 1e110)]
+    made = {"y": np.array([-1e110, 0.0, 1e110] * 9)}
+    plan = planned(made, near, Study(("y",)), profile=profile)
+    assert np.all(np.isfinite(drive(plan.run(), whole(made)).result["moments"]))
+
+
 def test_terms_that_two_variables_share_count_once(data):
     result = answered(data, Study(("y", "x*b", "x", "b:x")))
     assert result["terms"] == ["Intercept", "y", "x", "b", "x:b"]
