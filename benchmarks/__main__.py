@@ -18,6 +18,7 @@ NAMES = (
     "no_reply",
     "wages",
     "named_tests",
+    "study",
 )
 
 

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from reticent.kinds.log_rank import LogRankTest
     from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
+    from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
@@ -109,6 +110,7 @@ __all__ = [
     "ServerError",
     "ServerUnavailable",
     "Statistic",
+    "Study",
     "SurvivalCurves",
     "TestResults",
     "TransportError",
@@ -167,6 +169,7 @@ _MODULES = {
     "ServerUnavailable": "_errors",
     "Statistic": "results.statistic",
     "SurvivalCurves": "kinds.survival_curve",
+    "Study": "kinds.study",
     "TestResults": "kinds.hypothesis_test",
     "TransportError": "_errors",
     "Unauthorized": "_errors",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reticent.kinds.log_rank import LogRankTest
     from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
+    from reticent.kinds.study import Study
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
     from reticent.results.named_test import NamedTest
@@ -155,6 +156,16 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "newton", keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
+        ),
+    ),
+    "study": Question(
+        "study",
+        (
+            Field("variables", several(TEXT)),
+            Field("main", TEXT, None),
+            Field("by", TEXT, None),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
     "subsample_aggregate": Question(
@@ -722,6 +733,42 @@ class Methods:
         answer: TestResults | NoReply = self._ask(
             "hypothesis_test", values, epsilon, delta, idempotency_key
         )
+        return answer
+
+    def study(
+        self,
+        variables: Iterable[str],
+        main: str | None = None,
+        by: str | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "Study | NoReply":
+        """Noisy second moments of variables, from which any linear analysis of them is free.
+
+        variables: columns, functions of columns, factors, bases or interactions, as in a
+        formula; up to 64 columns of the design. main: one formula over them whose standard
+        errors are to be robust to heteroscedasticity. by: a categorical column; every level has
+        moments of its own, in one charge.
+
+        - variables: Such as `["log(wage)", "schooling", "I(schooling**2)", "C(region)"]`.
+        - main: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> study = ds.study(["log(wage)", "schooling", "experience", "sex"], epsilon=1.0)
+        """
+        values = {
+            "variables": variables,
+            "main": main,
+            "by": by,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: Study | NoReply = self._ask("study", values, epsilon, delta, idempotency_key)
         return answer
 
     def survival_curve(

@@ -83,6 +83,8 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
         {"kind": "correlation", "columns": ["y", "k"], "method": "kendall"}, 0.99,
     ),
     "ks_test": ({"kind": "ks_test", "law": "normal", "parameters": [0, 1]} | Y, 0.99),
+    "study": ({"kind": "study", "variables": ["y", "x"], "main": "y ~ x"}, 0.1),
+    "study, by": ({"kind": "study", "variables": ["y", "x"], "by": "g"}, 0.1),
     "subsample_aggregate": (
         {"kind": "subsample_aggregate", "model": {"kind": "location_scale"} | Y}, 0.02,
     ),
@@ -97,6 +99,7 @@ CONDITIONAL = {
 
 OF_ROWS = (
     "profile", "count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm", "survival_curve", "log_rank", "kruskal", "t_test",
+    "study",
 )  # fmt: skip
 """Also with a person's three rows replaced."""
 

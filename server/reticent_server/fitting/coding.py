@@ -28,13 +28,11 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Coding:
-    """A design with the location of each term and of the response, in the units of the data."""
+class TermCoding:
+    """A design with the location of each term, in the units of the data."""
 
     design: Design
     locations: tuple[Location, ...]
-    response: Term
-    response_location: Location
 
     @property
     def size(self) -> int:
@@ -56,14 +54,30 @@ class Coding:
         return np.asarray((X - self.centres) / self.scales)
 
 
+@dataclass(frozen=True, slots=True)
+class Coding(TermCoding):
+    """A design with the location of each term and of the response, in the units of the data."""
+
+    response: Term
+    response_location: Location
+
+
 def code_design(
     design: Design, response: Term, rows: PublicRows, response_location: Location
 ) -> Coding:
     """The coding of a design by public rows: a term's mean and standard deviation there."""
+    return Coding(design, _locations(design, rows), response, response_location)
+
+
+def code_terms(design: Design, rows: PublicRows) -> TermCoding:
+    """The coding of a design without response, as code_design."""
+    return TermCoding(design, _locations(design, rows))
+
+
+def _locations(design: Design, rows: PublicRows) -> tuple[Location, ...]:
     head = int(design.intercept)
     columns = zip(design.terms, rows.X.T[head:], strict=True)
-    locations = tuple(_location(term, x, centred=design.intercept) for term, x in columns)
-    return Coding(design, locations, response, response_location)
+    return tuple(_location(term, x, centred=design.intercept) for term, x in columns)
 
 
 def _location(term: Term, values: FloatArray, *, centred: bool) -> Location:

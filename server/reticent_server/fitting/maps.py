@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 from reticent_server.domain.design import Term
 from reticent_server.domain.scratch import FRESH, Scratch
 from reticent_server.domain.steps import Block, Contribution, FloatArray, Scaled, multiplied
-from reticent_server.fitting.coding import LARGEST, LATTICE_BITS, RANGE_BITS, Coding, Location
+from reticent_server.fitting.coding import (
+    LARGEST,
+    LATTICE_BITS,
+    RANGE_BITS,
+    Coding,
+    Location,
+    TermCoding,
+)
 from reticent_server.fitting.score import Joint, Residuals, Score
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.lengths import squared_lengths
@@ -128,7 +135,7 @@ class ResidualMap:
         return (np.where(used, found, -1.0 if found.ndim == 1 else 0.0),)
 
 
-def standardised(coding: Coding, block: Block) -> FloatArray:
+def standardised(coding: TermCoding, block: Block) -> FloatArray:
     """(q, rows) x̃ on the lattice."""
     x = block.scratch.array("standardised", coding.size, block.rows)
     head = int(coding.design.intercept)

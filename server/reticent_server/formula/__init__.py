@@ -2,6 +2,18 @@
 
 from reticent_server.formula.hypothesis import parse_hypothesis
 from reticent_server.formula.limits import Limits
-from reticent_server.formula.parse import mask_design, parse_formula, parse_predicate
+from reticent_server.formula.parse import (
+    mask_design,
+    parse_formula,
+    parse_predicate,
+    parse_variables,
+)
 
-__all__ = ["Limits", "mask_design", "parse_formula", "parse_hypothesis", "parse_predicate"]
+__all__ = [
+    "Limits",
+    "mask_design",
+    "parse_formula",
+    "parse_hypothesis",
+    "parse_predicate",
+    "parse_variables",
+]

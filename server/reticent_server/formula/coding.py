@@ -25,20 +25,36 @@ _Subset = frozenset[str]
 
 def code_terms(model: Model, columns: Mapping[str, Column], limits: Limits) -> tuple[Term, ...]:
     """The design's columns in order; raises InvalidFormula above the limit or where undefined."""
+    groups = columns_by_term(model.terms, columns, limits, intercept=model.intercept)
+    return tuple(term for group in groups for term in group)
+
+
+def columns_by_term(
+    terms: Iterable[tuple[Factor, ...]],
+    columns: Mapping[str, Column],
+    limits: Limits,
+    *,
+    intercept: bool,
+) -> list[tuple[Term, ...]]:
+    """The columns of each of a model's terms, in order; raises as code_terms."""
     spanned: dict[_Subset, set[_Subset]] = {}
-    if model.intercept:
+    if intercept:
         spanned[frozenset()] = {frozenset()}
-    coded: list[Term] = []
-    for factors in model.terms:
+    groups: list[tuple[Term, ...]] = []
+    total = int(intercept)
+    for factors in terms:
+        coded: list[Term] = []
         for coding in _codings(factors, spanned):
-            room = limits.max_columns - len(coded) - model.intercept
+            room = limits.max_columns - total - len(coded)
             if _width(factors, coding) > room:
                 raise InvalidFormula(
                     f"The formula gives more than {limits.max_columns} design columns: leave out "
                     "terms, or use factors with fewer levels."
                 )
             coded.extend(_columns(factors, coding, columns))
-    return tuple(coded)
+        groups.append(tuple(coded))
+        total += len(coded)
+    return groups
 
 
 def make_term(

@@ -64,6 +64,12 @@ class ModelParser:
         ordered = sorted(terms.values(), key=len)
         return Model(response, tuple(ordered), self._intercept)
 
+    def parse_terms(self) -> list[tuple[Factor, ...]]:
+        """The terms of a text without response and intercept, such as `C(g)`, `log(x)` or `x*g`."""
+        terms = self._sum()
+        self._cursor.expect_end("use + - * : and brackets only, or leave the rest out")
+        return list(terms.values())
+
     def _response(self) -> Expression:
         cursor, start = self._cursor, self._cursor.token
         if cursor.token.kind != "name":

@@ -12,7 +12,7 @@ from reticent_server.domain.design import (
 )
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
-from reticent_server.formula.coding import code_terms, is_dummy, make_term
+from reticent_server.formula.coding import code_terms, columns_by_term, is_dummy, make_term
 from reticent_server.formula.limits import Limits
 from reticent_server.formula.model import Factor, Model, ModelParser
 from reticent_server.formula.predicate import PredicateParser
@@ -48,6 +48,39 @@ def parse_formula(
         *filtering,
     ]
     return Design(response, terms, model.intercept, predicate, *_columns(read, schema))
+
+
+def parse_variables(
+    texts: Sequence[str], schema: Schema, where: str | None = None, *, limits: Limits = _DEFAULT
+) -> tuple[Design, dict[str, tuple[str, ...]]]:
+    """The design of texts such as "log(y)", "C(g)", "x1:x2", with an intercept and no response; and the names of the
+    columns of each text. Raises InvalidFormula as parse_formula; a term that two texts share counts once.
+    """
+    named = {text: _terms_of(text, schema, limits) for text in texts}
+    distinct: dict[frozenset[str], tuple[Factor, ...]] = {}
+    for factors in (f for terms in named.values() for f in terms):
+        distinct.setdefault(_key(factors), factors)
+    ordered = sorted(distinct.values(), key=len)
+    columns = {c.name: c for c in schema.columns}
+    groups = columns_by_term(ordered, columns, limits, intercept=True)
+    names = {
+        _key(factors): tuple(term.name for term in group)
+        for factors, group in zip(ordered, groups, strict=True)
+    }
+    predicate, filtering = _where(where, schema, limits)
+    read = [*(_column(f) for factors in ordered for f in factors), *filtering]
+    terms = tuple(term for group in groups for term in group)
+    design = Design(None, terms, True, predicate, *_columns(read, schema))
+    own = {text: tuple(n for f in found for n in names[_key(f)]) for text, found in named.items()}
+    return design, own
+
+
+def _terms_of(text: str, schema: Schema, limits: Limits) -> list[tuple[Factor, ...]]:
+    return ModelParser(Cursor(text, schema, "formula", limits)).parse_terms()
+
+
+def _key(factors: tuple[Factor, ...]) -> frozenset[str]:
+    return frozenset(f.key for f in factors)
 
 
 def parse_predicate(text: str, schema: Schema, *, limits: Limits = _DEFAULT) -> Predicate:

@@ -25,6 +25,7 @@ from reticent_server.kinds.profile.kind import KIND as PROFILE
 from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
 from reticent_server.kinds.quantile_regression.kind import KIND as QUANTILE_REGRESSION
 from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
+from reticent_server.kinds.study.kind import KIND as STUDY
 from reticent_server.kinds.subsample_aggregate.kind import KIND as SUBSAMPLE_AGGREGATE
 from reticent_server.kinds.sum.kind import KIND as SUM
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL_CURVE
@@ -46,6 +47,7 @@ KINDS: tuple[Kind[Any], ...] = (
     GLM,
     QUANTILE_REGRESSION,
     HYPOTHESIS_TEST,
+    STUDY,
     SUBSAMPLE_AGGREGATE,
     SURVIVAL_CURVE,
     LOG_RANK,

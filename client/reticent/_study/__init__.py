@@ -1,0 +1,1 @@
+"""What can be made of a study's moments: free post-processing of one release."""

@@ -1,0 +1,111 @@
+"""A fit that is made of a study's moments: the same object as a released regression's."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from reticent._study.model import Model
+from reticent._study.moments import FloatArray, LeastSquares
+from reticent._text import paragraph
+from reticent.results.regression import RegressionResults
+
+LEVEL = 0.95
+"""Of intervals: the field's convention; conf_int gives others."""
+_LOUD = 3.0
+"""Noise over sampling standard error from which on a reader is told, as the server does."""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class StudyFit(RegressionResults):
+    """Least squares over a study's columns, in the units of the data. It has cost nothing beyond the study.
+
+    The estimand is least squares' own, of the records as the study has weighted them. Standard errors count the noise, and
+    sampling for errors of one variance; for others declare the formula as the study's `main`.
+    """
+
+    @property
+    def gate(self) -> float:
+        """The noise relative to what the moments say of the combination that it hides most; above 1/3 there are no
+        intervals."""
+        found = self.result["gate"]
+        return float("inf") if found is None else float(found)
+
+    def _footer(self) -> list[str]:
+        return [
+            *paragraph("Free: made from the study's release, which has been charged already."),
+            *RegressionResults._footer(self),  # noqa: SLF001 - super() fails in classes with slots
+        ]
+
+
+def document(
+    release: Mapping[str, Any], query: Mapping[str, Any], result: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A release's document with a query and a result that were made of it."""
+    kept = {k: v for k, v in release["query"].items() if k in {"where", "by"}}
+    return {**release, "query": {"kind": "study", **kept, **query}, "result": dict(result)}
+
+
+def fit_result(
+    model: Model,
+    fit: LeastSquares,
+    n: int,
+    *,
+    estimand: str,
+    warnings: Sequence[str] = (),
+    factor: float = 1.0,
+) -> dict[str, Any]:
+    """What a fit says. factor: by which intervals are wider than nominal ones."""
+    L = model.matrix
+    beta = L @ fit.theta + model.offset
+    privacy, sampling = L @ fit.privacy @ L.T, L @ fit.sampling @ L.T
+    errors, noise = roots(privacy + sampling), roots(privacy)
+    said = [] if fit.open else [_closed(model, fit)]
+    loud = fit.open & (noise > _LOUD * roots(sampling))
+    if np.any(loud):
+        which = [name for name, x in zip(model.names, loud, strict=True) if x]
+        said.append(f"Privacy noise dominates the standard errors of {', '.join(which)}.")
+    half = float(ndtri((1 + LEVEL) / 2)) * factor * errors
+    p = 2 * ndtr(-np.abs(beta) / np.maximum(errors, np.finfo(float).tiny))
+    return {
+        "terms": list(model.names),
+        "coefficients": beta.tolist(),
+        "standard_errors": errors.tolist(),
+        "covariance": (privacy + sampling).tolist(),
+        "confidence_level": LEVEL,
+        "confidence_intervals": _shown(np.column_stack([beta - half, beta + half]), fit),
+        "p_values": p.tolist() if fit.open else [None] * len(beta),
+        "privacy_standard_errors": noise.tolist(),
+        "estimable": [fit.open] * len(beta),
+        "scale": sqrt(fit.variance) * model.unit,
+        "tuning": None,
+        "gate": fit.gate if np.isfinite(fit.gate) else None,
+        "estimand": estimand,
+        "n": n,
+        "warnings": [*said, *warnings],
+    }
+
+
+def roots(covariance: FloatArray) -> FloatArray:
+    """(p,) square roots of the diagonal."""
+    return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0.0)))
+
+
+def _shown(ends: FloatArray, fit: LeastSquares) -> list[list[float | None]]:
+    return [[float(a), float(b)] if fit.open else [None, None] for a, b in ends]
+
+
+def _closed(model: Model, fit: LeastSquares) -> str:
+    weights = np.abs(fit.weakest)
+    heavy = [
+        name
+        for name, w in zip(model.names, weights, strict=True)
+        if w > weights.max() / 2 and name != "Intercept"
+    ]
+    return (
+        "No intervals: the noise is not small beside what the moments say of the combination of "
+        f"{', '.join(heavy) or 'the terms'}. Leave one of them out, or ask for a study with a larger epsilon."
+    )

@@ -1,0 +1,182 @@
+"""Formulas over a study's columns: `y ~ a + b:c + d*e - f`, and `y ~ x | z` for instruments.
+
+A factor names a column of the study, one of its variables with all of its columns (a factor's levels, a basis), or in an
+interaction what the study's interactions are made of. Blanks do not matter, and C(g) is g.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from reticent._errors import InvalidFormula
+
+_OPEN, _CLOSE, _QUOTES = "([", ")]", "\"'`"
+_FACTOR = re.compile(r"C\((`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """A formula's columns by place among the study's: response, terms in the order of writing, instruments (`|`)."""
+
+    text: str
+    response: int
+    terms: tuple[int, ...]
+    intercept: bool
+    instruments: tuple[int, ...] | None = None
+
+
+class Columns:
+    """A study's columns; names: (q,), the intercept first."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+        self._pieces = [tuple(sorted(_split(_plain(name), ":"))) for name in names]
+
+    def specification(self, text: str) -> Specification:
+        """The formula's columns. Raises InvalidFormula with what the study has."""
+        left, tilde, right = text.partition("~")
+        if not tilde:
+            raise InvalidFormula("Write a response, '~' and terms, such as 'y ~ x1 + x2'.")
+        terms_text, *rest = _split(right, "|")
+        if len(rest) > 1:
+            raise InvalidFormula("Write '|' once, before the instruments.")
+        response = self.one(left)
+        terms, intercept = self._sum(terms_text)
+        instruments = self._sum(rest[0])[0] if rest else None
+        if response in terms or response in (instruments or ()):
+            raise InvalidFormula("The response is also among the terms: leave it out there.")
+        if not terms and not intercept:
+            raise InvalidFormula("The formula has no terms: name at least one after '~'.")
+        return Specification(text, response, terms, intercept, instruments)
+
+    def one(self, text: str) -> int:
+        """The place of a text that names one column."""
+        found = self.places(text)
+        if len(found) != 1:
+            raise InvalidFormula(
+                f"{text.strip()} has {len(found)} columns in this study; name one of "
+                + ", ".join(self._names[k] for k in found)
+                + "."
+            )
+        return found[0]
+
+    def places(self, text: str) -> tuple[int, ...]:
+        """The places of a term's columns."""
+        wanted = _split(_plain(text), ":")
+        found = tuple(
+            k
+            for k, pieces in enumerate(self._pieces)
+            if k > 0 and len(pieces) == len(wanted) and _matches(wanted, pieces)
+        )
+        if not found:
+            raise InvalidFormula(
+                f"{text.strip()} is not in this study; its columns are {', '.join(self._names[1:])}."
+            )
+        return found
+
+    def _sum(self, text: str) -> tuple[tuple[int, ...], bool]:
+        terms: dict[int, None] = {}
+        intercept = True
+        for sign, item in _signed(text):
+            if item in {"0", "1"}:
+                intercept = (item == "1") == (sign == "+")
+                continue
+            for place in self._crossed(item):
+                if sign == "+":
+                    terms[place] = None
+                else:
+                    terms.pop(place, None)
+        return tuple(terms), intercept
+
+    def _crossed(self, item: str) -> list[int]:
+        """a*b is a + b + a:b."""
+        factors = _split(item, "*") if "**" not in _outside(item) else [item]
+        chosen = [
+            ":".join(f for f, use in zip(factors, uses, strict=True) if use)
+            for uses in product((True, False), repeat=len(factors))
+            if any(uses)
+        ]
+        chosen.sort(key=lambda name: len(_split(name, ":")))
+        return [place for name in chosen for place in self.places(name)]
+
+
+def _matches(wanted: Sequence[str], pieces: Sequence[str]) -> bool:
+    """Whether each factor is one of the pieces, or all levels of it."""
+    left = list(pieces)
+    for factor in wanted:
+        hit = next((p for p in left if p == factor or p.startswith(factor + "[")), None)
+        if hit is None:
+            return False
+        left.remove(hit)
+    return not left
+
+
+def _plain(text: str) -> str:
+    """Without blanks outside of quotes, and with g in place of C(g)."""
+    kept, quote = [], ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in _QUOTES:
+            quote = character
+        elif character.isspace():
+            continue
+        kept.append(character)
+    return _FACTOR.sub(r"\1", "".join(kept))
+
+
+def _outside(text: str) -> str:
+    """What stands outside of brackets and quotes."""
+    return "".join(character for character, depth in _walk(text) if depth == 0)
+
+
+def _walk(text: str) -> list[tuple[str, int]]:
+    """Each character with the depth of brackets around it; quoted text is one level deeper."""
+    found: list[tuple[str, int]] = []
+    depth, quote = 0, ""
+    for character in text:
+        inside = depth + bool(quote)
+        if quote:
+            quote = "" if character == quote else quote
+            inside = depth + 1
+        elif character in _QUOTES:
+            quote, inside = character, depth + 1
+        elif character in _OPEN:
+            depth += 1
+            inside = depth
+        elif character in _CLOSE:
+            inside, depth = depth, depth - 1
+        found.append((character, inside))
+    if depth != 0 or quote:
+        raise InvalidFormula("Close every bracket and quote of the formula.")
+    return found
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """At a character outside of brackets and quotes."""
+    pieces = [""]
+    for character, depth in _walk(text):
+        if character == separator and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += character
+    return [piece.strip() for piece in pieces]
+
+
+def _signed(text: str) -> list[tuple[str, str]]:
+    """(sign, item) of a sum."""
+    items: list[tuple[str, str]] = []
+    sign, item = "+", ""
+    for character, depth in _walk(text):
+        if character in "+-" and depth == 0:
+            if item.strip():
+                items.append((sign, item.strip()))
+            elif items or character == "+":
+                raise InvalidFormula("A term is missing beside a '+' or '-' of the formula.")
+            sign, item = character, ""
+        else:
+            item += character
+    if not item.strip():
+        raise InvalidFormula("A term is missing at the end of the formula.")
+    return [*items, (sign, item.strip())]

@@ -1,0 +1,195 @@
+"""A study's noisy second moments, least squares from them, and errors of any function of them.
+
+z̃ (q,) are the columns, the intercept first, standardised by public centres and scales. S (q, q) holds Σω z̃z̃ᵀ/n + N with
+N = CᵀEC, E symmetric Gaussian noise of sd s on the diagonal and s/√2 off it; Q = CᵀC. For symmetric G, ⟨G, N⟩ has the variance
+s²‖CGCᵀ‖_F²; in particular cov(Nv) = (s²/2)[(vᵀQv)Q + (Qv)(Qv)ᵀ].
+
+Least squares of y = aᵀz̃ on x = Xz̃ is θ = S_XX⁻¹S_Xy; with v = a − Xᵀθ its variance is that of noise,
+(s²/2)·S_XX⁻¹[(vᵀQv)Q_XX + (XQv)(XQv)ᵀ]S_XX⁻¹, and of sampling, σ²S_XX⁻¹/n for errors of one variance. The first holds while
+the gate s√(2p)/λ is at most 1/3, λ the smallest eigenvalue of S_XX in the frame in which Q_XX is I.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+GATE = 1 / 3
+"""Largest noise relative to the smallest eigenvalue at which errors of first order hold (the server's)."""
+_STEP = 1e-5
+"""Of a derivative's difference quotient: entries of S are of order 1, so that rounding leaves ten digits."""
+_TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeastSquares:
+    """θ (p,); privacy and sampling (p, p) covariances; inverse (p, p), of S_XX with what is added to it; variance σ²; gate;
+    residual v (q,); weakest (p,): the combination of columns that the noise hides most."""
+
+    theta: FloatArray
+    privacy: FloatArray
+    sampling: FloatArray
+    inverse: FloatArray
+    variance: float
+    gate: float
+    residual: FloatArray
+    weakest: FloatArray
+
+    @property
+    def open(self) -> bool:
+        """Whether intervals may be given."""
+        return self.gate <= GATE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delta:
+    """Values (k,) of a function of the moments, with the covariances (k, k) of its noise and of sampling."""
+
+    values: FloatArray
+    privacy: FloatArray
+    sampling: FloatArray
+
+    @property
+    def bse(self) -> FloatArray:
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.privacy + self.sampling), 0.0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """names (q,), centres and scales (q,), S and C (q, q), s, and n the records of the table."""
+
+    names: tuple[str, ...]
+    centres: FloatArray
+    scales: FloatArray
+    sums: FloatArray
+    root: FloatArray
+    sd: float
+    n: int
+
+    @classmethod
+    def read(cls, result: Mapping[str, Any], of: Mapping[str, Any]) -> "Moments":
+        """From a release's result, and the group of it (or the result itself) that holds the moments."""
+        centres, scales = (
+            np.array(result[name], dtype=np.float64) for name in ("centres", "scales")
+        )
+        D = np.diag(scales)
+        D[1:, 0] = centres[1:]
+        back = np.linalg.inv(D)
+        S = np.array(of["moments"], dtype=np.float64)
+        return cls(
+            names=tuple(map(str, result["terms"])),
+            centres=centres,
+            scales=scales,
+            sums=back @ S @ back.T,
+            root=np.array(of["noise"]["root"], dtype=np.float64) @ back.T,
+            sd=float(of["noise"]["sd"]),
+            n=int(result["n"]),
+        )
+
+    @property
+    def records(self) -> float:
+        """The released weight of the records in use."""
+        return self.n * max(float(self.sums[0, 0]), 1 / self.n)
+
+    @property
+    def overlap(self) -> FloatArray:
+        """Q (q, q)."""
+        return np.asarray(self.root.T @ self.root)
+
+    def least_squares(
+        self, y: FloatArray, X: FloatArray, penalty: FloatArray | None = None
+    ) -> LeastSquares:
+        """Of yᵀz̃ on Xz̃: y (q,), X (p, q). penalty: (p, p), added to S_XX (a ridge); the target is then the ridge's."""
+        S, p = self.sums, len(X)
+        gram = X @ S @ X.T
+        penalised = gram if penalty is None else gram + penalty
+        values, vectors, frame = self._spectrum(penalised, X)
+        norm = self.sd * sqrt(2 * p)
+        gate = norm / values[0] if values[0] > 0 else inf
+        usable = values if gate <= GATE else np.maximum(values, max(norm, _TINY))
+        inverse = frame @ (vectors / usable) @ vectors.T @ frame
+        theta = inverse @ (X @ S @ y)
+        v = y - X.T @ theta
+        variance = self.variance(v)
+        spread = inverse if penalty is None else inverse @ gram @ inverse
+        return LeastSquares(
+            theta=theta,
+            privacy=self.noise(v, X, inverse),
+            sampling=np.asarray(variance * spread / self.n),
+            inverse=np.asarray(inverse),
+            variance=variance,
+            gate=float(gate),
+            residual=v,
+            weakest=frame @ vectors[:, 0],
+        )
+
+    def noise(self, v: FloatArray, X: FloatArray, A: FloatArray) -> FloatArray:
+        """(k, k) covariance of AXNv, N the moments' noise, for A (k, p), X (p, q) and v (q,)."""
+        Q = self.overlap
+        across = X @ Q @ v
+        inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
+        return np.asarray(self.sd**2 / 2 * A @ inner @ A.T)
+
+    def _spectrum(
+        self, gram: FloatArray, X: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Eigenvalues and -vectors of S_XX in the frame in which Q_XX is I, and Q_XX^(−1/2)."""
+        size, axes = np.linalg.eigh(X @ self.overlap @ X.T)
+        frame = (axes / np.sqrt(np.maximum(size, _TINY))) @ axes.T
+        moved = frame @ gram @ frame
+        values, vectors = np.linalg.eigh((moved + moved.T) / 2)
+        return values, vectors, frame
+
+    def gate(self, X: FloatArray) -> float:
+        """Of the columns Xz̃."""
+        values, _, _ = self._spectrum(X @ self.sums @ X.T, X)
+        return float(self.sd * sqrt(2 * len(X)) / values[0]) if values[0] > 0 else inf
+
+    def variance(self, v: FloatArray) -> float:
+        """Mean square of vᵀz̃; no less than the sd of its noise."""
+        least = self.sd * float(v @ self.overlap @ v)
+        return max(float(v @ self.sums @ v), least) / max(float(self.sums[0, 0]), 1 / self.n)
+
+    def covariance(self, places: Sequence[int]) -> FloatArray:
+        """(k, k) of the columns at these places, not repaired."""
+        return _centred(self.sums[np.ix_([0, *places], [0, *places])])
+
+    def delta(self, places: Sequence[int], function: Callable[[FloatArray], FloatArray]) -> Delta:
+        """A function of the covariance (k, k) of some columns, by the delta method.
+
+        Sampling is by the normal law, 2 tr(GKHK)/n for gradients G, H in K: heavy tails have more.
+        """
+        chosen = [0, *places]
+        S, C = self.sums[np.ix_(chosen, chosen)], self.root[:, chosen]
+        K = _centred(S)
+        noise = [C @ G @ C.T for G in _gradients(S, lambda s: function(_centred(s)))]
+        spread = [G @ K for G in _gradients(K, function)]
+        privacy = [[self.sd**2 * float(np.sum(a * b)) for b in noise] for a in noise]
+        sampling = [[2 * float(np.sum(a * b.T)) / self.records for b in spread] for a in spread]
+        return Delta(np.asarray(function(K)), np.array(privacy), np.array(sampling))
+
+
+def _centred(S: FloatArray) -> FloatArray:
+    weight = S[0, 0]
+    mean = S[0, 1:] / weight
+    return np.asarray(S[1:, 1:] / weight - np.outer(mean, mean))
+
+
+def _gradients(
+    matrix: FloatArray, function: Callable[[FloatArray], FloatArray]
+) -> list[FloatArray]:
+    """For each of the function's k values its symmetric gradient, by central differences."""
+    m = len(matrix)
+    found = np.zeros((len(np.atleast_1d(function(matrix))), m, m))
+    for i in range(m):
+        for j in range(i + 1):
+            step = np.zeros((m, m))
+            step[i, j] = step[j, i] = _STEP
+            change = (function(matrix + step) - function(matrix - step)) / (2 * _STEP)
+            found[:, i, j] = found[:, j, i] = change / (1 if i == j else 2)
+    return list(found)

@@ -1,0 +1,308 @@
+"""A released study: every linear analysis of its columns is made here, and costs nothing more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from reticent import _optional
+from reticent._errors import InvalidFormula
+from reticent._release import Release
+from reticent._study.components import Components, Factors, components, factors
+from reticent._study.correlations import Correlation, Correlations, correlation, correlations
+from reticent._study.fit import StudyFit, document, fit_result
+from reticent._study.formula import Columns, Specification
+from reticent._study.instruments import InstrumentalFit, instrumental
+from reticent._study.lasso import LassoPath, lasso_path
+from reticent._study.mediation import Mediation, mediation
+from reticent._study.model import model, model_of
+from reticent._study.moments import FloatArray, Moments
+from reticent._study.robustness import SpecificationCurve, varied
+from reticent._study.selection import Selection, ranked, simultaneous
+from reticent._study.twin import twin
+from reticent._text import Text, number
+
+ESTIMAND = "Least squares, with records beyond the study's radius downweighted."
+ANALYSES = (
+    "Free from here on: ols, ridge, lasso, iv, corr, partial_corr, pca, factor, mediation, robustness, select, "
+    "r2, twin."
+)
+_SHOWN = 10
+"""Subsets that a selection lists."""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Study(Release):
+    """Noisy second moments of some columns. Analyses are free; intervals count sampling and privacy noise.
+
+    >>> study = ds.study(["log(wage)", "schooling", "experience", "sex"], epsilon=1.0)
+    >>> study.ols("log(wage) ~ schooling + sex").summary()
+    >>> study.corr(); study.robustness("log(wage) ~ schooling", ["+ experience", "+ sex"]).plot()
+
+    With `by` in the question every level has a study of its own: `study["f"]`.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, without the intercept."""
+        return tuple(map(str, self.result["terms"][1:]))
+
+    @property
+    def groups(self) -> Mapping[str, "Study"]:
+        """A study by level of `by`; empty without."""
+        return {level: self[level] for level in self.result.get("groups", {})}
+
+    def __getitem__(self, level: str) -> "Study":
+        """The study of one group. Raises KeyError."""
+        groups = self.result.get("groups", {})
+        if level not in groups:
+            raise KeyError(f"{level}: the groups are {', '.join(groups) or 'none'}")
+        result = {k: v for k, v in self.result.items() if k != "groups"} | groups[level]
+        return Study({**self.release, "result": result})
+
+    @property
+    def clipped(self) -> tuple[float, float]:
+        """The share of the records' weight that the radius has taken, and its standard error."""
+        found = self._own["clipped"]
+        return float(found["share"]), float(found["standard_error"])
+
+    @property
+    def nobs(self) -> int:
+        """The data set's public number of records (not of those that were in use)."""
+        return int(self.result["n"])
+
+    @property
+    def main(self) -> StudyFit:
+        """The declared formula's fit, with errors that are robust to heteroscedasticity. Raises KeyError without one."""
+        if "main" not in self._own:
+            raise KeyError("The study was asked for without a main formula; ols() has any.")
+        result = dict(self._own["main"]) | {"tuning": None}
+        result["warnings"] = [*result["warnings"], *self.result["warnings"]]
+        return StudyFit(document(self.release, {"formula": result["formula"]}, result))
+
+    def ols(self, formula: str) -> StudyFit:
+        """Least squares of any formula over the columns.
+
+        >>> study.ols("log(wage) ~ schooling + sex").wald_test("schooling = 0.1")
+        """
+        return self._fit(self._read(formula))
+
+    def ridge(self, formula: str, penalty: float) -> StudyFit:
+        """Ridge regression: `penalty` is added to the mean square of each standardised column but the intercept.
+
+        The target is the ridge's own coefficients, not least squares'.
+        """
+        if not penalty > 0:
+            raise ValueError("the penalty is positive")
+        moments, one = self._moments, model_of(self._moments, self._read(formula))
+        weights = np.array([0.0 if name == "Intercept" else penalty for name in one.names])
+        fit = moments.least_squares(one.y, one.X, np.diag(weights))
+        said = f"Ridge regression with penalty {penalty:g} on standardised columns; {ESTIMAND[:1].lower()}{ESTIMAND[1:]}"
+        result = fit_result(one, fit, moments.n, estimand=said, warnings=self.result["warnings"])
+        return StudyFit(document(self.release, {"formula": formula}, result))
+
+    def lasso(self, formula: str) -> LassoPath:
+        """The lasso's path of a formula with an intercept."""
+        specification = self._read(formula)
+        if not specification.intercept:
+            raise InvalidFormula("The lasso's path is for formulas with an intercept.")
+        return lasso_path(self._moments, model_of(self._moments, specification))
+
+    def iv(self, formula: str) -> InstrumentalFit:
+        """Two-stage least squares, `y ~ d + w | z + w`: exogenous regressors stand on both sides of the bar.
+
+        >>> fit = study.iv("wage ~ schooling + age | distance + age")
+        >>> fit.first_stage, fit.anderson_rubin()
+        """
+        specification = self._columns.specification(formula)
+        return instrumental(self.release, self._moments, specification)
+
+    def robustness(
+        self, base: str, variations: Sequence[str], term: str | None = None
+    ) -> SpecificationCurve:
+        """A coefficient over specifications. variations: "+ x", "- x" or whole formulas. term: the base's first one.
+
+        >>> study.robustness("log(wage) ~ schooling + sex", ["- sex", "+ experience"]).plot()
+        """
+        formulas = (base, *(varied(base, text) for text in variations))
+        fits = tuple(self.ols(text) for text in formulas)
+        slopes = [name for name in fits[0].names if name != "Intercept"]
+        chosen = slopes[0] if term is None else self._moments.names[self._columns.one(term)]
+        if any(chosen not in fit.names for fit in fits):
+            raise InvalidFormula(f"Every specification needs {chosen}.")
+        return SpecificationCurve(chosen, formulas, fits)
+
+    def select(self, response: str, candidates: Sequence[str] | None = None) -> Selection:
+        """The subset of candidate terms with the best BIC; all other columns without candidates.
+
+        Its intervals are simultaneous over all subsets. Nominal ones of a chosen subset are too short.
+        """
+        moments, columns = self._moments, self._columns
+        place = columns.one(response)
+        texts = candidates or [name for k, name in enumerate(self.names, 1) if k != place]
+        groups = [columns.places(text) for text in texts]
+        order = ranked(moments, place, groups)
+        chosen = [p for k in order[0][0] for p in groups[k]]
+        total = 1 + sum(map(len, groups))
+        said = (
+            "Chosen among subsets: intervals are simultaneous over all of them; p-values are not."
+        )
+        one = model(moments, place, chosen, True)
+        fit = moments.least_squares(one.y, one.X)
+        result = fit_result(
+            one,
+            fit,
+            moments.n,
+            estimand=ESTIMAND,
+            warnings=[said, *self.result["warnings"]],
+            factor=simultaneous(total),
+        )
+        formula = f"{response} ~ {' + '.join(texts[k] for k in order[0][0]) or '1'}"
+        shown = tuple((tuple(texts[k] for k in subset), bic) for subset, bic in order[:_SHOWN])
+        return Selection(StudyFit(document(self.release, {"formula": formula}, result)), shown)
+
+    def corr(self, variables: Sequence[str] | None = None) -> Correlations:
+        """All pairwise correlations, with intervals."""
+        return correlations(self._moments, self._places(variables))
+
+    def partial_corr(self, x: str, y: str, given: Sequence[str] = ()) -> Correlation:
+        """The correlation of two columns, with others held fixed."""
+        one, other = self._columns.one(x), self._columns.one(y)
+        fixed = [p for text in given for p in self._columns.places(text)]
+        return correlation(self._moments, one, other, fixed)
+
+    def pca(self, variables: Sequence[str] | None = None) -> Components:
+        """Principal components of the correlations."""
+        return components(self._moments, self._places(variables))
+
+    def factor(self, number: int, variables: Sequence[str] | None = None) -> Factors:
+        """Common factors, rotated by varimax."""
+        return factors(self._moments, self._places(variables), number)
+
+    def mediation(self, x: str, mediator: str, y: str, controls: Sequence[str] = ()) -> Mediation:
+        """How much of x's effect on y goes through a mediator, in linear models."""
+        place = self._columns.one
+        fixed = [p for text in controls for p in self._columns.places(text)]
+        return mediation(self._moments, place(x), place(mediator), place(y), fixed)
+
+    def r2(self, formula: str) -> tuple[float, float, float]:
+        """R² of a formula with an intercept, and the ends of its 95 % interval (by the delta method, within [0, 1])."""
+        specification = self._read(formula)
+        if not specification.intercept:
+            raise InvalidFormula("R squared is for formulas with an intercept.")
+        found = self._moments.delta((specification.response, *specification.terms), _r_squared)
+        value, half = float(found.values[0]), float(ndtri(0.975) * found.bse[0])
+        low, high = np.clip([value - half, value + half], 0.0, 1.0)
+        return value, float(low), float(high)
+
+    def twin(self, rows: int = 1000, seed: int = 0, variables: Sequence[str] | None = None) -> Any:
+        """An invented table with the released means, deviations and correlations, as a pandas.DataFrame.
+
+        For trying programs and plots; it knows of no bounds, tails or curves.
+        """
+        places = self._places(variables)
+        flags = tuple(bool(self.result["dummies"][p]) for p in places)
+        values = twin(self._moments, places, flags, rows, seed)
+        return _optional.pandas().DataFrame(
+            values, columns=[self._moments.names[p] for p in places]
+        )
+
+    def to_frame(self) -> Any:
+        """Means and standard deviations by column, with standard errors; needs pandas."""
+        moments, rows = self._moments, []
+        for place in range(1, len(moments.names)):
+            found = moments.covariance((place,))[0, 0]
+            mean = self._fit(Specification(moments.names[place] + " ~ 1", place, (), True))
+            rows.append(
+                {
+                    "mean": mean.params["Intercept"],
+                    "bse": mean.bse["Intercept"],
+                    "sd": float(np.sqrt(max(found, 0.0)) * moments.scales[place]),
+                }
+            )
+        return _optional.pandas().DataFrame(rows, index=list(self.names))
+
+    def summary(self) -> Text:
+        """The columns, what was clipped, and what can be asked for nothing."""
+        share = (
+            ""
+            if self.result.get("groups")
+            else f"Clipped: {number(self.clipped[0])} of the weight."
+        )
+        lines = [
+            *self._headline(),
+            "",
+            f"Columns: {', '.join(self.names)}",
+            *(
+                [f"Groups: {', '.join(self.result['groups'])}"]
+                if self.result.get("groups")
+                else [share]
+            ),
+            ANALYSES,
+            *self.result["warnings"],
+            "",
+            *self._footer(),
+        ]
+        return Text("\n".join(lines))
+
+    def plot(self, ax: Any = None) -> Any:
+        """The correlations; needs matplotlib, gives the Axes."""
+        return self.corr().plot(ax)
+
+    def check(self) -> None:
+        Release.check(self)
+        q = len(self.result["terms"])
+        groups = self.result.get("groups")
+        for of in groups.values() if groups else [self.result]:
+            moments = Moments.read(self.result, of)
+            if moments.sums.shape != (q, q) or moments.root.shape != (q, q):
+                raise ValueError("the moments of a study fit its number of columns")
+            _ = (float(of["radius"]), float(of["clipped"]["share"]))
+        if len(self.result["dummies"]) != q or not np.isfinite(log(self.nobs)):
+            raise ValueError("a study says of each column whether it is a dummy")
+
+    @property
+    def _own(self) -> Mapping[str, Any]:
+        """Where the moments are. Raises ValueError for a study by groups."""
+        if self.result.get("groups"):
+            raise ValueError(
+                f"This study is by groups: take one first, such as study[{next(iter(self.result['groups']))!r}]."
+            )
+        return self.result
+
+    @property
+    def _moments(self) -> Moments:
+        return Moments.read(self.result, self._own)
+
+    @property
+    def _columns(self) -> Columns:
+        return Columns(self.result["terms"])
+
+    def _read(self, formula: str) -> Specification:
+        found = self._columns.specification(formula)
+        if found.instruments is not None:
+            raise InvalidFormula("A formula with instruments is for iv().")
+        return found
+
+    def _fit(self, specification: Specification) -> StudyFit:
+        moments = self._moments
+        one = model_of(moments, specification)
+        fit = moments.least_squares(one.y, one.X)
+        result = fit_result(
+            one, fit, moments.n, estimand=ESTIMAND, warnings=self.result["warnings"]
+        )
+        return StudyFit(document(self.release, {"formula": specification.text}, result))
+
+    def _places(self, variables: Sequence[str] | None) -> tuple[int, ...]:
+        if variables is None:
+            return tuple(range(1, len(self.result["terms"])))
+        return tuple(p for text in variables for p in self._columns.places(text))
+
+
+def _r_squared(K: FloatArray) -> FloatArray:
+    """(1,) of the covariance of (y, x…)."""
+    cross = K[1:, 0]
+    return np.array([cross @ np.linalg.solve(K[1:, 1:], cross) / K[0, 0]])

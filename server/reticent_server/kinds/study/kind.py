@@ -1,0 +1,100 @@
+"""The kind `study`."""
+
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from annotated_types import MaxLen, MinLen
+from pydantic import Field
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Query
+from reticent_server.domain.schema import ColumnKind
+from reticent_server.errors import InvalidQuery
+from reticent_server.formula import parse_formula, parse_variables
+from reticent_server.formula.model import column_levels
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Formula, Level, Name, Text, Where
+from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.study.maps import Groups
+from reticent_server.kinds.study.plan import Question, StudyPlan, plan_study
+from reticent_server.kinds.study.result import StudyResult
+
+MOST_COLUMNS = 256  # of all groups together: their Gram matrix is released as one
+
+Variables = Annotated[
+    tuple[Text, ...],
+    MinLen(1),
+    MaxLen(64),
+    Field(description='Such as `["log(wage)", "schooling", "I(schooling**2)", "C(region)"]`.'),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Study(Query):
+    """Noisy second moments of variables, from which any linear analysis of them is free.
+
+    variables: columns, functions of columns, factors, bases or interactions, as in a formula; up to 64 columns of the
+    design. main: one formula over them whose standard errors are to be robust to heteroscedasticity. by: a
+    categorical column; every level has moments of its own, in one charge.
+    """
+
+    variables: Variables
+    main: Formula | None = None
+    by: Name | None = None
+    where: Where = None
+    confidence_level: Level = 0.95
+    kind: Literal["study"] = field(default="study", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: Study, offer: PrivacyCost) -> StudyPlan:
+    design, variables = parse_variables(query.variables, facts.schema, query.where)
+    groups, levels = _groups(facts, query.by, design)
+    if len(design.names) * groups.count > MOST_COLUMNS:
+        raise InvalidQuery(
+            f"All groups together may have {MOST_COLUMNS} columns; leave out variables, or by."
+        )
+    main = None
+    if query.main is not None:
+        main = query.main, parse_formula(query.main, facts.schema, query.where)
+    with_by = _reading(design, facts, query.by)
+    question = Question(with_by, variables, groups, levels, main, query.confidence_level)
+    return plan_study(facts, question, offer.rho)
+
+
+def _groups(facts: DatasetFacts, by: str | None, design: Design) -> tuple[Groups, tuple[str, ...]]:
+    if by is None:
+        return Groups(), ()
+    column = declared(facts, by)
+    if column.kind is not ColumnKind.CATEGORICAL and not column.is_dummy:
+        raise InvalidQuery("by must be a categorical or a 0/1 column.")
+    if by in design.columns:
+        raise InvalidQuery("Leave the column of by out of variables and where.")
+    codes, names = zip(*column_levels(column), strict=True)
+    return Groups(by, codes), names
+
+
+def _reading(design: Design, facts: DatasetFacts, by: str | None) -> Design:
+    """The design with the groups' column among those that are read."""
+    if by is None:
+        return design
+    missing = (by,) if declared(facts, by).may_be_missing else ()
+    return replace(
+        design,
+        columns=(*design.columns, by),
+        missing_columns=(*design.missing_columns, *missing),
+    )
+
+
+KIND = Kind(
+    query=Study,
+    plan=_plan,
+    result=StudyResult,
+    examples=(
+        Study(("y", "x", "k")),
+        Study(("y", "x", "C(g)", "I(x**2)"), main="y ~ x + C(g)"),
+        Study(("y", "x"), by="g", where="k > 2"),
+    ),
+    page="study",
+)

@@ -1,0 +1,153 @@
+"""A declared formula: least squares with standard errors that are robust to heteroscedasticity.
+
+The scores of y on x are ωx(vᵀz̃), v the residual's coefficients. Their Gram matrix is released in white coordinates x̃ = Bz̃,
+B = (S_XX/S₀₀)^(−1/2)X, and in units of σ:
+
+    M = Σ ω²x̃x̃ᵀ(vᵀz̃)²/σ²,   contributions of norm ≤ C,   C² = 16p,
+
+so that S_XX⁻¹(σ²(B X⁺)⁻¹M(BX⁺)⁻ᵀ)S_XX⁻¹ = (σ²/S₀₀²)·B̄MB̄ᵀ, B̄ = (S_XX/S₀₀)^(−1/2), is the sampling covariance (White
+1980; the sandwich). Eigenvalues of M/S₀₀ count the operator norm of its noise at least, and 1 at the most of that: where the
+noise hides M the errors are the classical ones.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from reticent_server.domain.design import Design, Term
+from reticent_server.domain.steps import FloatArray, GramSum, Released
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.coding import TermCoding
+from reticent_server.fitting.report import intervals, p_values, roots
+from reticent_server.kinds.study.maps import Scores
+from reticent_server.kinds.study.moments import LeastSquares, Moments
+from reticent_server.kinds.study.result import MainFit
+from reticent_server.numerics.matrices import floored, power
+
+SCORE_LIMIT = (
+    16.0  # C² for each coefficient: four times a white row's length at a residual of one σ
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formula:
+    """y and x as combinations of z̃: y (q,), X (p, q); β = Lθ + o in the units of the data, L (p, p), o (p,)."""
+
+    text: str
+    names: tuple[str, ...]
+    y: FloatArray
+    X: FloatArray
+    matrix: FloatArray
+    offset: FloatArray
+    unit: float
+
+    @property
+    def limit(self) -> float:
+        """C."""
+        return sqrt(SCORE_LIMIT * len(self.X))
+
+    def part(self, groups: int, rho: int, unit_rows: int) -> GramSum:
+        return GramSum(len(self.X) * groups, 1.0, rho, unit_rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A group's least squares before its meat: B̄ = (S_XX/S₀₀)^(−1/2) (p, p), and what the scores are made with."""
+
+    fit: LeastSquares
+    root: FloatArray
+    scores: Scores
+    records: float
+
+
+def formula_of(text: str, declared: Design, coding: TermCoding) -> Formula:
+    """The declared formula over a study's columns. Raises InvalidQuery where it names others."""
+    response = declared.response
+    if response is None or not declared.names:
+        raise InvalidQuery("main needs a response and at least one term.")
+    places = [_place(term, coding) for term in declared.terms]
+    y_place, head = _place(response, coding), int(declared.intercept)
+    q, centres, scales = coding.size, coding.centres, coding.scales
+    rows = np.eye(q)
+    moved = rows * scales[:, None] + np.outer(centres, rows[0]) * (np.arange(q) > 0)[:, None]
+    unit = float(scales[y_place])
+    if head:
+        X, y = rows[[0, *places]], rows[y_place]
+        matrix = np.diag(unit / scales[[0, *places]])
+        matrix[0, 1:] -= unit * centres[places] / scales[places]
+        offset = np.append(centres[y_place], np.zeros(len(places)))
+    else:
+        X, y = moved[places] / scales[places][:, None], moved[y_place] / unit
+        matrix, offset = np.diag(unit / scales[places]), np.zeros(len(places))
+    return Formula(text, declared.names, y, X, matrix, offset, unit)
+
+
+def _place(term: Term, coding: TermCoding) -> int:
+    for k, known in enumerate(coding.design.terms):
+        if set(known.factors) == set(term.factors):
+            return k + 1
+    raise InvalidQuery(
+        "main has a term that is not among the study's columns; add it to variables, and keep the intercept."
+    )
+
+
+def before_meat(formula: Formula, moments: Moments) -> Fitted:
+    """Least squares of a group, and what its scores are made with."""
+    fit = moments.least_squares(formula.y, formula.X)
+    records = max(float(moments.sums[0, 0]), 1.0)
+    root = power(fit.inverse * records, 0.5)
+    sigma = sqrt(max(fit.variance, np.finfo(float).tiny))
+    return Fitted(fit, root, Scores(root @ formula.X, fit.residual / sigma), records)
+
+
+def meat(formula: Formula, released: Released, g: int, fitted: Fitted) -> FloatArray:
+    """(p, p) M/S₀₀, with eigenvalues that noise cannot hide."""
+    p = len(formula.X)
+    own, size = slice(g * p, (g + 1) * p), formula.limit**2 / fitted.records
+    noise = released.sd * size * sqrt(2 * p)
+    return floored(released.values[own, own] * size, min(1.0, noise))
+
+
+def main_fit(formula: Formula, fitted: Fitted, middle: FloatArray, level: float, n: int) -> MainFit:
+    """The report. middle: M/S₀₀ (p, p)."""
+    fit, L = fitted.fit, formula.matrix
+    sampling = fit.variance / fitted.records * fitted.root @ middle @ fitted.root
+    beta = L @ fit.theta + formula.offset
+    covariance, privacy = L @ (sampling + fit.privacy) @ L.T, L @ fit.privacy @ L.T
+    errors, ok = roots(covariance), np.full(len(beta), fit.open)
+    return MainFit(
+        formula=formula.text,
+        terms=list(formula.names),
+        coefficients=beta.tolist(),
+        standard_errors=errors.tolist(),
+        covariance=covariance.tolist(),
+        confidence_level=level,
+        confidence_intervals=[(low, high) for low, high in intervals(beta, errors, level, ok)],
+        p_values=p_values(beta, errors, ok),
+        privacy_standard_errors=roots(privacy).tolist(),
+        classical_standard_errors=roots(L @ (fit.sampling + fit.privacy) @ L.T).tolist(),
+        estimable=[bool(x) for x in ok],
+        scale=sqrt(fit.variance) * formula.unit,
+        gate=fit.gate if np.isfinite(fit.gate) else None,
+        estimand=ESTIMAND,
+        n=n,
+        warnings=[] if fit.open else [closed(formula, fit)],
+    )
+
+
+ESTIMAND = "Least squares, with records beyond the radius downweighted; standard errors are robust to heteroscedasticity."
+
+
+def closed(formula: Formula, fit: LeastSquares) -> str:
+    """What to say where the gate is shut."""
+    weights = np.abs(fit.weakest)
+    heavy = [
+        name
+        for name, w in zip(formula.names, weights, strict=True)
+        if w > weights.max() / 2 and name != "Intercept"
+    ]
+    return (
+        "No intervals: the noise is not small beside what the moments say of the combination of "
+        f"{', '.join(heavy) or 'the terms'}. Leave one of them out, or use a larger epsilon."
+    )

@@ -1,0 +1,357 @@
+"""A planned study: shares of ρ and a forecast from public facts, and the reply from its releases.
+
+Proof of privacy: kinds.study.recipe.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import (
+    SELECTION_NANOSECONDS,
+    CountSum,
+    FloatArray,
+    Released,
+    Step,
+    SumStep,
+)
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.coding import TermCoding, code_terms
+from reticent_server.fitting.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.maps import invertible_on_lattice
+from reticent_server.fitting.noise import planned_sd
+from reticent_server.fitting.own_profile import (
+    NO_PROFILE,
+    OwnProfile,
+    guessed_facts,
+    plan_own_profile,
+)
+from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.kinds.study.main import (
+    SCORE_LIMIT,
+    Formula,
+    before_meat,
+    formula_of,
+    main_fit,
+    meat,
+)
+from reticent_server.kinds.study.maps import Groups, ScoresMap
+from reticent_server.kinds.study.moments import GATE, Moments
+from reticent_server.kinds.study.radius import choose_radius, counted
+from reticent_server.kinds.study.recipe import Sampled, Sampling, Shares
+from reticent_server.kinds.study.result import Clipped, GroupResult, MainFit, Noise, StudyResult
+from reticent_server.numerics.mallows import mallows_weights
+
+_ROUNDS = (1.0, 4.0)  # squared radius for each column: first the shape, then the lengths
+_PRECISION = (0.15, 0.10)  # of a round: noise's norm over records, enough for whitening
+_MOST, _LEAST = (0.10, 0.20), (0.03, 0.05)  # shares of ρ of a round (simulations)
+_LENGTHS, _COUNT = 0.05, 0.02  # shares of ρ
+_MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
+_MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
+_HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader is told: a third of its sd
+_BEYOND = 0.05  # of the records' variation beyond the radius, from which on a reader is told: the field's "5 %"
+_WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
+_MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: the columns by variable, groups and their levels' names, the declared formula, the level of its
+    intervals."""
+
+    design: Design
+    variables: Mapping[str, Sequence[str]]
+    groups: Groups
+    levels: tuple[str, ...]
+    main: tuple[str, Design] | None
+    level: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """What a study stands on, all public: coding, coordinates, the share of records in use."""
+
+    coding: TermCoding
+    coordinates: Coordinates
+    share: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudyPlan(Planned):
+    """A planned study. own_profile: released first where no profile covers the columns; it replaces `ground`."""
+
+    facts: DatasetFacts
+    question: Question
+    ground: Ground
+    shares: Shares
+    own_profile: OwnProfile | None
+    mechanism: str = "noisy second moments in whitened coordinates"
+    reference: str = "Canonne, Kamath & Steinke (2020); Dwork, Talwar, Thakurta & Zhang (2014)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.question.design.columns
+
+    @property
+    def rho(self) -> int:
+        return self.shares.rho + (self.own_profile.rho if self.own_profile else 0)
+
+    @property
+    def passes(self) -> int:
+        further = (self.own_profile is not None) + (self.shares.scores > 0)
+        return len(self.shares.rounds) + 2 + further
+
+    @property
+    def column_ms(self) -> int:
+        """Planned time of the products, and of an own profile's draws."""
+        draws = self.own_profile.draws if self.own_profile else 0
+        products = self.facts.n * self.passes * (self._size * self.question.groups.count) ** 2
+        return int(draws * SELECTION_NANOSECONDS + products * _MULTIPLICATION) // 10**6
+
+    @property
+    def _size(self) -> int:
+        return self.ground.coding.size
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """Of the first variable on the others: privacy over sampling standard error by term, null where the noise is
+        expected to leave no interval; of any correlation: half of its 95 % interval near 0."""
+        q, n = self._size, self.facts.n * self.ground.share / self.question.groups.count
+        lengths = np.sum(self.ground.coordinates.rows**2, axis=1)
+        unit = self._sampling(self.ground).unit_noise
+        bins = counted(lengths, q) * n / len(lengths)
+        heard = planned_sd(
+            CountSum(len(bins), self.shares.lengths, self.facts.schema.unit.max_rows)
+        )
+        squared = choose_radius(bins, heard, q, n, unit).squared
+        noise = squared * unit
+        half = float(ndtri(0.975)) * sqrt(1 / n + noise**2 / (2 * n**2))
+        ratios = self._ratios(noise, n, squared)
+        heavy = self._heavy(self.ground, squared)
+        names = self.question.design.names
+        return {
+            "response": names[1] if q > 1 else names[0],
+            "terms": [names[0], *names[2:]],
+            "privacy_to_sampling": ratios,
+            "correlation_half_width": min(half, 1.0),
+            "shares": self._shown_shares,
+            "notes": [*self._notes(ratios), *heavy],
+        }
+
+    def _ratios(self, noise: float, n: float, squared: float) -> list[float | None]:
+        """(q − 1,) from public rows, whose columns are independent."""
+        q, frame = self._size, self.ground.coordinates
+        U = frame.rows
+        w = mallows_weights(np.sum(U**2, axis=1), squared)
+        inverse: FloatArray = np.asarray(
+            np.linalg.inv(invertible_on_lattice(frame.transform)), np.float64
+        )
+        expected = inverse @ ((U * w[:, None]).T @ U) @ inverse.T * (n / len(U))
+        rows = np.eye(q)
+        X = np.delete(rows, 1, axis=0) if q > 1 else rows
+        fit = Moments(expected, inverse.T, noise).least_squares(rows[min(1, q - 1)], X)
+        if fit.gate > GATE:
+            return [None] * len(X)
+        sampling = np.maximum(np.diag(fit.sampling), np.finfo(float).tiny)
+        return [float(x) for x in np.sqrt(np.diag(fit.privacy) / sampling)]
+
+    def _notes(self, ratios: list[float | None]) -> list[str]:
+        notes = [NO_PROFILE] if self.own_profile else []
+        if None in ratios:
+            notes.append(
+                "A regression of the first variable on all others is forecast to have no intervals at this "
+                "epsilon; formulas over fewer of the columns may. Fewer variables leave more for each."
+            )
+        return notes
+
+    def _heavy(self, ground: Ground, radius_squared: float) -> list[str]:
+        """What to say of terms whose tails a radius cuts, judged by public rows, whose columns are independent."""
+        frame = ground.coordinates
+        x = np.linalg.inv(frame.transform) @ frame.rows.T
+        cut = 1 - mallows_weights(np.sum(frame.rows**2, axis=1), radius_squared)
+        square = np.maximum(np.mean(x**2, axis=1), np.finfo(float).tiny)
+        share = np.mean(cut * x**2, axis=1) / square
+        terms = zip(ground.coding.design.terms, share[1:], strict=True)
+        names = [term.name for term, lost in terms if lost > _HEAVY and not term.dummy]
+        said = (
+            f"Much of the variance of {', '.join(names)} comes from few records, which the radius downweights: "
+            "least squares of all records may differ. A logarithm, or an indicator of the few, is about all of them."
+        )
+        return [said] if names else []
+
+    @property
+    def _shown_shares(self) -> dict[str, float]:
+        s = self.shares
+        amounts = {
+            "profile": self.own_profile.rho if self.own_profile else 0,
+            "whitening": sum(rho for rho, _ in s.rounds),
+            "records_in_use": s.count,
+            "lengths": s.lengths,
+            "moments": s.moments,
+            "scores": s.scores,
+        }
+        return {name: amount / self.rho for name, amount in amounts.items()}
+
+    def _sampling(self, ground: Ground) -> Sampling:
+        return Sampling(
+            coding=ground.coding,
+            coordinates=ground.coordinates,
+            groups=self.question.groups,
+            shares=self.shares,
+            n=self.facts.n,
+            unit_rows=self.facts.schema.unit.max_rows,
+        )
+
+    def run(self) -> Recipe:
+        """The recipe; it always replies."""
+        ground = self.ground
+        if self.own_profile:
+            facts = self.own_profile.profiled((yield self.own_profile.step))
+            ground = ground_of(self.question.design, facts, masked=False) or ground
+        found = yield from self._sampling(ground).sampled()
+        fits: Sequence[MainFit | None] = [None] * len(found)
+        if self.question.main:
+            formula = formula_of(*self.question.main, ground.coding)
+            fits = yield from self._main(formula, ground.coding, found)
+        groups = [
+            _group(self.facts.n, ground.coding, sampled, fit)
+            for sampled, fit in zip(found, fits, strict=True)
+        ]
+        least = min(sampled.radius.squared for sampled in found)
+        said = [*self._heavy(ground, least), *_beyond(found, ground.coding.size)]
+        return self._result(ground.coding, groups, said)
+
+    def _main(
+        self, formula: Formula, coding: TermCoding, found: Sequence[Sampled]
+    ) -> Generator[Step, tuple[Released, ...], list[MainFit]]:
+        groups = self.question.groups
+        fitted = [before_meat(formula, sampled.moments) for sampled in found]
+        part = formula.part(groups.count, self.shares.scores, self.facts.schema.unit.max_rows)
+        frames = tuple(sampled.frame for sampled in found)
+        rows = ScoresMap(coding, groups, frames, tuple(f.scores for f in fitted), formula.limit)
+        (released,) = yield SumStep("scores", (part,), rows)
+        return [
+            main_fit(formula, f, meat(formula, released, g, f), self.question.level, self.facts.n)
+            for g, f in enumerate(fitted)
+        ]
+
+    def _result(
+        self, coding: TermCoding, groups: Sequence[GroupResult], said: list[str]
+    ) -> StudyResult:
+        question, design = self.question, self.question.design
+        common = StudyResult(
+            terms=list(design.names),
+            variables={text: list(names) for text, names in question.variables.items()},
+            centres=coding.centres.tolist(),
+            scales=coding.scales.tolist(),
+            dummies=[False, *(term.dummy for term in design.terms)],
+            n=self.facts.n,
+            shares=self._shown_shares,
+            warnings=[*([NO_PROFILE] if self.own_profile else []), *said],
+        )
+        if question.groups.column is not None:
+            return replace(common, groups=dict(zip(question.levels, groups, strict=True)))
+        (only,) = groups
+        return replace(
+            common,
+            moments=only.moments,
+            noise=only.noise,
+            clipped=only.clipped,
+            radius=only.radius,
+            main=only.main,
+        )
+
+
+def plan_study(facts: DatasetFacts, question: Question, rho: int) -> StudyPlan:
+    """Plans a study at `rho` (RHO_UNITS) from public facts alone; InvalidQuery for a formula over other columns."""
+    ends = (abs(end) for term in question.design.terms for end in (term.lower, term.upper))
+    if any(_WIDEST_COLUMN < end < inf for end in ends):
+        raise InvalidQuery("A variable's declared bounds are too wide for moments in its units.")
+    own, ground = None, ground_of(question.design, facts)
+    if ground is None:
+        own = plan_own_profile(facts, question.design, rho)
+        guessed = guessed_facts(facts, question.design)
+        ground = ground_of(question.design, guessed, masked=False)
+    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    if question.main:
+        formula_of(*question.main, ground.coding)
+    some = question.design.masked or question.groups.column is not None
+    left = rho - (own.rho if own else 0)
+    records = facts.n * ground.share / question.groups.count
+    noise = sqrt(2) * ground.coding.size * facts.schema.unit.max_rows / records
+    rounds = _planned_rounds(left, noise * sqrt(2 * ground.coding.size))
+    scores = question.main is not None and SCORE_LIMIT * noise * sqrt(2 * ground.coding.size)
+    shares = _planned_shares(left, rounds, counted=some, scores=scores)
+    return StudyPlan(facts, question, ground, shares, own)
+
+
+def ground_of(design: Design, facts: DatasetFacts, *, masked: bool = True) -> Ground | None:
+    """The public ground of a study's columns; None where no profile covers them."""
+    rows = draw_public_rows(design, facts, masked=masked)
+    if rows is None:
+        return None
+    coding = code_terms(design, rows)
+    return Ground(coding, public_coordinates(coding.standardised(rows.X)), rows.share)
+
+
+def _planned_rounds(rho: int, norm: float) -> tuple[tuple[int, float], ...]:
+    """(ρ, squared radius for each column) of the rounds: no more than gives their precision. norm: of the noise, relative
+    to the records, at a radius of 1 for each column and 2ρ = 1."""
+    found = []
+    for factor, nu, most, least in zip(_ROUNDS, _PRECISION, _MOST, _LEAST, strict=True):
+        wanted = (factor * norm / nu) ** 2 / (2 * rho / RHO_UNITS)
+        found.append((int(min(max(wanted, least), most) * rho), factor))
+    return tuple(found)
+
+
+def _planned_shares(
+    rho: int, rounds: tuple[tuple[int, float], ...], *, counted: bool, scores: float
+) -> Shares:
+    """scores: the norm of the meat's noise relative to the records, at 2ρ = 1; 0 without a declared formula."""
+    count, lengths = int(_COUNT * rho) * counted, int(_LENGTHS * rho)
+    left = rho - sum(amount for amount, _ in rounds) - count - lengths
+    wanted = (scores / _MEAT) ** 2 / (2 * left / RHO_UNITS)
+    meat = int(min(max(wanted, _MAIN[0]), _MAIN[1]) * left) if scores else 0
+    return Shares(rounds, count, lengths, left - meat, meat)
+
+
+def _beyond(found: Sequence[Sampled], q: int) -> list[str]:
+    """What to say where the released histogram shows that much lies beyond a radius."""
+    excess = max(sampled.radius.excess / sampled.records for sampled in found)
+    share = excess / (excess + q)
+    said = (
+        f"{share:.0%} of the records' variation lies beyond the radius, with few of them: least squares of all records may "
+        "differ where it depends on these. The profile shows which columns have such tails."
+    )
+    return [said] if share >= _BEYOND else []
+
+
+def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) -> GroupResult:
+    """A group's moments in the units of the terms: z = Dz̃, D = diag(b) + a eᵀ."""
+    D = np.diag(coding.scales)
+    D[1:, 0] = coding.centres[1:]
+    moments = sampled.moments
+    weight, sd = float(moments.sums[0, 0]), moments.sd * float(moments.overlap[0, 0])
+    return GroupResult(
+        moments=_symmetric(D @ moments.sums @ D.T / n).tolist(),
+        noise=Noise(sd=moments.sd / n, root=(moments.root @ D.T).tolist()),
+        clipped=Clipped(
+            share=1 - weight / sampled.records,
+            standard_error=sqrt(sd**2 + sampled.records_sd**2) / sampled.records,
+            excess=sampled.radius.excess / sampled.records,
+        ),
+        radius=sampled.radius.squared,
+        main=fit,
+    )
+
+
+def _symmetric(matrix: FloatArray) -> FloatArray:
+    return np.asarray((matrix + matrix.T) / 2)

@@ -1,0 +1,173 @@
+"""A study as a generator of steps that sees released values only.
+
+1. Two rounds of Gram matrices whiten the columns (fitting.whitening), group by group; the first counts the records in use.
+2. A histogram of ‖u‖² chooses each group's radius (radius).
+3. One Gram matrix in the coordinates so found: the study's moments.
+4. With a declared formula, the Gram matrix of its scores (main).
+
+Privacy: unconditional, for every table and every n; neighbours replace one unit of m rows at most. Each part's contributions
+are functions of one record and of earlier releases (maps), so that the parts' ρ add up under adaptive composition:
+
+    moments, rounds   ‖e_g ⊗ u√ω/R_g‖ ≤ 1     GramSum    Δ = √2 m
+    scores            the same, cut at 1       GramSum    Δ = √2 m
+    lengths, count    one bin                  CountSum   Δ = √2 m  (one bin: m)
+
+Groups need no second charge. For a record replaced by one of another group, the two contributions are orthogonal:
+‖vvᵀ − v′v′ᵀ‖_F² = |v|⁴ + |v′|⁴ − 2(vᵀv′)² ≤ 2, the bound of one group, and e_g ⊗ u is a vector like any other. What lies
+between two groups' blocks is noise alone. The clips are enforced by mechanisms.noisy_sum; W, R_g, σ and θ come from
+releases. Everything after the last release is post-processing.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.steps import (
+    CountSum,
+    FloatArray,
+    GramSum,
+    Part,
+    Released,
+    Step,
+    SumStep,
+)
+from reticent_server.fitting.coding import TermCoding
+from reticent_server.fitting.coordinates import Coordinates
+from reticent_server.fitting.maps import invertible_on_lattice
+from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
+from reticent_server.kinds.study.maps import Frame, Groups, LengthsMap, MomentsMap
+from reticent_server.kinds.study.moments import Moments
+from reticent_server.kinds.study.radius import EDGES, Radius, choose_radius
+
+_LEAST_SHARE = 0.001  # of the records: a group is not taken to have fewer
+
+Steps = Generator[Step, tuple[Released, ...], "list[Sampled]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius for each column), count (0 where it is n), lengths,
+    moments, and scores (0 without a declared formula)."""
+
+    rounds: tuple[tuple[int, float], ...]
+    count: int
+    lengths: int
+    moments: int
+    scores: int
+
+    @property
+    def rho(self) -> int:
+        rounds = sum(rho for rho, _ in self.rounds)
+        return rounds + self.count + self.lengths + self.moments + self.scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """A group's moments of z̃, the frame they were taken in, what its radius leaves out, and its records in use, with
+    the sd of their number."""
+
+    moments: Moments
+    frame: Frame
+    radius: Radius
+    records: float
+    records_sd: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampling:
+    """A planned study of n records: what is asked of them. unit_rows: m."""
+
+    coding: TermCoding
+    coordinates: Coordinates
+    groups: Groups
+    shares: Shares
+    n: int
+    unit_rows: int
+
+    def sampled(self) -> Steps:
+        """The moments of each group."""
+        states, records, records_sd = yield from self._whitened()
+        lengths, noise = yield from self._lengths(states)
+        unit = self.unit_noise
+        radii = [
+            choose_radius(counts, noise, self.coding.size, number, unit)
+            for counts, number in zip(lengths, records, strict=True)
+        ]
+        frames = tuple(
+            Frame(state.transform, radius.squared)
+            for state, radius in zip(states, radii, strict=True)
+        )
+        part = self._gram(self.shares.moments)
+        (found,) = yield SumStep("moments", (part,), MomentsMap(self.coding, self.groups, frames))
+        return [
+            Sampled(_moments(found, g, frame), frame, radius, records[g], records_sd)
+            for g, (frame, radius) in enumerate(zip(frames, radii, strict=True))
+        ]
+
+    @property
+    def unit_noise(self) -> float:
+        """s at R² = 1."""
+        return sqrt(2) * self.unit_rows / sqrt(2 * self.shares.moments / RHO_UNITS)
+
+    def _gram(self, rho: int) -> GramSum:
+        return GramSum(self.coding.size * self.groups.count, 1.0, rho, self.unit_rows)
+
+    def _whitened(
+        self,
+    ) -> Generator[Step, tuple[Released, ...], tuple[list[Whitening], list[float], float]]:
+        q, G = self.coding.size, self.groups.count
+        states = [unwhitened(self.coordinates, self.shares.rounds[0][1] * q)] * G
+        records, records_sd = [float(self.n)] * G, 0.0
+        for k, (rho, factor) in enumerate(self.shares.rounds):
+            states = [_rounded(state) for state in states]
+            frames = tuple(Frame(state.transform, factor * q) for state in states)
+            counted = k == 0 and self.shares.count > 0
+            parts: list[Part] = [self._gram(rho)]
+            if counted:
+                parts.append(CountSum(G, self.shares.count, self.unit_rows))
+            rows = MomentsMap(self.coding, self.groups, frames, counted)
+            released = yield SumStep(f"whitening {k + 1}", tuple(parts), rows)
+            if counted:
+                records_sd = released[1].sd
+                records = np.clip(released[1].values, _LEAST_SHARE * self.n, self.n).tolist()
+            last = k == len(self.shares.rounds) - 1
+            states = [
+                whitened(
+                    state, _block(released[0], g, q, factor * q), number, factor * q, last=last
+                )
+                for g, (state, number) in enumerate(zip(states, records, strict=True))
+            ]
+        return [_rounded(state) for state in states], records, records_sd
+
+    def _lengths(
+        self, states: list[Whitening]
+    ) -> Generator[Step, tuple[Released, ...], tuple[FloatArray, float]]:
+        """(G, bins) counts by ‖u‖², and their noise."""
+        edges = tuple(self.coding.size * edge for edge in EDGES)
+        bins = len(edges) + 1
+        frames = tuple(Frame(state.transform, edges[-1]) for state in states)
+        part = CountSum(bins * self.groups.count, self.shares.lengths, self.unit_rows)
+        (found,) = yield SumStep(
+            "lengths", (part,), LengthsMap(self.coding, self.groups, frames, edges)
+        )
+        return found.values.reshape(self.groups.count, bins), found.sd
+
+
+def _rounded(state: Whitening) -> Whitening:
+    return replace(state, transform=invertible_on_lattice(state.transform))
+
+
+def _block(released: Released, g: int, q: int, radius_squared: float) -> Released:
+    """A group's diagonal block (q, q), in the units of u."""
+    own = slice(g * q, (g + 1) * q)
+    return Released(released.values[own, own] * radius_squared, released.sd * radius_squared)
+
+
+def _moments(released: Released, g: int, frame: Frame) -> Moments:
+    """A group's moments of z̃ from the release of u's."""
+    own = _block(released, g, len(frame.transform), frame.radius_squared)
+    inverse: FloatArray = np.asarray(np.linalg.inv(frame.transform), np.float64)
+    return Moments(inverse @ own.values @ inverse.T, inverse.T, own.sd)

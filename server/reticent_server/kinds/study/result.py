@@ -1,0 +1,95 @@
+"""What a reply to a study holds."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Le
+
+from reticent_server.fitting.results import OpenInterval, Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """The moments' noise is CᵀEC: C = `root` (q, q), E symmetric and Gaussian, sd on the diagonal and sd/√2 off it."""
+
+    sd: Annotated[float, Ge(0)]
+    root: list[list[float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clipped:
+    """What the radius has left out.
+
+    share: of the records' weight (with noise, so it may be negative), with its standard error. excess: mean (‖u‖² −
+    R²)₊ as far as a released histogram shows it: the bias of a combination is ½·excess·(|a||b| + |aᵀb|) at most.
+    """
+
+    share: float
+    standard_error: Annotated[float, Ge(0)]
+    excess: Annotated[float, Ge(0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainFit:
+    """Least squares of the declared formula, p terms, in the units of the data; errors robust to heteroscedasticity.
+
+    standard_errors count sampling and noise; privacy_standard_errors the noise alone. gate: the noise's size
+    relative to the data's information about the combination that it hides most; above 1/3 there are no intervals.
+    classical_standard_errors: for errors of one variance.
+    """
+
+    formula: str
+    terms: list[str]
+    coefficients: list[float]
+    standard_errors: list[float]
+    covariance: list[list[float]]
+    confidence_level: Annotated[float, Ge(0), Le(1)]
+    confidence_intervals: list[OpenInterval]
+    p_values: list[Share | None]
+    privacy_standard_errors: list[float]
+    classical_standard_errors: list[float]
+    estimable: list[bool]
+    scale: float
+    gate: float | None
+    estimand: str
+    n: int
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupResult:
+    """Of one group of records. moments: (q, q), Σω zzᵀ/n in the terms' units, n the records of the whole table.
+
+    radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. main: with a declared formula.
+    """
+
+    moments: list[list[float]]
+    noise: Noise
+    clipped: Clipped
+    radius: float
+    main: MainFit | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyResult:
+    """Noisy second moments of q columns, the intercept first; all linear analyses of them are free.
+
+    variables: the columns of each text that was asked for. centres, scales: (q,) public, of the terms. moments, noise,
+    clipped, radius, main: as in a group, of all records in use; with `by` they are in `groups`, by level. dummies: which
+    columns hold 0 and 1 only.
+    """
+
+    terms: list[str]
+    variables: dict[str, list[str]]
+    centres: list[float]
+    scales: list[float]
+    dummies: list[bool]
+    n: int
+    shares: dict[str, float]
+    warnings: list[str]
+    moments: list[list[float]] | None = None
+    noise: Noise | None = None
+    clipped: Clipped | None = None
+    radius: float | None = None
+    main: MainFit | None = None
+    groups: dict[str, GroupResult] | None = None

@@ -1,0 +1,54 @@
+"""Coverage of a study's intervals over replications of the whole mechanism.
+
+Three terms of unit variance with AR(.5) correlation, errors of one variance; and errors whose sd is .5 + |x0|, where classical errors
+are wrong and those of the declared formula are not. AUDIT_REPLICATIONS (1,000): tables of each cell; `-s` shows the
+figures. Bounds are broken only beyond three standard errors of the simulation.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+from reticent_server.kinds.study.kind import Study
+from support_newton import drive
+from support_study import numeric, planned, read, whole
+
+REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
+COVERAGE = (0.93, 0.975)
+TRUTH = np.array([0.5, 0.4, 0.0, 0.0])
+COLUMNS = [numeric("y", -100, 100), *(numeric(f"x{j}", -10, 10) for j in range(3))]
+FORMULA = "y ~ x0 + x1 + x2"
+CELLS = [(5_000, 4.0, False), (20_000, 1.0, False), (20_000, 1.0, True), (20_000, 4.0, True)]
+
+
+def table(n, rng, uneven):
+    correlation = 0.5 ** np.abs(np.subtract.outer(range(3), range(3)))
+    X = rng.normal(size=(n, 3)) @ np.linalg.cholesky(correlation).T
+    sd = 0.5 + np.abs(X[:, 0]) if uneven else np.ones(n)
+    y = TRUTH[0] + X @ TRUTH[1:] + sd * rng.normal(size=n)
+    return {"y": y} | {f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(3)}
+
+
+def inside(fit):
+    low, high = fit.conf_int().T
+    return (low <= TRUTH) & (high >= TRUTH)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(("n", "epsilon", "uneven"), CELLS)
+def test_intervals_hold_what_they_promise(n, epsilon, uneven):
+    query = Study(("y", "x0", "x1", "x2"), main=FORMULA)
+    main, free = [], []
+    for seed in range(REPLICATIONS):
+        data = table(n, np.random.default_rng(seed), uneven)
+        study = read(query, drive(planned(data, COLUMNS, query, epsilon).run(), whole(data)).result)
+        main.append(inside(study.main))
+        free.append(inside(study.ols(FORMULA)))
+    shown = {"main": np.mean(main, axis=0), "ols": np.mean(free, axis=0)}
+    print(n, epsilon, uneven, {k: np.round(v, 3) for k, v in shown.items()})
+    margin = 3 * np.sqrt(0.05 * 0.95 / REPLICATIONS)
+    for name, found in shown.items():
+        if name == "main" or not uneven:
+            assert COVERAGE[0] - margin <= found.min(), name
+            assert found.max() <= COVERAGE[1] + margin, name

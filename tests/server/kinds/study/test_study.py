@@ -1,0 +1,276 @@
+"""A study's moments and its declared formula against least squares on the table, and tables that nothing can be said of."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.kinds.study.kind import Study
+from reticent_server.kinds.study.main import before_meat, formula_of
+from reticent_server.kinds.study.moments import Moments
+from support_newton import drive
+from support_study import (
+    NO_NOISE,
+    boolean,
+    factor,
+    numeric,
+    planned,
+    read,
+    whole,
+)
+
+COLUMNS = [numeric("y"), numeric("x"), numeric("k"), boolean("b"), factor("g", "acd")]
+
+
+def table(n=4_000, seed=1):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2, 3, n)
+    g = rng.integers(0, 3, n) * 1.0
+    b = (rng.random(n) < 0.3) * 1.0
+    y = 5 + 2 * x - 0.5 * x**2 + b + 0.4 * (g == 1) + (0.5 + np.abs(x)) * rng.normal(size=n)
+    return {"y": y, "x": x, "k": rng.normal(40, 3, n), "b": b, "g": g}
+
+
+def answered(data, query, epsilon=NO_NOISE, **facts):
+    plan = planned(data, COLUMNS, query, epsilon, **facts)
+    return drive(plan.run(), whole(data)).result
+
+
+def design(data, *columns):
+    return np.column_stack([np.ones(len(data["y"])), *columns])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return table()
+
+
+def test_moments_are_the_tables_own(data):
+    result = answered(data, Study(("y", "x", "I(x**2)", "k", "C(g)")))
+    x, g = data["x"], data["g"]
+    Z = design(data, data["y"], x, data["k"], g == 1, g == 2, x**2)
+    order = [
+        result["terms"].index(t)
+        for t in ("Intercept", "y", "x", "k", "C(g)[c]", "C(g)[d]", "I(x**2)")
+    ]
+    moments = np.array(result["moments"])[np.ix_(order, order)]
+    exact = Z.T @ Z / len(Z)
+    np.testing.assert_allclose(moments, exact, rtol=2e-3, atol=1e-5)
+    assert abs(result["clipped"]["share"]) < 1e-3
+    assert result["variables"]["C(g)"] == ["C(g)[c]", "C(g)[d]"]
+
+
+def test_the_declared_formula_is_least_squares_with_robust_errors(data):
+    formula = "y ~ x + I(x**2) + b + C(g)"
+    result = answered(data, Study(("y", "x", "I(x**2)", "b", "C(g)", "k"), main=formula))
+    main, x, g = result["main"], data["x"], data["g"]
+    X = design(data, x, data["b"], g == 1, g == 2, x**2)
+    order = [
+        main["terms"].index(t) for t in ("Intercept", "x", "b", "C(g)[c]", "C(g)[d]", "I(x**2)")
+    ]
+    fit = sm.OLS(data["y"], X).fit(cov_type="HC0")
+    away = (np.array(main["coefficients"])[order] - fit.params) / fit.bse
+    assert np.max(np.abs(away)) < 0.15
+    ratio = np.array(main["standard_errors"])[order] / fit.bse
+    assert np.all(np.abs(ratio - 1) < 0.05)
+    classical = np.array(main["classical_standard_errors"])[order] / sm.OLS(data["y"], X).fit().bse
+    assert np.all(np.abs(classical - 1) < 0.05)
+    assert np.max(np.abs(fit.bse / sm.OLS(data["y"], X).fit().bse - 1)) > 0.15
+
+
+def test_a_formula_without_intercept_is_about_columns_as_they_are(data):
+    main = answered(data, Study(("y", "x", "k"), main="y ~ 0 + x + k"))["main"]
+    X = np.column_stack([data["x"], data["k"]])
+    fit = sm.OLS(data["y"], X).fit(cov_type="HC0")
+    np.testing.assert_allclose(main["coefficients"], fit.params, atol=0.15 * fit.bse.min())
+    np.testing.assert_allclose(main["standard_errors"], fit.bse, rtol=0.05)
+
+
+def test_groups_have_moments_of_their_own(data):
+    result = answered(data, Study(("y", "x"), by="g", main="y ~ x", where="x < 2"))
+    assert set(result["groups"]) == {"a", "c", "d"}
+    for code, level in enumerate("acd"):
+        used = (data["g"] == code) & (data["x"] < 2)
+        own, y = result["groups"][level], data["y"][used]
+        fit = sm.OLS(y, sm.add_constant(data["x"][used])).fit(cov_type="HC0")
+        away = (np.array(own["main"]["coefficients"]) - fit.params) / fit.bse
+        assert np.max(np.abs(away)) < 0.15
+        assert abs(own["moments"][0][0] * len(data["y"]) - used.sum()) < 0.01 * used.sum()
+        assert abs(own["clipped"]["share"]) < 0.01
+    assert "moments" not in result
+
+
+def test_missing_cells_leave_records_out(data):
+    columns = [numeric("y"), numeric("x", missing=("NA",))]
+    gone = np.arange(len(data["y"])) % 3 == 0
+    x = np.where(gone, 0.0, data["x"])
+    plan = planned({"y": data["y"], "x": x}, columns, Study(("y", "x"), main="y ~ x"), NO_NOISE)
+    result = drive(plan.run(), whole({"y": data["y"], "x": x}, {"x": gone})).result
+    fit = sm.OLS(data["y"][~gone], sm.add_constant(x[~gone])).fit()
+    away = (np.array(result["main"]["coefficients"]) - fit.params) / fit.bse
+    assert np.max(np.abs(away)) < 0.2
+
+
+def test_without_a_profile_a_share_pays_for_one(data):
+    result = answered(data, Study(("y", "x", "b"), main="y ~ x + b"), profile=False)
+    assert result["shares"]["profile"] > 0
+    assert result["warnings"]
+    fit = sm.OLS(data["y"], design(data, data["x"], data["b"])).fit()
+    away = (np.array(result["main"]["coefficients"]) - fit.params) / fit.bse
+    assert np.max(np.abs(away)) < 0.3
+
+
+def test_shares_are_the_whole_budget(data):
+    for query in (Study(("y", "x")), Study(("y", "x"), main="y ~ x", by="g")):
+        plan = planned(data, COLUMNS, query)
+        assert 0.999 < sum(plan.forecast["shares"].values()) <= 1 + 1e-12
+
+
+def test_the_forecast_is_what_comes(data):
+    """Privacy over sampling error of a regression of the first variable, and a correlation's interval."""
+    big = table(40_000)
+    query = Study(("y", "x", "k", "b"))
+    forecast = planned(big, COLUMNS, query).forecast
+    study = read(query, answered(big, query, 1.0))
+    fit = study.ols("y ~ x + k + b")
+    seen = np.asarray(fit.privacy_bse) / np.asarray(fit.sampling_bse)
+    told = np.array(forecast["privacy_to_sampling"])
+    assert np.all(seen / told < 1.7)
+    assert np.all(told / seen < 1.7)
+    low, high = study.partial_corr("k", "b").conf_int()
+    assert (high - low) / 2 == pytest.approx(forecast["correlation_half_width"], rel=0.5)
+
+
+def test_the_noise_of_coefficients_is_what_is_said():
+    """The sd of θ over draws of noise, over its prediction: within 15 % (200 draws: 5 % each)."""
+    data, query = table(5_000), Study(("y", "x", "k", "b"))
+    plan = planned(data, COLUMNS, query, 4.0)
+    fits = [
+        read(query, drive(plan.run(), whole(data)).result).ols("y ~ x + k + b") for _ in range(200)
+    ]
+    spread = np.std([np.asarray(f.params) for f in fits], axis=0)
+    said = np.mean([np.asarray(f.privacy_bse) for f in fits], axis=0)
+    np.testing.assert_allclose(spread / said, 1.0, atol=0.25)
+
+
+def test_a_tail_that_the_profile_does_not_know_is_seen_in_the_histogram():
+    data = table(20_000)
+    data["k"] = np.where(np.arange(20_000) % 250 == 0, 900.0, data["k"])
+    query = Study(("y", "x", "k"))
+    result = drive(planned(table(20_000), COLUMNS, query).run(), whole(data)).result
+    assert any("lies beyond the radius" in said for said in result["warnings"])
+    assert result["warnings"][-1] in read(query, result).ols("y ~ x").result["warnings"]
+
+
+def test_a_term_of_few_large_values_is_named():
+    data = table(20_000)
+    data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
+    query = Study(("y", "x", "k"))
+    plan = planned(data, COLUMNS, query)
+    (said,) = drive(plan.run(), whole(data)).result["warnings"]
+    assert said.startswith("Much of the variance of k comes from few records")
+    assert said in plan.forecast["notes"]
+    assert answered(table(20_000), query, 1.0)["warnings"] == []
+
+
+DEGENERATE = {
+    "one repeated row": lambda n: {"y": np.full(n, 2.0), "x": np.full(n, 1.0), "g": np.zeros(n)},
+    "constant x": lambda n: {"y": np.arange(n) / n, "x": np.zeros(n), "g": np.arange(n) % 3 * 1.0},
+    "y is x": lambda n: {"y": np.arange(n) * 1.0, "x": np.arange(n) * 1.0, "g": np.zeros(n)},
+    "not numbers": lambda n: {"y": np.full(n, np.nan), "x": np.full(n, np.inf), "g": np.zeros(n)},
+    "far apart": lambda n: {"y": np.where(np.arange(n) % 2, 1e3, -1e3), "x": np.r_[1e3, np.zeros(n - 1)],
+                            "g": np.full(n, 2.0)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("n", [1, 5, 300])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, NO_NOISE])
+@pytest.mark.parametrize("by", [None, "g"])
+def test_it_always_replies(name, n, epsilon, by):
+    made = DEGENERATE[name](n)
+    query = Study(("y", "x", "I(x**2)"), main="y ~ x + I(x**2)", by=by)
+    facts = {k: np.zeros(n) for k in made}
+    plan = planned(facts, COLUMNS[:2] + COLUMNS[4:], query, epsilon)
+    study = read(query, drive(plan.run(), whole(made)).result)
+    one = study["a"] if by else study
+    assert np.all(np.isfinite(one.ols("y ~ x").params))
+    assert np.all(np.isfinite(one.main.params))
+    if n < 300:
+        assert not any(one.main.estimable) or epsilon == NO_NOISE
+
+
+def test_a_shut_gate_gives_no_interval_and_says_what_to_leave_out():
+    data = table(3_000)
+    data["k"] = data["x"] + 1e-4 * data["k"]
+    query = Study(("y", "x", "k"), main="y ~ x + k")
+    main = answered(data, query, 1.0)["main"]
+    assert main["p_values"] == [None] * 3
+    assert main["gate"] is None or main["gate"] > 1 / 3
+    assert "x, k" in main["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        (Study(("y", "x"), main="y ~ k"), InvalidQuery),
+        (Study(("y", "x"), main="k ~ x"), InvalidQuery),
+        (Study(("y", "C(g)"), main="y ~ 0 + C(g)"), InvalidQuery),
+        (Study(("y", "g"), by="g"), InvalidQuery),
+        (Study(("y", "x"), by="x"), InvalidQuery),
+        (Study(("y", "poly(x, 9)", "poly(k, 9)", "bs(x, knots=[0])"), by="g"), None),
+        (Study(("y", "0")), InvalidFormula),
+        (Study(("y ~ x",)), InvalidFormula),
+        (Study(("y", "nothing")), InvalidFormula),
+        (
+            Study(("y", " + ".join(f"poly(x, {k})" for k in range(1, 11)), "poly(k, 10)")),
+            InvalidFormula,
+        ),
+    ],
+)
+def test_what_cannot_be_asked(data, query, error):
+    if error is None:
+        planned(data, COLUMNS, query)
+        return
+    with pytest.raises(error):
+        planned(data, COLUMNS, query)
+
+
+def test_a_factor_of_one_level_leaves_the_intercept():
+    columns = [factor("g", "a")]
+    made = {"g": np.zeros(50)}
+    query = Study(("g",))
+    plan = planned(made, columns, query)
+    assert plan.forecast["terms"] == ["Intercept"]
+    result = drive(plan.run(), whole(made)).result
+    assert result["terms"] == ["Intercept"]
+    assert result["variables"] == {"g": []}
+
+
+@pytest.mark.parametrize("profile", [True, False])
+def test_bounds_beyond_what_moments_can_be_of_are_refused(profile):
+    columns = [numeric("y", -1e200, 1e200)]
+    with pytest.raises(InvalidQuery, match="too wide"):
+        planned({"y": np.array([-1e200, 0.0, 1e200] * 9)}, columns, Study(("y",)), profile=profile)
+    near = [numeric("y", -1e110, 1e110)]
+    made = {"y": np.array([-1e110, 0.0, 1e110] * 9)}
+    plan = planned(made, near, Study(("y",)), profile=profile)
+    assert np.all(np.isfinite(drive(plan.run(), whole(made)).result["moments"]))
+
+
+def test_terms_that_two_variables_share_count_once(data):
+    result = answered(data, Study(("y", "x*b", "x", "b:x")))
+    assert result["terms"] == ["Intercept", "y", "x", "b", "x:b"]
+    assert result["variables"] == {"y": ["y"], "x*b": ["x", "b", "x:b"], "x": ["x"], "b:x": ["x:b"]}
+
+
+def test_scores_are_white_where_errors_have_one_variance():
+    """The meat's expectation is I then: what the whitener is for."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(20_000, 3)) @ np.array([[1, 0.8, 0], [0, 0.5, 0], [0, 0, 2.0]])
+    Z = np.column_stack([np.ones(len(X)), X @ [1, 2, 0.5] + rng.normal(size=len(X)), X])
+    plan = planned(table(100), COLUMNS, Study(("y", "x", "k", "b"), main="y ~ x + k + b"))
+    formula = formula_of(*plan.question.main, plan.ground.coding)
+    fitted = before_meat(formula, Moments(Z.T @ Z, np.eye(5), 0.0))
+    scores = (Z @ fitted.scores.whitener.T) * (Z @ fitted.scores.residual)[:, None]
+    np.testing.assert_allclose(scores.T @ scores / len(Z), np.eye(4), atol=0.1)
