@@ -58,9 +58,12 @@ if TYPE_CHECKING:
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
+    from reticent.results.effects import Effects
     from reticent.results.estimate import Estimate
     from reticent.results.named_test import NamedTest
+    from reticent.results.prediction import Prediction
     from reticent.results.regression import RegressionResults
+    from reticent.results.several import FitTable, compare, plot_fits, table
     from reticent.results.statistic import Statistic
 
     __version__: str
@@ -78,7 +81,9 @@ __all__ = [
     "Crosstab",
     "Dataset",
     "DepthMedian",
+    "Effects",
     "Estimate",
+    "FitTable",
     "Guarantee",
     "Histogram",
     "IdempotencyConflict",
@@ -97,6 +102,7 @@ __all__ = [
     "NotFound",
     "Plan",
     "PolicyRefused",
+    "Prediction",
     "Profile",
     "Project",
     "ProjectRequest",
@@ -118,9 +124,12 @@ __all__ = [
     "UnexpectedReply",
     "Vector",
     "WaldTest",
+    "compare",
     "load",
     "planned",
+    "plot_fits",
     "release_schema",
+    "table",
 ]
 
 _MODULES = {
@@ -136,7 +145,9 @@ _MODULES = {
     "Crosstab": "kinds.crosstab",
     "Dataset": "_dataset",
     "DepthMedian": "kinds.depth_median",
+    "Effects": "results.effects",
     "Estimate": "results.estimate",
+    "FitTable": "results.several",
     "Guarantee": "_guarantee",
     "Histogram": "kinds.histogram",
     "IdempotencyConflict": "_errors",
@@ -155,6 +166,7 @@ _MODULES = {
     "NotFound": "_errors",
     "Plan": "_plan",
     "PolicyRefused": "_errors",
+    "Prediction": "results.prediction",
     "Profile": "_profile",
     "Project": "_projects",
     "ProjectRequest": "_projects",
@@ -176,9 +188,12 @@ _MODULES = {
     "UnexpectedReply": "_errors",
     "Vector": "_vector",
     "WaldTest": "_hypotheses",
+    "compare": "results.several",
     "load": "_reading",
     "planned": "_queries",
+    "plot_fits": "results.several",
     "release_schema": "_reading",
+    "table": "results.several",
 }
 """The module of each name; type checkers read the imports above, and a test compares the two."""
 
