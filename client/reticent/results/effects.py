@@ -100,6 +100,8 @@ class Effects:
         usable = np.array(self.estimable) & (np.nan_to_num(np.diag(self.covariance)) > 0)
         if not usable.any():
             return float("nan")
+        if not np.isfinite(self.covariance[np.ix_(usable, usable)]).all():
+            return float(ndtri(1 - (1 - level) / (2 * usable.sum())))  # Bonferroni's
         return _simultaneous.critical_value(self.covariance[np.ix_(usable, usable)], level)
 
 

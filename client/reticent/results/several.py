@@ -32,7 +32,11 @@ _SPREAD = 0.6
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FitTable:
-    """Texts of a table: a header, rows and notes; shows itself in terminals and notebooks."""
+    """Texts of a table: a header, rows and notes; shows itself in terminals and notebooks.
+
+    >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
+    >>> reticent.table({"robust": fit}).markdown()
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -62,10 +66,8 @@ class FitTable:
             for note in self.notes
         ]
         columns = "l" + "r" * (len(self.header) - 1)
-        return "\n".join(
-            [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *lines, r"\bottomrule", *foot]
-            + [r"\end{tabular}", ""]
-        )
+        start, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+        return "\n".join([start, r"\toprule", *lines, r"\bottomrule", *foot, end, ""])
 
     def docx(self, path: str | PathLike[str]) -> None:
         """Writes a Word document; needs python-docx."""
