@@ -93,7 +93,7 @@ def replayed(plan, released):
         for values in released:
             recipe.send(tuple(Released(r.values.copy(), r.sd) for r in values))
     except StopIteration as finished:
-        return finished.value
+        return replied(finished.value)
     raise AssertionError("the recipe asks for more than was released")
 
 
