@@ -10,6 +10,7 @@ from reticent_server.mechanisms import registry
 from support_hypotheses import planned, table_of
 from support_losses import farthest_records, step_loss
 from support_newton import WIDE, drive, whole
+from support_results import replied
 
 FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")
