@@ -2,26 +2,30 @@
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 BIN = .venv/bin
+PROJECTS = pyproject.toml client/pyproject.toml server/pyproject.toml
 
 .PHONY: install demo test check docs bench audit mutants generated contract clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-.venv/.server: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[server]'
+.venv/.server: $(PROJECTS) constraints.txt | .venv/bin/python
+	$(PIP) --editable ./client
+	$(PIP) --editable ./server
 	@touch $@
 
-.venv/.demo: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[demo]'
+.venv/.demo: $(PROJECTS) constraints.txt | .venv/bin/python
+	$(PIP) --editable ./client
+	$(PIP) --editable './server[demo]'
 	@touch $@
 
-.venv/.test: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[test]'
+.venv/.test: $(PROJECTS) constraints.txt | .venv/bin/python
+	$(PIP) --editable './client[plot]'
+	$(PIP) --editable './server[demo,dask]' '.[test]'
 	@touch $@
 
-.venv/.bench: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[bench,test]'
+.venv/.bench: .venv/.test
+	$(PIP) '.[bench]'
 	@touch $@
 
 install: .venv/.server          ## the server and its command line, in .venv
@@ -30,7 +34,7 @@ demo: .venv/.demo               ## a whole session on real data
 	$(BIN)/reticent demo
 
 test: .venv/.test               ## the test suite, under 8 minutes on 2 cores
-	$(BIN)/python -m pytest -n 2 -m 'not audit' tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not audit' tests
 
 check: .venv/.test              ## format, lint, types, layers
 	$(BIN)/ruff format --check .

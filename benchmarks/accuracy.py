@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Reservation
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block
 from reticent_server.engine.blocks import MISSING

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from benchmarks.scale import settle
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
-from reticent_server.domain.plan import Reservation
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.linear_regression.query import LinearRegression

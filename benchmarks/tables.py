@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 from scipy.stats import norm
 
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
-from reticent_server.domain.plan import Reservation
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.formula import parse_formula
 from reticent_server.formula.limits import Limits

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from reticent_server.domain.facts import Profile
-from reticent_server.domain.plan import Reservation
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import FloatArray
 from reticent_server.engine.local import LocalEngine

@@ -28,6 +28,7 @@ from reticent_server.engine.local import LocalEngine
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 from reticent_server.vault.ports import Reader
+from support_processes import Forked, forked, serve
 
 SCHEMA = """\
 description: Invented people
@@ -197,31 +198,45 @@ def request_body(query: dict[str, Any] | None = None, **privacy: Any) -> dict[st
 def serving(installation: Installation, *arguments: str, **settings: Any) -> Iterator["Server"]:
     """`reticent serve` in a child process, which is killed at the end."""
     changed = {f"RETICENT_{name.upper()}": str(value) for name, value in settings.items()}
-    with (installation.directory / "serve.log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reticent_server.cli", "serve", "--port", "0", *arguments],
-            env=installation.environment | changed,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
+    log = installation.directory / "serve.log"
+    start = _started if "--workers" in arguments else _forked
+    process = start(["serve", "--port", "0", *arguments], installation.environment | changed, log)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
         url = next((word for word in line.split() if word.startswith("http")), "")
-        assert url, (installation.directory / "serve.log").read_text()
+        assert url, log.read_text()
         yield Server(process, url)
     finally:
         process.kill()
         process.wait()
-        process.stdout.close()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _forked(arguments: list[str], environment: dict[str, str], log: Path) -> Forked:
+    return forked(serve, [arguments], environment, log)
+
+
+def _started(
+    arguments: list[str], environment: dict[str, str], log: Path
+) -> "subprocess.Popen[str]":
+    """A new interpreter: metrics of several processes are decided upon by the first import."""
+    with log.open("ab") as file:
+        return subprocess.Popen(
+            [sys.executable, "-m", "reticent_server.cli", *arguments],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+        )
 
 
 @dataclass(frozen=True)
 class Server:
     """A running `reticent serve`."""
 
-    process: "subprocess.Popen[str]"
+    process: "subprocess.Popen[str] | Forked"
     url: str
 
     def end(self, number: int = signal.SIGTERM) -> int:

@@ -16,12 +16,13 @@ from typing import Any
 
 from sqlalchemy import event
 
-from reticent_server.api import middleware
+from reticent_server.api import application, middleware
 from reticent_server.api.logs import configure_logging
 from reticent_server.app import build_services, create_app
 from reticent_server.chain import repository as chain
 from reticent_server.cli.listening import listen
 from reticent_server.cli.running import run
+from reticent_server.console import application as console_application
 from reticent_server.engine.local import LocalEngine
 from reticent_server.ledger import repository
 from reticent_server.ledger.service import Ledger
@@ -29,6 +30,9 @@ from reticent_server.mechanisms import registry
 from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
+
+IMPORTED = (console_application,)
+"""What a life would else import by itself, each time."""
 
 BEFORE = ("planned", "debited", "chained", "committing")
 """Points before the commit of a charge, in order."""
@@ -114,8 +118,6 @@ def live(listener: socket.socket, settings: Settings, point: str, nth: int) -> N
     """One life, in a process of its own."""
     services = build_services(settings)
     arm(point, Trap(nth), services)
-    from reticent_server.api import application
-
     application.Edge = middleware.Edge
     run(create_app(services), listener)
 

@@ -91,15 +91,12 @@ class Cluster:
         self._settings = [
             part for name, value in chosen.items() for part in ("-c", f"{name}={value}")
         ]
-        self._owner = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
+        self._owner = _owner()
         self.home = Path(tempfile.mkdtemp(prefix="reticent-pg-", dir="/tmp"))
         if self._owner:
             shutil.chown(self.home, **self._owner)
         self._port = port or DEFAULT_PORT
-        initdb = [folder / "initdb", "-D", self.home / "data", "-U", "postgres"]
-        options = ["--auth-local=trust", "--auth-host=scram-sha-256", "-E", "UTF8", "--locale=C"]
-        options += ["--no-sync", "--no-instructions"]
-        subprocess.run([*initdb, *options], check=True, capture_output=True, **self._process())
+        subprocess.run(["cp", "-a", _made(folder), self.home / "data"], check=True)
         self.start()
 
     def _process(self) -> dict[str, Any]:
@@ -144,6 +141,26 @@ class Cluster:
     def remove(self) -> None:
         self.stop()
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+@cache
+def _made(folder: Path) -> Path:
+    """A data folder, made once a process and copied for each server."""
+    home = Path(tempfile.mkdtemp(prefix="reticent-pg-", dir="/tmp"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    owner = _owner()
+    if owner:
+        shutil.chown(home, **owner)
+    initdb = [folder / "initdb", "-D", home / "data", "-U", "postgres"]
+    options = ["--auth-local=trust", "--auth-host=scram-sha-256", "-E", "UTF8", "--locale=C"]
+    options += ["--no-sync", "--no-instructions"]
+    subprocess.run([*initdb, *options], check=True, capture_output=True, cwd=home, **owner)
+    return home / "data"
+
+
+def _owner() -> dict[str, Any]:
+    """Whose a server and its files are: PostgreSQL refuses to be root's."""
+    return {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
 
 
 def _end_with_parent() -> None:

@@ -34,13 +34,14 @@ def rsa(number: int) -> RSAKey:
 
 @dataclass
 class Provider:
-    """claims: of who signs in next, beside what every token has. change: what is done to claims last.
+    """claims: of who signs in next, beside what every token has. now: its clock. change: what is done to claims last.
     asked: paths that were asked for. keys: numbers of the keys in the published set; key: of the one that
     signs. down: it replies 500 to everything."""
 
     issuer: str = ""
     redirect: str = ""
     claims: Json = field(default_factory=lambda: {"sub": "s-carol"})
+    now: Callable[[], float] = time.time
     change: Callable[[Json], Json] = field(default=lambda claims: claims)
     asked: list[str] = field(default_factory=list)
     keys: list[int] = field(default_factory=lambda: [1])
@@ -52,8 +53,8 @@ class Provider:
 
     def token(self, header: Json | None = None, **claims: Any) -> str:
         """A token of this provider. A claim that is None is left out."""
-        now = int(time.time())
-        said = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300} | self.claims
+        now = int(self.now())
+        said = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 3600} | self.claims
         said = {n: v for n, v in self.change(said | claims).items() if v is not None}
         return signed(header or {"alg": "RS256", "kid": f"k{self.key}"}, said, rsa(self.key))
 
@@ -132,8 +133,9 @@ def unsigned(header: Json, claims: Json, signature: bytes = b"") -> str:
 
 
 @contextmanager
-def identity_provider() -> Iterator[Provider]:
-    """A provider that runs in a thread of this process."""
+def identity_provider(host: str = "127.0.0.1") -> Iterator[Provider]:
+    """A provider that runs in a thread of this process. host: as it calls itself; "localhost" is, for a
+    browser, another site than 127.0.0.1."""
     provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):
@@ -161,7 +163,7 @@ def identity_provider() -> Iterator[Provider]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    provider.issuer = f"http://127.0.0.1:{server.server_port}"
+    provider.issuer = f"http://{host}:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:

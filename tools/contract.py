@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import reticent
@@ -105,6 +106,17 @@ def store() -> None:
     for name, content in present().items():
         text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
         (STORED / name).write_text(text + "\n", "utf-8")
+    store_replies()
+
+
+def store_replies() -> None:
+    """Writes one request and its reply of every kind, as this client sends and reads them."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from support_installation import build  # noqa: PLC0415 - the tests' own
+    from support_replies import store as store_exchanges  # noqa: PLC0415
+
+    with TemporaryDirectory() as place:
+        store_exchanges(build(Path(place)))
 
 
 if __name__ == "__main__":

@@ -177,16 +177,18 @@ _MODULES = {
 """The module of each name; type checkers read the imports above, and a test compares the two."""
 
 
-def __getattr__(name: str) -> Any:
-    """A public name, imported now and kept."""
-    if name == "__version__":
-        found: Any = _version()
-    elif name in _MODULES:
-        found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # it would hide misspelt names from type checkers
+
+    def __getattr__(name: str) -> Any:
+        """A public name, imported now and kept."""
+        if name == "__version__":
+            found: Any = _version()
+        elif name in _MODULES:
+            found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

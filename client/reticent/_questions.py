@@ -41,14 +41,14 @@ class Question:
         return self.query(signature.bind(*arguments, **given).arguments)
 
     def query(self, values: Mapping[str, Any]) -> Query:
-        """The JSON of the fields' values. What is None or the default is left to the server.
+        """The JSON of the fields' values. What need not be given is left to the server where it is None or the default.
 
         Raises InvalidQuery for a value of another type than the field's.
         """
         query: Query = {"kind": self.kind}
         for field in self.fields:
             value = values.get(field.name)
-            if value is None:
+            if value is None and field.default is not REQUIRED:
                 continue
             content = field.check.checked(field.name, value)
             if content != field.default:

@@ -1,4 +1,4 @@
-"""The base installation is the client alone: it needs no server, and says where the server is."""
+"""The client is a distribution of its own: it needs no server."""
 
 import ast
 import subprocess
@@ -25,17 +25,6 @@ def test_the_client_needs_nothing_of_the_server() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_program_without_a_server_says_what_to_install() -> None:
-    done = run(
-        "import sys; sys.modules['typer'] = None\n"
-        "from reticent_server.entry import main; sys.argv = ['reticent', '--help']; main()"
-    )
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "typer is not installed" in done.stderr
-    assert "pip install 'reticent[server]'" in done.stderr
-
-
 def test_the_version_is_that_of_the_distribution() -> None:
     assert reticent.__version__ == version("reticent")
 
@@ -58,7 +47,7 @@ def test_an_import_brings_what_is_used(statement: str, allowed: set[str]) -> Non
 
 def test_every_public_name_is_where_type_checkers_see_it() -> None:
     tree = ast.parse(Path(reticent.__file__).read_text("utf-8"))
-    (checked,) = [node for node in tree.body if isinstance(node, ast.If)]
+    checked = next(node for node in tree.body if isinstance(node, ast.If))
     imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
     seen = {name.name: node.module for node in imports for name in node.names}
     assert sorted(seen) == reticent.__all__ == sorted(reticent._MODULES)

@@ -72,6 +72,7 @@ SENT: list[tuple[tuple[Any, ...], Fields, Fields]] = [
 
 REFUSED: list[tuple[tuple[Any, ...], Fields, str]] = [
     (("mean", ["price"]), {}, "column must be a text."),
+    (("mean", None), {}, "column must be a text."),
     (("mean", "price", 1.0), {}, "where must be a text."),
     (("crosstab", "gb"), {}, "columns must be a list of columns' names."),
     (("crosstab", ["g", 1]), {}, "columns must be a list of columns' names."),

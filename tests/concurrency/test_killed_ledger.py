@@ -11,10 +11,8 @@ from support_databases import SetClock
 from support_ledger import LEASE_SECONDS, TENTH, ask, open_accounts
 
 
-def kill(child: Callable[..., Any], url: str, point: str) -> None:
-    process = child("die", url, point)
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL
+def kill(begun: Callable[..., Any], url: str, point: str) -> None:
+    assert begun("die", url, point)() == -signal.SIGKILL
 
 
 def spent(ledger: Ledger) -> set[int]:
@@ -23,11 +21,11 @@ def spent(ledger: Ledger) -> set[int]:
 
 @pytest.mark.parametrize("point", ["debited", "chained", "committing"])
 def test_killed_before_the_commit_nothing_is_charged(
-    ledger: Ledger, database_url: str, child: Callable[..., Any], point: str
+    ledger: Ledger, database_url: str, begun: Callable[..., Any], point: str
 ) -> None:
     open_accounts(ledger)
     head = ledger.head()
-    kill(child, database_url, point)
+    kill(begun, database_url, point)
     assert (ledger.head(), spent(ledger), ledger.releases("alice")) == (head, {0}, ())
     assert ledger.verify(head) == []
     assert isinstance(ask(ledger, idempotency_key="k"), Fresh)
@@ -35,10 +33,10 @@ def test_killed_before_the_commit_nothing_is_charged(
 
 @pytest.mark.parametrize("point", ["reserved", "settling"])
 def test_killed_after_the_commit_the_charge_stays_and_is_taken_over(
-    ledger: Ledger, clock: SetClock, database_url: str, child: Callable[..., Any], point: str
+    ledger: Ledger, clock: SetClock, database_url: str, begun: Callable[..., Any], point: str
 ) -> None:
     open_accounts(ledger)
-    kill(child, database_url, point)
+    kill(begun, database_url, point)
     assert spent(ledger) == {TENTH.epsilon}
     assert ledger.verify() == []
     assert isinstance(ask(ledger, idempotency_key="k"), InFlight)
@@ -52,10 +50,10 @@ def test_killed_after_the_commit_the_charge_stays_and_is_taken_over(
 
 
 def test_killed_after_settling_the_answer_is_replayed(
-    ledger: Ledger, database_url: str, child: Callable[..., Any]
+    ledger: Ledger, database_url: str, begun: Callable[..., Any]
 ) -> None:
     open_accounts(ledger)
-    kill(child, database_url, "settled")
+    kill(begun, database_url, "settled")
     assert ask(ledger, idempotency_key="k") == Replay(b"by the child")
     assert spent(ledger) == {TENTH.epsilon}
     assert ledger.verify() == []

@@ -157,7 +157,7 @@ def test_the_image_runs_as_nobody_in_particular_and_says_whether_it_is_ready() -
     assert "/readyz" in last
     kept = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert kept[0] == "*"
-    assert all(f"!{path}" in kept for path in ("server", "client", "migrations", "pyproject.toml"))
+    assert all(f"!{path}" in kept for path in ("server", "migrations", "constraints.txt"))
 
 
 def test_only_the_machine_itself_reaches_the_curator_s_ports() -> None:

@@ -28,8 +28,8 @@ def load(name: str) -> dict[Any, Any]:
     return found
 
 
-def project() -> dict[str, Any]:
-    found: dict[str, Any] = tomllib.loads(read("pyproject.toml"))["project"]
+def project(folder: str = "client") -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads(read(f"{folder}/pyproject.toml"))["project"]
     return found
 
 

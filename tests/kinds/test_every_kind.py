@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from reticent_server.domain.plan import Planned, Reservation
+from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Privacy, query_json
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.results import result_json
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds import KINDS

@@ -29,6 +29,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import (
     CountSum,
     GramSum,
+    PowerSum,
     QuantileTree,
     RunningCounts,
     Scaled,
@@ -75,6 +76,7 @@ SUM_PARTS = {
     "Gram": (3, GramSum(3, 1.5, RHO_UNITS)),
     "counts": (None, CountSum(4, RHO_UNITS)),
     "running counts": (None, RunningCounts(2, 3, RHO_UNITS)),
+    "powers": (None, PowerSum(((1.0,), (0.0, 1.0), (0.0, 0.0, 0.0, 0.0, 1.0)), RHO_UNITS)),
     "quantiles": (None, QuantileTree(Grid(-5.0, 5.0), (0.1, 0.5, 0.9), RHO_UNITS, 1, 8)),
 }
 

@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Guarantee, Plan, Reservation
+from reticent_server.domain.plan import Guarantee, Plan
 from reticent_server.domain.private import Private
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import CountSum, SumStep

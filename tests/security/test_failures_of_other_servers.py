@@ -8,8 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from reticent_server.api.schemas import RequestBody
-from reticent_server.domain.plan import Reservation
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import ReticentError, Unavailable
 from reticent_server.kinds.mean.kind import Mean

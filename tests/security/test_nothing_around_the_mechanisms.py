@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 
 from reticent_server.api.schemas import RequestBody
-from reticent_server.domain.plan import Plan, Recipe, Reservation
+from reticent_server.domain.plan import Plan, Recipe
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import Block
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.mean.kind import Mean

@@ -1,21 +1,60 @@
 """A value planted in a table is in no reply, no metric and no line of the log, whoever tries to tell it."""
 
 import json
-import os
-import subprocess
-import sys
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
 import support_planted_session as child
 from reticent_server.cli.dataset_load import load_dataset
 from support_installation import Installation
+from support_processes import Forked, forked
+
+PATIENCE = 120  # seconds
 
 
-@pytest.fixture
-def planted(installation: Installation) -> Installation:
+@dataclass(frozen=True)
+class Session:
+    """A whole session in a process of its own. stdout, stderr: what it says until it ends."""
+
+    process: Forked
+    log: Path
+
+    def ended(self) -> tuple[str, str]:
+        with self.process.stdout as told:
+            stdout = told.read()
+        assert self.process.wait(PATIENCE) == 0
+        return stdout, self.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def sessions(
+    installation_template: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[bool, Session]]:
+    """With this project's guards and without, at the same time: they mostly wait for deadlines."""
+    place = tmp_path_factory.mktemp("planted")
+    both = {
+        naked: begun(installation_template, place / str(naked), naked) for naked in (False, True)
+    }
+    yield both
+    for session in both.values():
+        session.process.kill()
+        session.process.stdout.close()
+
+
+def begun(template: Installation, directory: Path, naked: bool) -> Session:
+    planted = plant(template, directory)
+    log = directory / "session.log"
+    return Session(forked(child.main, (str(directory), naked), planted.environment, log), log)
+
+
+def plant(template: Installation, directory: Path) -> Installation:
     """`people` with the planted digits in every record's y and x."""
-    directory = installation.directory
+    shutil.copytree(template.directory, directory)
+    installation = replace(template, directory=directory)
     rows = [
         f"{i % 7}.{child.PLANTED},{i % 5 - 2}.{child.PLANTED},{i % 10},a,{i % 2},0.5"
         for i in range(400)
@@ -28,30 +67,19 @@ def planted(installation: Installation) -> Installation:
     return installation
 
 
-def session(planted: Installation, *options: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, child.__file__, str(planted.directory), *options],
-        env=planted.environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-
-
-def test_nothing_tells_a_planted_value(planted: Installation) -> None:
-    done = session(planted)
-    assert child.PLANTED not in done.stdout
-    assert child.PLANTED not in done.stderr
-    replies = [line for line in done.stdout.splitlines() if line.startswith("201 ")]
+def test_nothing_tells_a_planted_value(sessions: dict[bool, Session]) -> None:
+    stdout, stderr = sessions[False].ended()
+    assert child.PLANTED not in stdout
+    assert child.PLANTED not in stderr
+    replies = [line for line in stdout.splitlines() if line.startswith("201 ")]
     assert len(replies) == 5 * len(child.TELLERS)
     assert sum('"status":"failed"' in line for line in replies) >= 5
-    events = [json.loads(line) for line in done.stderr.splitlines()]
+    events = [json.loads(line) for line in stderr.splitlines()]
     named = {event["event"] for event in events}
     expected = {"request", "computation_failed", "thread_failed", "unraisable", "library_message"}
     assert expected | {"unnamed"} <= named
-    assert "reticent_requests_total" in done.stdout
+    assert "reticent_requests_total" in stdout
 
 
-def test_without_the_guards_it_would_be_told(planted: Installation) -> None:
-    assert session(planted, "naked").stderr.count(child.PLANTED) > 20
+def test_without_the_guards_it_would_be_told(sessions: dict[bool, Session]) -> None:
+    assert sessions[True].ended()[1].count(child.PLANTED) > 20

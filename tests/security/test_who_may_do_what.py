@@ -31,6 +31,8 @@ OPEN = {
     "GET /openapi.json",
     "GET /console/sign-in",
     "POST /console/sign-in",
+    "GET /console/oidc/sign-in",
+    "GET /console/oidc/callback",
     "GET /console/static/{name}",
     "GET /console/{path:path}",
 }
@@ -83,7 +85,13 @@ def keys(
     directory = tmp_path_factory.mktemp("roles") / "installation"
     copytree(installation_template.directory, directory)
     installation = replace(installation_template, directory=directory)
-    with opened(installation.settings.model_copy(update={"sign_ins_per_minute": 10**9})) as made:
+    changed = {
+        "sign_ins_per_minute": 10**9,
+        "oidc_issuer": "https://id.invalid",
+        "oidc_client_id": "reticent",
+        "oidc_redirect_url": "https://desk.invalid/console/oidc/callback",
+    }
+    with opened(installation.settings.model_copy(update=changed)) as made:
         staff = [role for role in Role if role is not Role.ANALYST]
         add = made.access.add_curator
         held = {role: add(f"the-{role}", frozenset({role}), by="t") for role in staff}

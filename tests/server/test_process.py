@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,16 @@ def _descendants(pid: int) -> set[int]:
     return found
 
 
-def test_every_process_of_a_server_does(installation: Installation) -> None:
-    """The server, its workers, and the helpers that map blocks for a worker's threads."""
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_every_process_of_a_server_does_and_none_outlives_it(installation: Installation) -> None:
+    """The server, its workers, and the helpers that map blocks for a worker's threads. Killed, it cannot
+    end its workers: they end by themselves."""
     with serving(installation, "--workers", "2") as server:
         everybody = {server.process.pid} | {
             pid
@@ -69,6 +78,12 @@ def test_every_process_of_a_server_does(installation: Installation) -> None:
         assert len(everybody) >= 3
         for pid in everybody:
             assert _core_limit(pid) == ["0", "0"]
+        server.end(signal.SIGKILL)
+        for _ in range(600):
+            if not any(map(_is_alive, everybody)):
+                break
+            time.sleep(0.05)
+        assert not any(map(_is_alive, everybody))
 
 
 def test_lines_of_several_processes_do_not_mix() -> None:

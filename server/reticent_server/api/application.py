@@ -33,7 +33,7 @@ def make_application(services: Services, *, sweeps: bool = True) -> FastAPI:
     """
     app = FastAPI(
         title="Reticent",
-        version=version("reticent"),
+        version=version("reticent-server"),
         description="Differentially private answers from tables that nobody outside sees.",
         docs_url=None,
         redoc_url=None,

@@ -98,7 +98,7 @@ def _with_examples(group: typer.Typer, name: str) -> typer.Typer:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"reticent {version('reticent')}")
+        typer.echo(f"reticent {version('reticent-server')}")
         raise typer.Exit
 
 

@@ -8,7 +8,6 @@ import typer
 
 from reticent_server.access.identity_rows import Identity
 from reticent_server.access.service import Access, Analyst
-from reticent_server.app import build_services
 from reticent_server.cli.common import (
     JsonFlag,
     QueryDeltaOption,
@@ -33,8 +32,9 @@ from reticent_server.cli.identity import (
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, NotFound
+from reticent_server.opening import open_books
+from reticent_server.pipeline.books import Books
 from reticent_server.pipeline.budgets import NO_CAP, Offer, check_offer, has_cap, set_budget
-from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
 app = typer.Typer(help="Add analysts and manage their keys.", no_args_is_help=True)
@@ -66,24 +66,24 @@ def add(
 ) -> None:
     """Add an analyst and print the key, once; or, without a key, link an identity at the provider."""
     settings = Settings()
-    services = build_services(settings)
+    books = open_books(settings)
     identity = identity_of(settings, oidc_subject, oidc_email)
     if identity is not None and expires_days is not None:
         raise InvalidRequest("There is no key that could end: leave out --expires-days.")
     offer = _offer(dataset, epsilon, delta, rule, query_delta)
     if dataset is not None and offer is not None:
         require(Act.SET_BUDGETS)
-        check_offer(services, dataset, offer)  # before there is a key that nobody would see
+        check_offer(books, dataset, offer)  # before there is a key that nobody would see
     if identity is None:
-        expires_at = expiry(services.clock, expires_days)
-        analyst_id, key = services.access.add_analyst(name, by=user(), expires_at=expires_at)
+        expires_at = expiry(books.clock, expires_days)
+        analyst_id, key = books.access.add_analyst(name, by=user(), expires_at=expires_at)
         print_key({"id": analyst_id, "name": name, "key": key}, as_json=as_json)
     else:
-        analyst_id = services.access.add_linked(name, identity, by=user())
+        analyst_id = books.access.add_linked(name, identity, by=user())
         told_without_key(name, analyst_id, as_json=as_json)
     if dataset is not None and offer is not None:
-        balance = set_budget(services, dataset, name, offer)
-        if not has_cap(services, balance):
+        balance = set_budget(books, dataset, name, offer)
+        if not has_cap(books, balance):
             err.print(NO_CAP)
 
 
@@ -108,28 +108,28 @@ def link(
     name: Name, oidc_subject: Subject = None, oidc_email: Email = None, as_json: JsonFlag = False
 ) -> None:
     """Link an analyst with an identity at the identity provider; keys stay as they are."""
-    services = build_services(Settings())
-    services.access.analyst(name)
-    link_holder(services, name, needed_identity(oidc_subject, oidc_email), as_json=as_json)
+    books = open_books(Settings())
+    books.access.analyst(name)
+    link_holder(books, name, needed_identity(oidc_subject, oidc_email), as_json=as_json)
 
 
 @app.command()
 @command(Act.MANAGE_ANALYSTS)
 def unlink(name: Name, as_json: JsonFlag = False) -> None:
     """End every link of an analyst with the identity provider at once; keys stay as they are."""
-    services = build_services(Settings())
-    services.access.analyst(name)
-    unlink_holder(services, name, as_json=as_json)
+    books = open_books(Settings())
+    books.access.analyst(name)
+    unlink_holder(books, name, as_json=as_json)
 
 
 @app.command("list")
 @command(Act.LOOK)
 def list_analysts(as_json: JsonFlag = False) -> None:
     """List all analysts, with their data sets and live keys."""
-    services = build_services(Settings())
-    access = services.access
+    books = open_books(Settings())
+    access = books.access
     if as_json:
-        print_json([_document(services, analyst) for analyst in access.analysts()])
+        print_json([_document(books, analyst) for analyst in access.analysts()])
         return
     rows = [
         {
@@ -144,12 +144,12 @@ def list_analysts(as_json: JsonFlag = False) -> None:
     show(rows, as_json=False)
 
 
-def _document(services: Services, analyst: Analyst) -> dict[str, object]:
+def _document(books: Books, analyst: Analyst) -> dict[str, object]:
     return {
         "name": analyst.name,
         "id": analyst.id,
-        "datasets": list(services.access.grants(analyst.id)),
-        "identities": documents(services, analyst.id),
+        "datasets": list(books.access.grants(analyst.id)),
+        "identities": documents(books, analyst.id),
         "live_keys": analyst.live_keys,
         "revoked": analyst.revoked,
         "added": analyst.created_at,
@@ -166,10 +166,10 @@ def rotate_key(
     as_json: JsonFlag = False,
 ) -> None:
     """Print a new key; of the old ones, the newest stays live until the next rotation."""
-    services = build_services(Settings())
-    services.access.analyst(name)
+    books = open_books(Settings())
+    books.access.analyst(name)
     rotate_holder(
-        services, name, drop_old=drop_old, yes=yes, expires_days=expires_days, as_json=as_json
+        books, name, drop_old=drop_old, yes=yes, expires_days=expires_days, as_json=as_json
     )
 
 
@@ -185,7 +185,7 @@ def revoke(
 ) -> None:
     """End an analyst's access at once and for good, or the grant for one data set (until a budget
     is set again). What was spent stays spent."""
-    access = build_services(Settings()).access
+    access = open_books(Settings()).access
     analyst = access.analyst(name)
     if dataset is None:
         revoke_holder(access, name, yes=yes, as_json=as_json)
@@ -205,16 +205,16 @@ def revoke_holder(access: Access, name: str, *, yes: bool, as_json: bool) -> Non
     tell(f"{name} is revoked.", {"name": name, "revoked": True}, as_json=as_json)
 
 
-def link_holder(services: Services, name: str, identity: Identity, *, as_json: bool) -> None:
+def link_holder(books: Books, name: str, identity: Identity, *, as_json: bool) -> None:
     """Links an analyst or one of the staff."""
-    services.identities.link(name, identity, by=user())
+    books.identities.link(name, identity, by=user())
     told = {"name": name, "claim": identity.claim, "value": identity.value}
     tell(f"{name} may sign in at the identity provider.", told, as_json=as_json)
 
 
-def unlink_holder(services: Services, name: str, *, as_json: bool) -> None:
+def unlink_holder(books: Books, name: str, *, as_json: bool) -> None:
     """Ends the links of an analyst or of one of the staff."""
-    ended = services.identities.unlink(name, by=user())
+    ended = books.identities.unlink(name, by=user())
     told = {"name": name, "ended": ended}
     tell(f"{ended} links of {name} are ended.", told, as_json=as_json)
 
@@ -228,7 +228,7 @@ def tell(sentence: str, row: Mapping[str, object], *, as_json: bool) -> None:
 
 
 def rotate_holder(
-    services: Services,
+    books: Books,
     name: str,
     *,
     drop_old: bool,
@@ -239,8 +239,8 @@ def rotate_holder(
     """A new key for an analyst or curator; asks before all old ones end."""
     if drop_old and not yes:
         typer.confirm(f"End all old keys of {name} now?", abort=True, err=True)
-    expires_at = expiry(services.clock, expires_days)
-    key = services.access.rotate(name, by=user(), drop_old=drop_old, expires_at=expires_at)
+    expires_at = expiry(books.clock, expires_days)
+    key = books.access.rotate(name, by=user(), drop_old=drop_old, expires_at=expires_at)
     print_key({"name": name, "key": key}, as_json=as_json)
 
 

@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent_server.app import build_services
 from reticent_server.cli.common import (
     JsonFlag,
     QueryDeltaOption,
@@ -18,6 +17,9 @@ from reticent_server.cli.common import (
 from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest
 from reticent_server.ledger.model import Balance
+from reticent_server.opening import open_books
+from reticent_server.pipeline.accounts import account_json, account_row
+from reticent_server.pipeline.books import Books
 from reticent_server.pipeline.budgets import (
     NO_CAP,
     Offer,
@@ -27,9 +29,6 @@ from reticent_server.pipeline.budgets import (
 )
 from reticent_server.pipeline.budgets import credit as give_back
 from reticent_server.pipeline.budgets import set_budget as set_account
-from reticent_server.pipeline.documents import account_json, account_row
-from reticent_server.pipeline.oversight import names_of
-from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
 app = typer.Typer(help="Set, show and credit privacy budgets.", no_args_is_help=True)
@@ -58,12 +57,12 @@ def set_budget(
 ) -> None:
     """Set a budget. Without --analyst and --project: the cap over all analysts of the population; with
     one, also the grant to ask about the data set."""
-    services = build_services(Settings())
+    books = open_books(Settings())
     offer = Offer(epsilon, delta, rule.value if rule else None, user(), query_delta)
-    balance = set_account(services, dataset, analyst, offer, project=project)
-    if not has_cap(services, balance):
+    balance = set_account(books, dataset, analyst, offer, project=project)
+    if not has_cap(books, balance):
         err.print(f"{NO_CAP} Set it with `budget set` without --analyst.")
-    _show(services, [balance], as_json=as_json)
+    _show(books, [balance], as_json=as_json)
 
 
 @app.command("show")
@@ -74,17 +73,17 @@ def show_budgets(
     as_json: JsonFlag = False,
 ) -> None:
     """Show every account: the caps over all analysts, and the analysts' budgets."""
-    services = build_services(Settings())
-    balances = list(services.ledger.all_balances())
+    books = open_books(Settings())
+    balances = list(books.ledger.all_balances())
     if analyst is not None:
-        analyst_id = services.access.analyst(analyst).id
+        analyst_id = books.access.analyst(analyst).id
         balances = [b for b in balances if b.analyst_id == analyst_id]
     if dataset is not None:
-        population = services.catalog.facts(dataset).population
+        population = books.catalog.facts(dataset).population
         balances = [
             b for b in balances if (b.dataset or dataset, b.population) == (dataset, population)
         ]
-    _show(services, balances, as_json=as_json)
+    _show(books, balances, as_json=as_json)
 
 
 @app.command()
@@ -102,21 +101,21 @@ def credit(
     as_json: JsonFlag = False,
 ) -> None:
     """Take an amount off what is spent, for charges whose answers nobody can have seen."""
-    services = build_services(Settings())
-    account = account_of(services, dataset, analyst, project)
-    rule = balance_of(services, account).rule
+    books = open_books(Settings())
+    account = account_of(books, dataset, analyst, project)
+    rule = balance_of(books, account).rule
     other, primary = (rho, epsilon) if rule == "basic" else (epsilon, rho)
     if other:
         raise InvalidRequest("Credit --epsilon under the rule basic, and --rho under zcdp.")
     if not yes:
         question = f"Take {primary:g} ({'ε' if rule == 'basic' else 'ρ'}) and δ {delta:g} off what is spent?"
         typer.confirm(f"{question} An entry is never deleted.", abort=True, err=True)
-    credited = give_back(services, account, primary, delta, reason=reason, by=user())
-    _show(services, [credited], as_json=as_json)
+    credited = give_back(books, account, primary, delta, reason=reason, by=user())
+    _show(books, [credited], as_json=as_json)
 
 
-def _show(services: Services, balances: list[Balance], *, as_json: bool) -> None:
-    names = names_of(services)
+def _show(books: Books, balances: list[Balance], *, as_json: bool) -> None:
+    names = books.names()
     if as_json:
         print_json([_document(balance, names) for balance in balances])
     else:

@@ -192,7 +192,7 @@ def _acting(act: Act | None) -> Iterator[None]:
 
 
 def _authenticated(file: Path) -> Principal:
-    from reticent_server.app import open_access  # noqa: PLC0415 - most commands run without a key
+    from reticent_server.opening import open_access  # noqa: PLC0415 - most commands run without a key
 
     try:
         key = file.read_text("ascii", "replace").strip()

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from reticent_server.app import build_services
 from reticent_server.cli.analyst import (
     DropOld,
     ExpiresDays,
@@ -28,7 +27,8 @@ from reticent_server.cli.identity import (
 )
 from reticent_server.domain.roles import LEAST, Act, Role, parse_roles
 from reticent_server.errors import InvalidRequest, NotFound
-from reticent_server.pipeline.services import Services
+from reticent_server.opening import open_books
+from reticent_server.pipeline.books import Books
 from reticent_server.settings import Settings
 
 app = typer.Typer(
@@ -56,17 +56,17 @@ def add(
     """Add somebody of the staff and print the key, once; or, without a key, link an identity at the
     provider. Without --role the key reads metrics only."""
     settings = Settings()
-    services = build_services(settings)
+    books = open_books(settings)
     roles = parse_roles(role or LEAST)
     identity = identity_of(settings, oidc_subject, oidc_email)
     if identity is not None and expires_days is not None:
         raise InvalidRequest("There is no key that could end: leave out --expires-days.")
     if identity is not None:
-        added = services.access.add_linked(name, identity, roles, by=user())
+        added = books.access.add_linked(name, identity, roles, by=user())
         told_without_key(name, added, as_json=as_json)
         return
-    expires_at = expiry(services.clock, expires_days)
-    key = services.access.add_curator(name, roles, by=user(), expires_at=expires_at)
+    expires_at = expiry(books.clock, expires_days)
+    key = books.access.add_curator(name, roles, by=user(), expires_at=expires_at)
     if not as_json:
         err.print(f"{name} has {_in_words(roles)}.", markup=False)
     print_key({"name": name, "key": key}, as_json=as_json)
@@ -108,7 +108,7 @@ def _in_words(roles: frozenset[Role]) -> str:
 @command(Act.LOOK)
 def list_curators(as_json: JsonFlag = False) -> None:
     """List all curators, with their live keys."""
-    services = build_services(Settings())
+    books = open_books(Settings())
     rows = [
         {
             "name": c.name,
@@ -117,8 +117,8 @@ def list_curators(as_json: JsonFlag = False) -> None:
             "revoked": c.revoked,
             "added": c.created_at if as_json else minute(c.created_at),
         }
-        | ({"identities": documents(services, c.id)} if as_json else {})
-        for c in services.access.curators()
+        | ({"identities": documents(books, c.id)} if as_json else {})
+        for c in books.access.curators()
     ]
     show(rows, as_json=as_json)
 
@@ -133,9 +133,9 @@ def rotate_key(
     as_json: JsonFlag = False,
 ) -> None:
     """Print a new key; of the old ones, the newest stays live until the next rotation."""
-    services = _with_curator(name)
+    books = _with_curator(name)
     rotate_holder(
-        services, name, drop_old=drop_old, yes=yes, expires_days=expires_days, as_json=as_json
+        books, name, drop_old=drop_old, yes=yes, expires_days=expires_days, as_json=as_json
     )
 
 
@@ -154,8 +154,8 @@ def sign_out(name: Name, as_json: JsonFlag = False) -> None:
     tell(f"{ended} sessions of {name} are ended.", {"name": name, "ended": ended}, as_json=as_json)
 
 
-def _with_curator(name: str) -> Services:
-    services = build_services(Settings())
-    if name not in {curator.name for curator in services.access.curators()}:
+def _with_curator(name: str) -> Books:
+    books = open_books(Settings())
+    if name not in {curator.name for curator in books.access.curators()}:
         raise NotFound("There is no curator of that name.")
-    return services
+    return books

@@ -1,15 +1,17 @@
-"""`reticent dataset …`: load, register, list, show, profile, policy, retire and schema."""
+"""`reticent dataset …`: load, register, list, show, profile, policy, retire and schema.
+
+What reads private cells is imported by the commands that do: Arrow takes half a second to import.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress
 
-from reticent_server.app import build_services, open_approvals, open_catalog
 from reticent_server.catalog.json_values import policy_to_json, profile_to_json, schema_to_json
 from reticent_server.cli.common import (
     JsonFlag,
@@ -21,16 +23,16 @@ from reticent_server.cli.common import (
     user,
     waiting,
 )
-from reticent_server.cli.dataset_load import LoadedVersion, load_dataset
-from reticent_server.cli.dataset_register import Place, register_dataset
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts, Policy, Profile
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
 from reticent_server.errors import CuratorError
-from reticent_server.pipeline.profile import release_profile
+from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.pipeline.second_person import require as require_second
 from reticent_server.settings import Settings
-from reticent_server.vault.draft import draft_schema
+
+if TYPE_CHECKING:
+    from reticent_server.cli.dataset_load import LoadedVersion
 
 app = typer.Typer(help="Load private tables and describe them.", no_args_is_help=True)
 
@@ -56,6 +58,8 @@ def load(
     as_json: JsonFlag = False,
 ) -> None:
     """Load a private file as the current version of a data set."""
+    from reticent_server.cli.dataset_load import load_dataset  # noqa: PLC0415
+
     with Progress(console=err, transient=True) as bar:
         task = bar.add_task(f"Loading {file.name}", total=1.0)
         loaded = load_dataset(
@@ -98,6 +102,8 @@ def register(
     as_json: JsonFlag = False,
 ) -> None:
     """Register rows that stay where they are as the current version of a data set."""
+    from reticent_server.cli.dataset_register import Place, register_dataset  # noqa: PLC0415
+
     settings = Settings()
     known_url = url or (settings.source_url if table else None)
     place = Place(url=known_url, table=table, order=tuple(order or ()), parquet=parquet)
@@ -115,7 +121,7 @@ def register(
     _show_version(registered, "Registered", as_json=as_json)
 
 
-def _show_version(loaded: LoadedVersion, title: str, *, as_json: bool) -> None:
+def _show_version(loaded: "LoadedVersion", title: str, *, as_json: bool) -> None:
     if as_json:
         print_json(_summary(loaded.facts) | {"clipped": dict(loaded.clipped)})
         return
@@ -208,6 +214,9 @@ def profile(
     as_json: JsonFlag = False,
 ) -> None:
     """Release the profile of the current version, once: private quantiles and noisy counts."""
+    from reticent_server.app import build_services  # noqa: PLC0415
+    from reticent_server.pipeline.profile import release_profile  # noqa: PLC0415
+
     services = build_services(Settings())
     with waiting("Computing the profile"):
         release = release_profile(services, name, epsilon=epsilon, delta=delta, by=user())
@@ -312,6 +321,8 @@ def schema(
     as_json: JsonFlag = False,
 ) -> None:
     """Draft a schema file; bounds and levels are for the curator to fill in."""
+    from reticent_server.vault.draft import draft_schema  # noqa: PLC0415
+
     text = draft_schema(file)
     if as_json:
         print_json({"schema": text})

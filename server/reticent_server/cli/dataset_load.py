@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reticent_server.app import open_approvals, open_catalog
 from reticent_server.catalog.json_values import schema_to_json
 from reticent_server.catalog.repository import Catalog
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli.common import user
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Schema
+from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.pipeline.second_person import require as require_second
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file

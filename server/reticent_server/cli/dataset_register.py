@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reticent_server.access.secret_places import add_source, place_of
-from reticent_server.app import open_catalog
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli.common import user
 from reticent_server.cli.dataset_load import LoadedVersion, approve_load
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError
+from reticent_server.opening import open_catalog
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file
 from reticent_server.vault.registering import Registration, register_files, register_table

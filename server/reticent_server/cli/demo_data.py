@@ -34,7 +34,9 @@ def write_table(csv: Path, schema: Path) -> None:
         # Imported here: only the demonstration needs these (the extra [demo]).
         from statsmodels.datasets import randhie  # noqa: PLC0415
     except ImportError:
-        raise CuratorError("The demonstration needs `pip install 'reticent[demo]'`.") from None
+        raise CuratorError(
+            "The demonstration needs `pip install 'reticent-server[demo]'`."
+        ) from None
     table = randhie.load_pandas().data
     codes = table["hlthg"] + 2 * (table["hlthf"] + table["hlthp"])
     table["health"] = [_LEVELS[int(code)] for code in codes]

@@ -7,7 +7,7 @@ import typer
 from reticent_server.access.identity_rows import Identity
 from reticent_server.cli.common import print_json
 from reticent_server.errors import CuratorError, InvalidRequest
-from reticent_server.pipeline.services import Services
+from reticent_server.pipeline.books import Books
 from reticent_server.settings import Settings
 
 Subject = Annotated[
@@ -41,9 +41,9 @@ def needed_identity(subject: str | None, email: str | None) -> Identity:
     return found
 
 
-def documents(services: Services, principal_id: str) -> list[dict[str, str]]:
+def documents(books: Books, principal_id: str) -> list[dict[str, str]]:
     """The linked identities, for --json."""
-    found = services.identities.of(principal_id)
+    found = books.identities.of(principal_id)
     return [{"issuer": i.issuer, "claim": i.claim, "value": i.value} for i in found]
 
 

@@ -4,11 +4,11 @@ from contextlib import closing
 
 from reticent_server.access.secret_places import SecretsFile, place_of
 from reticent_server.access.secrets import create_secrets
-from reticent_server.app import open_ledger
 from reticent_server.chain.anchors import Anchors
 from reticent_server.cli.common import JsonFlag, command, show
 from reticent_server.database import upgrade
 from reticent_server.domain.roles import Act
+from reticent_server.opening import open_ledger
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import create_vault, refuse_shared_file
 

@@ -4,13 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent_server.app import anchors_of, build_services, open_ledger
 from reticent_server.chain.entries import Entry, entry_row
 from reticent_server.cli.common import JsonFlag, command, err, print_json, show, waiting
 from reticent_server.domain.amounts import UNITS
 from reticent_server.domain.roles import Act
 from reticent_server.ledger.model import Balance
-from reticent_server.pipeline.oversight import names_of
+from reticent_server.opening import anchors_of, open_books, open_ledger
 from reticent_server.settings import Settings
 
 app = typer.Typer(help="Show, verify, anchor and export the ledger.", no_args_is_help=True)
@@ -26,13 +25,13 @@ def show_entries(
     as_json: JsonFlag = False,
 ) -> None:
     """Show the last entries, oldest first."""
-    services = build_services(Settings())
-    entries = services.ledger.entries(account, limit)[::-1]
+    books = open_books(Settings())
+    entries = books.ledger.entries(account, limit)[::-1]
     if as_json:
         print_json([entry_row(e.seq, e.draft) | {"hash": e.hash} for e in entries])
         return
-    names = names_of(services)
-    accounts = {b.account: b for b in services.ledger.all_balances()}
+    names = books.names()
+    accounts = {b.account: b for b in books.ledger.all_balances()}
     rows = [_row(entry, accounts.get(entry.draft.account or ""), names) for entry in entries]
     show(rows, as_json=False)
 

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from reticent_server.app import open_approvals
 from reticent_server.cli.analyst import tell
 from reticent_server.cli.common import JsonFlag, acting, command, minute, print_json, show, user
 from reticent_server.domain.roles import Act
+from reticent_server.opening import open_approvals
 from reticent_server.pipeline import second_person
 from reticent_server.settings import Settings
 

@@ -6,10 +6,10 @@ import typer
 
 from reticent_server.access.rotation import Write
 from reticent_server.access.secrets import Secrets, secrets_text
-from reticent_server.app import open_rotation
 from reticent_server.cli.analyst import Yes, tell
 from reticent_server.cli.common import JsonFlag, command, show, user
 from reticent_server.domain.roles import Act
+from reticent_server.opening import open_rotation
 from reticent_server.settings import Settings
 
 app = typer.Typer(

@@ -51,5 +51,5 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= filters.FILTERS
-    environment.globals["version"] = version("reticent")
+    environment.globals["version"] = version("reticent-server")
     return environment

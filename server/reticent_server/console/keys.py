@@ -56,6 +56,7 @@ def analyst(visit: Signed, name: str) -> Response:
     return visit.page(
         "analyst.html",
         analyst=found,
+        identities=services.identities.of(found.id),
         accounts=[account(services, b) for b in balances],
         trails=[(b, oversight.account_trail(services, b)) for b in balances],
         datasets=[facts.name for facts in services.catalog.list()],

@@ -14,8 +14,8 @@ from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight
+from reticent_server.pipeline.accounts import account_row
 from reticent_server.pipeline.budgets import share_spent
-from reticent_server.pipeline.documents import account_row
 from reticent_server.pipeline.services import Services
 
 router = pages_router()

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
     Part,
@@ -143,20 +144,9 @@ class Plan:
     planned: Planned
     deadline_ms: int
 
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """A committed debit: the permission to compute `plan` once. Made by the ledger only."""
-
-    id: str
-    version_id: str
-    cost: PrivacyCost
-    created_at: str
-    lease: str = ""
-
-    def pays_for(self, plan: Plan) -> bool:
-        """Whether this is the charge of the plan: asked here only, before anything is computed."""
-        return (plan.cost, plan.facts.version_id) == (self.cost, self.version_id)
+    def paid_by(self, reservation: Reservation) -> bool:
+        """Whether this is what was charged: asked here only, before anything is computed."""
+        return (self.cost, self.facts.version_id) == (reservation.cost, reservation.version_id)
 
 
 @dataclass(frozen=True, slots=True)

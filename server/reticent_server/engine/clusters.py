@@ -12,7 +12,7 @@ def cluster_for(settings: Settings) -> Cluster | None:
     try:
         from reticent_server.engine import dask_cluster  # noqa: PLC0415
     except ImportError:
-        message = "RETICENT_ENGINE=dask needs Dask: pip install 'reticent[dask]'."
+        message = "RETICENT_ENGINE=dask needs Dask: pip install 'reticent-server[dask]'."
         raise CuratorError(message) from None
     if not settings.dask_scheduler:
         return dask_cluster.local_cluster(settings.dask_workers, cache_bytes=settings.cache_bytes)

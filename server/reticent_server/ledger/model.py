@@ -6,7 +6,7 @@ from typing import Any
 
 from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.cost import PrivacyCost
-from reticent_server.domain.plan import Reservation
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import InvalidRequest
 
 CURATOR = "curator"

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from reticent_server.chain import repository as chain
 from reticent_server.chain.entries import Draft, digest
 from reticent_server.domain.amounts import ZERO
-from reticent_server.domain.plan import Reservation
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import Conflict, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.model import CURATOR, Pending, ReleaseRecord

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from reticent_server.chain import repository as chain
 from reticent_server.chain.entries import Draft, canonical_json, digest
-from reticent_server.domain.plan import Reservation
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.model import (

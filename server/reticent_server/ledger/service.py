@@ -17,7 +17,7 @@ from reticent_server.chain.rows import stored_rows
 from reticent_server.database import reading, writing
 from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.clock import Clock
-from reticent_server.domain.plan import Reservation
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import Unavailable
 from reticent_server.ledger import audit, budgets, queueing, repository, reservations
 from reticent_server.ledger.model import (

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 import structlog
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Plan, Release, Reservation
+from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.principal import Principal
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import (
     InvalidRequest,
     PolicyRefused,

@@ -5,10 +5,10 @@ import json
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import NotFound
 from reticent_server.ledger.service import Pending
+from reticent_server.pipeline.accounts import account_json
 from reticent_server.pipeline.authorising import NOT_FOUND, askable
 from reticent_server.pipeline.documents import (
     Json,
-    account_json,
     dataset_json,
     pending_body,
 )

@@ -11,7 +11,7 @@ from reticent_server.ledger.budgets import check
 from reticent_server.ledger.model import Balance, analyst_account, population_account
 from reticent_server.ledger.rules import decimal_floor
 from reticent_server.pipeline import second_person
-from reticent_server.pipeline.services import Services
+from reticent_server.pipeline.books import Books
 
 NO_CAP = "No cap over all analysts is set yet for this data set; until then nothing is answered about it."
 
@@ -31,7 +31,7 @@ class Offer:
 
 
 def set_budget(
-    services: Services,
+    books: Books,
     dataset: str,
     analyst: str | None,
     offer: Offer,
@@ -43,8 +43,8 @@ def set_budget(
 
     Raises NotFound, Conflict, InvalidPrivacy, InvalidRequest (both named), SecondPerson (the cap).
     """
-    population = services.catalog.facts(dataset).population
-    holder = _holder(services, analyst, project)
+    population = books.catalog.facts(dataset).population
+    holder = _holder(books, analyst, project)
     if holder is None:
         wish = {
             "epsilon": offer.epsilon,
@@ -52,10 +52,8 @@ def set_budget(
             "rule": offer.rule,
             "query_delta": offer.query_delta,
         }
-        second_person.require(
-            services.catalog, services.approvals, "cap", population, wish, by=offer.by
-        )
-        return services.ledger.set_population_cap(
+        second_person.require(books.catalog, books.approvals, "cap", population, wish, by=offer.by)
+        return books.ledger.set_population_cap(
             population,
             epsilon=offer.epsilon,
             delta=offer.delta,
@@ -63,7 +61,7 @@ def set_budget(
             query_delta=offer.query_delta,
             by=offer.by,
         )
-    balance = services.ledger.set_analyst_budget(
+    balance = books.ledger.set_analyst_budget(
         holder.id,
         dataset,
         population,
@@ -89,67 +87,63 @@ class _Holder:
     grant: _Grant
 
 
-def _holder(services: Services, analyst: str | None, project: str | None) -> _Holder | None:
+def _holder(books: Books, analyst: str | None, project: str | None) -> _Holder | None:
     if analyst is not None and project is not None:
         raise InvalidRequest("A budget is an analyst's or a project's.")
     if project is not None:
-        shared = services.projects.named(project)
+        shared = books.projects.named(project)
         if not shared.is_live:
             raise Conflict("That project is over.")
-        return _Holder(shared.id, services.projects.grant)
+        return _Holder(shared.id, books.projects.grant)
     if analyst is None:
         return None
-    found = services.access.analyst(analyst)
+    found = books.access.analyst(analyst)
     if found.revoked:
         raise Conflict("That analyst was revoked.")
-    return _Holder(found.id, services.access.grant)
+    return _Holder(found.id, books.access.grant)
 
 
-def check_offer(services: Services, dataset: str, offer: Offer) -> None:
+def check_offer(books: Books, dataset: str, offer: Offer) -> None:
     """Raises what set_budget would raise for a new account: NotFound, InvalidPrivacy."""
-    services.catalog.facts(dataset)
+    books.catalog.facts(dataset)
     check(BudgetOffer(offer.epsilon, offer.delta, offer.rule, offer.query_delta), zcdp_caps)
 
 
-def has_cap(services: Services, balance: Balance) -> bool:
+def has_cap(books: Books, balance: Balance) -> bool:
     """Whether there is a cap over all analysts above this account: without one nothing is answered."""
-    return services.ledger.population_balance(balance.population) is not None
+    return books.ledger.population_balance(balance.population) is not None
 
 
-def account_of(
-    services: Services, dataset: str, analyst: str | None, project: str | None = None
-) -> str:
+def account_of(books: Books, dataset: str, analyst: str | None, project: str | None = None) -> str:
     """The id of the account of a data set's population, of an analyst, or of a project. NotFound."""
     if project is not None:
-        return analyst_account(services.projects.named(project).id, dataset)
+        return analyst_account(books.projects.named(project).id, dataset)
     if analyst is None:
-        return population_account(services.catalog.facts(dataset).population)
-    return analyst_account(services.access.analyst(analyst).id, dataset)
+        return population_account(books.catalog.facts(dataset).population)
+    return analyst_account(books.access.analyst(analyst).id, dataset)
 
 
-def balance_of(services: Services, account: str) -> Balance:
+def balance_of(books: Books, account: str) -> Balance:
     """An account. Raises NotFound."""
-    found = next((b for b in services.ledger.all_balances() if b.account == account), None)
+    found = next((b for b in books.ledger.all_balances() if b.account == account), None)
     if found is None:
         raise NotFound("No budget is set there.")
     return found
 
 
 def credit(
-    services: Services, account: str, primary: float, delta: float, *, reason: str, by: str
+    books: Books, account: str, primary: float, delta: float, *, reason: str, by: str
 ) -> Balance:
     """Takes an amount off what is spent. primary: ε under the rule basic, ρ under zcdp.
 
     Raises NotFound, InvalidRequest (no reason, no amount), Conflict (less is spent), SecondPerson.
     """
-    balance = balance_of(services, account)
+    balance = balance_of(books, account)
     (_, first), (_, second) = UNITS[balance.rule]
     wish = {"account": account, "primary": primary, "delta": delta, "reason": reason.strip()}
-    second_person.require(
-        services.catalog, services.approvals, "credit", balance.population, wish, by=by
-    )
+    second_person.require(books.catalog, books.approvals, "credit", balance.population, wish, by=by)
     amount = Amounts(decimal_floor(primary, first), decimal_floor(delta, second))
-    return services.ledger.credit(account, amount, reason=reason, by=by)
+    return books.ledger.credit(account, amount, reason=reason, by=by)
 
 
 def share_spent(balance: Balance) -> float:

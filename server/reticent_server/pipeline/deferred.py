@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import partial
 from math import ceil
 
-from reticent_server.domain.plan import Plan, Reservation
+from reticent_server.domain.plan import Plan
 from reticent_server.domain.principal import Principal
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import QueueFull, RateLimited, Unavailable
 from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
 from reticent_server.pipeline import browse

@@ -82,7 +82,7 @@ def trail(
     services: Services, text: str = "", *, before: int | None = None, limit: int = 50
 ) -> TrailPage:
     """The last entries that name `text`: an analyst, a data set, an action, a reason, a release."""
-    names = names_of(services)
+    names = services.names()
     ids = [holder for holder, name in names.items() if text.casefold() in name.casefold()]
     words = [text, *ids] if text else []
     found = services.ledger.search(words, before=before, limit=limit + 1)
@@ -93,7 +93,7 @@ def trail(
 
 def account_trail(services: Services, balance: Balance, limit: int = 20) -> tuple[TrailRow, ...]:
     """The last entries of one account, newest first."""
-    names = names_of(services)
+    names = services.names()
     return tuple(_row(e, balance, names) for e in services.ledger.entries(balance.account, limit))
 
 
@@ -144,18 +144,11 @@ def _told(detail: Mapping[str, Any]) -> str:
 
 def whose(services: Services, balance: Balance) -> str:
     """The analyst's or the project's name, or that it is everybody's."""
-    return _whose(balance, names_of(services))
+    return _whose(balance, services.names())
 
 
 def _whose(balance: Balance, names: Mapping[str, str]) -> str:
     return names.get(balance.analyst_id, balance.analyst_id) if balance.analyst_id else EVERYBODY
-
-
-def names_of(services: Services) -> dict[str, str]:
-    """The name of every analyst, of the staff, and of every shared project, by id."""
-    access = services.access
-    shared = {project.id: project.name for project in services.projects.all()}
-    return {h.id: h.name for h in (*access.analysts(), *access.curators())} | shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +167,6 @@ def release(services: Services, release_id: str) -> ShownRelease:
         raise NotFound("There is no such release.")
     owner, stored = found
     document = json.loads(shown(services, stored))
-    name = CURATOR if owner is None else names_of(services).get(owner, owner)
+    name = CURATOR if owner is None else services.names().get(owner, owner)
     rows = trail(services, document["id"]).rows
     return ShownRelease(document, name, [row for row in rows if row.release_id == document["id"]])

@@ -13,7 +13,7 @@ from threading import Condition, Lock, Thread
 import structlog
 
 from reticent_server.domain.clock import Clock
-from reticent_server.domain.plan import Reservation
+from reticent_server.domain.reservation import Reservation
 from reticent_server.ledger.model import Pending
 from reticent_server.pipeline.fair_queue import FairQueue, Waiting
 

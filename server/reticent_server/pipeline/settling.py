@@ -14,7 +14,7 @@ from threading import Condition, Thread
 import structlog
 
 from reticent_server.domain.clock import Clock
-from reticent_server.domain.plan import Reservation
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import Unavailable
 from reticent_server.ledger.service import Ledger, Undecided
 

@@ -15,9 +15,8 @@ kinds.KINDS = (
     KIND,
 )  # before anything reads the list: what a line in kinds/__init__.py does
 
-from release_schema import schema  # noqa: E402
-
 from client_methods import source  # noqa: E402
+from release_schema import schema  # noqa: E402
 from reticent._reading import read  # noqa: E402
 from support_installation import Api, Installation, opened, request_body  # noqa: E402
 

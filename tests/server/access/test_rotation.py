@@ -105,6 +105,8 @@ def test_force_revokes_what_is_left(
     assert server.authenticate(bob) is not None
     assert rotation.retire("1", by="t", force=True) == 1
     assert server.authenticate(ana) is None
+    assert server.analyst("ana").live_keys == 0
+    assert [p.id for p in rotation.states()] == ["2"]
     assert server.authenticate(bob) is not None
     assert server.authenticate(server.rotate("ana", by="t")) is not None
     assert Ledger(engine, clock, 60).verify() == []
@@ -132,6 +134,19 @@ def test_a_staged_pepper_is_known_before_it_is_used(
     assert rotation.rotate(by="t") == "2"
     assert server.authenticate(ana) is not None
     assert stored(engine, ana)[1] == "2"
+
+
+def test_a_machine_that_is_behind_puts_no_key_back(
+    server: Access, rotation: Rotation, engine: Engine, place: SecretsFile, clock: SetClock
+) -> None:
+    _, ana = server.add_analyst("ana", by="t")
+    rotation.rotate(by="t", stage=True)
+    behind = Access(engine, KeptPeppers(SecretsText(place.path.read_text())), clock)
+    rotation.rotate(by="t")
+    for access in (server, behind, server, behind):
+        assert access.authenticate(ana) is not None
+    assert stored(engine, ana)[1] == "2"
+    assert [e.draft.action for e in Ledger(engine, clock, 60).entries()].count("key.rehash") == 1
 
 
 def test_a_key_used_by_many_at_once_is_stored_again_once(

@@ -2,7 +2,6 @@
 
 import base64
 import hmac
-import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from reticent_server.access.oidc.fetching import (
     RETRY_SECONDS,
     STALE_SECONDS,
     Fetcher,
+    safe_url,
 )
 from reticent_server.access.oidc.provider import Provider as Issuer
 from reticent_server.access.oidc.tokens import LEEWAY_SECONDS, LONGEST_TOKEN, Tokens
@@ -25,12 +25,11 @@ from support_provider import CLIENT, Provider, identity_provider, rsa, signed, u
 PATH = "/keys"
 
 
-class RealTime(SetClock):
-    """The time of day is the provider's; the time that never goes back is moved by tests."""
+class TwoClocks(SetClock):
+    """The time that never goes back is moved by itself."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.time = self.time.fromtimestamp(time.time(), tz=self.time.tzinfo)
         self.passed = 0.0
 
     def monotonic(self) -> float:
@@ -38,18 +37,19 @@ class RealTime(SetClock):
 
 
 @pytest.fixture
-def provider() -> Iterator[Provider]:
+def clock() -> TwoClocks:
+    return TwoClocks()
+
+
+@pytest.fixture
+def provider(clock: TwoClocks) -> Iterator[Provider]:
     with identity_provider() as running:
+        running.now = lambda: clock.now().timestamp()
         yield running
 
 
 @pytest.fixture
-def clock() -> RealTime:
-    return RealTime()
-
-
-@pytest.fixture
-def tokens(provider: Provider, clock: RealTime) -> Iterator[Tokens]:
+def tokens(provider: Provider, clock: TwoClocks) -> Iterator[Tokens]:
     issuer = Issuer(provider.issuer, Fetcher(), clock)
     yield Tokens(issuer, clock, ("RS256", "ES256"))
     issuer.close()
@@ -68,7 +68,7 @@ def test_a_token_of_the_provider_for_this_server_is_valid(
     assert provider.asked == ["/.well-known/openid-configuration", PATH]
 
 
-NOW = int(time.time())
+NOW = int(SetClock().now().timestamp())
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,9 @@ def test_a_claim_that_is_wrong_or_not_there_is_refused(
     assert tokens.bearer(provider.token(**claims), CLIENT) is None
 
 
-def test_a_token_ends_while_it_is_used(tokens: Tokens, provider: Provider, clock: RealTime) -> None:
+def test_a_token_ends_while_it_is_used(
+    tokens: Tokens, provider: Provider, clock: TwoClocks
+) -> None:
     token = provider.token(exp=int(clock.now().timestamp()) + 10)
     assert tokens.bearer(token, CLIENT) is not None
     clock.sleep(10 + LEEWAY_SECONDS)
@@ -156,7 +158,7 @@ def public_without_algorithm() -> RSAKey:
 
 
 def test_an_algorithm_that_the_settings_do_not_name_is_refused(
-    provider: Provider, clock: RealTime
+    provider: Provider, clock: TwoClocks
 ) -> None:
     issuer = Issuer(provider.issuer, Fetcher(), clock)
     try:
@@ -205,7 +207,7 @@ def test_a_sign_in_needs_its_own_nonce(tokens: Tokens, provider: Provider) -> No
 
 
 def test_keys_are_kept_and_fetched_again(
-    tokens: Tokens, provider: Provider, clock: RealTime
+    tokens: Tokens, provider: Provider, clock: TwoClocks
 ) -> None:
     """A new key is found, a withdrawn one is gone after FRESH_SECONDS, and forged ids ask seldom."""
 
@@ -229,7 +231,7 @@ def test_keys_are_kept_and_fetched_again(
 
 
 def test_a_provider_that_is_away_is_no_reason_to_believe(
-    tokens: Tokens, provider: Provider, clock: RealTime
+    tokens: Tokens, provider: Provider, clock: TwoClocks
 ) -> None:
     provider.down = True
     for _ in range(5):
@@ -266,8 +268,28 @@ def test_a_provider_that_says_something_else_of_itself_is_not_asked_more(
     assert provider.asked == ["/.well-known/openid-configuration"]
 
 
+@pytest.mark.parametrize(
+    ("url", "issuer"),
+    [
+        ("http://id.example/keys", "https://id.example"),
+        ("http://127.0.0.1/keys", "https://id.example"),
+        ("http://id.example/keys", "http://127.0.0.1:9000"),
+        ("ftp://127.0.0.1/keys", "http://127.0.0.1:9000"),
+        ("https://", "https://id.example"),
+        ("https://id.example/\nkeys", "https://id.example"),
+        (None, "https://id.example"),
+    ],
+)
+def test_an_endpoint_that_others_could_read_or_change_is_not_asked(
+    url: object, issuer: str
+) -> None:
+    assert safe_url("https://keys.example/a", issuer) == "https://keys.example/a"
+    with pytest.raises(Unavailable):
+        safe_url(url, issuer)
+
+
 def test_keys_that_cannot_verify_are_left_out(
-    provider: Provider, clock: RealTime, monkeypatch: pytest.MonkeyPatch
+    provider: Provider, clock: TwoClocks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A shared secret in the set, a key for encryption, one that is too short, and rubbish."""
     with warnings.catch_warnings(action="ignore"):

@@ -7,8 +7,8 @@ import pytest
 from reticent_server.api import replies
 from reticent_server.cli import root
 from reticent_server.console import pages
+from reticent_server.pipeline.accounts import account_row
 from reticent_server.pipeline.defaults import QUERIES
-from reticent_server.pipeline.documents import account_row
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
 from support_installation import Api, Installation

@@ -11,12 +11,13 @@ from threading import Event
 import httpx
 import pytest
 
-from reticent_server.app import build_services, open_catalog, open_ledger
+from reticent_server.app import build_services
 from reticent_server.chain.anchors import Anchor, Anchors
 from reticent_server.chain.entries import GENESIS
 from reticent_server.cli.init import prepare
 from reticent_server.domain.roles import STAFF
 from reticent_server.errors import CuratorError
+from reticent_server.opening import open_catalog, open_ledger
 from reticent_server.pipeline.anchoring import keep_anchored
 from reticent_server.settings import Settings
 from support_installation import Installation, opened, serving

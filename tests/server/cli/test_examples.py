@@ -97,9 +97,8 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "{amount: {kind: numeric, lower: 0, upper: 50}, kind: {kind: categorical, levels: [a, b]}}"
     )
     (tmp_path / "sales.yaml").write_text(f"columns: {columns}\n")
-    monkeypatch.setenv("RETICENT_OIDC_ISSUER", "https://id.example")
-    monkeypatch.setenv("RETICENT_OIDC_CLIENT_ID", "reticent")
-    with session(tmp_path) as terminal:
+    provider = {"OIDC_ISSUER": "https://id.example", "OIDC_CLIENT_ID": "reticent"}
+    with session(tmp_path, {f"RETICENT_{n}": v for n, v in provider.items()}) as terminal:
         for name in order:
             if name == "budget credit":  # there must be something to credit: the profile has spent
                 assert "houses" in terminal.shell("reticent budget show")

@@ -2,15 +2,43 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import typer
 
 from reticent_server import cli
 
-HEAVY = ("fastapi", "sqlalchemy", "numpy", "opendp", "pyarrow", "statsmodels", "uvicorn")
+HEAVY = (
+    "adbc_driver_manager",
+    "alembic",
+    "dask",
+    "fastapi",
+    "numpy",
+    "opendp",
+    "pandas",
+    "pyarrow",
+    "reticent",
+    "scipy",
+    "sqlalchemy",
+    "statsmodels",
+    "uvicorn",
+)
+COMMANDS_WITHOUT_ROWS = ("analyst", "budget", "curator", "dataset", "ledger", "proposal")
+WITHOUT_ROWS = (
+    ("budget", "show"),
+    ("analyst", "add", "ada"),
+    ("analyst", "list"),
+    ("curator", "list"),
+    ("dataset", "list"),
+    ("proposal", "list"),
+    ("ledger", "show"),
+    ("ledger", "verify"),
+    ("ledger", "head"),
+)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
@@ -34,7 +62,7 @@ def test_the_line_of_help_is_the_group_s_own(name: str) -> None:
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "--version") == (0, f"reticent {version('reticent')}\n", "")
+    assert run(capsys, "--version") == (0, f"reticent {version('reticent-server')}\n", "")
 
 
 @pytest.mark.parametrize("arguments", [("brew",), ("init", "--brew"), ("dataset", "brew")])
@@ -58,13 +86,36 @@ def test_an_unexpected_error_is_one_line_without_its_text(
     assert "4711" not in err
 
 
-def test_help_imports_nothing_heavy() -> None:
+def imports(commands: Sequence[tuple[str, ...]], place: Path) -> dict[str, set[str]]:
+    """For each command: which of HEAVY a new process has imported when it and those before it have ended."""
     program = (
         "import sys; from reticent_server.cli import main\n"
-        "try: main(['--help'])\n"
-        f"except SystemExit: sys.exit(','.join(m for m in {HEAVY} if m in sys.modules) or 0)"
+        f"for command in {list(commands)!r}:\n"
+        "    try: main(command)\n"
+        "    except SystemExit as ended:\n"
+        f"        print('=', *command, '=', ended.code or 0, *(m for m in {HEAVY} if m in sys.modules))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=place
     )
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stderr == ""
+    lines = [line.split("= ") for line in done.stdout.splitlines() if line.startswith("= ")]
+    statuses = {command.strip(): found.split() for _, command, found in lines}
+    assert {status for status, *_ in statuses.values()} == {"0"}
+    assert list(statuses) == [" ".join(command) for command in commands]
+    return {command: set(found) for command, (_, *found) in statuses.items()}
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    """The database library is needed to define the commands of a group, and not to list the groups."""
+    groups = [(name, "--help") for name in COMMANDS_WITHOUT_ROWS]
+    every, *each = imports([("--help",), *groups], tmp_path).values()
+    assert every == set()
+    assert set().union(*each) <= {"sqlalchemy"}
+
+
+def test_commands_that_read_no_row_import_the_database_alone(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "reticent_server.cli", "init"]
+    subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
+    found = imports([(*command, "--json") for command in WITHOUT_ROWS], tmp_path)
+    assert found == {command: {"sqlalchemy"} for command in found}

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +21,26 @@ from reticent_server.kinds.count.kind import Count
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.ask import Ask
 from support_installation import Installation, Server, opened, request_body, serving
+from support_processes import command, forked
 
 POST = {"headers": {"Idempotency-Key": "one"}, "timeout": 30.0}
 
 
-def reticent(
-    directory: Path, environment: dict[str, str], *arguments: str
-) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "reticent_server.cli", *arguments],
-        cwd=directory,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+@dataclass(frozen=True)
+class Ended:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def reticent(directory: Path, environment: dict[str, str], *arguments: str) -> Ended:
+    """A command, in a process of its own."""
+    log = directory / "command.log"
+    log.unlink(missing_ok=True)
+    process = forked(command, [str(directory), list(arguments)], environment, log)
+    with process.stdout as told:
+        stdout = told.read()
+    return Ended(process.wait(60), stdout, log.read_text())
 
 
 def post(server: Server, key: str, **options: Any) -> httpx.Response:
@@ -66,9 +71,9 @@ def test_it_serves_says_so_and_ends_cleanly(installation: Installation) -> None:
 
 
 def test_a_line_of_json_says_where_it_serves(installation: Installation) -> None:
-    command = [sys.executable, "-m", "reticent_server.cli", "serve", "--port", "0", "--json"]
+    words = [sys.executable, "-m", "reticent_server.cli", "serve", "--port", "0", "--json"]
     process = subprocess.Popen(
-        command,
+        words,
         cwd=installation.directory,
         env=installation.environment,
         stdout=subprocess.PIPE,
@@ -153,10 +158,10 @@ def test_a_graceful_restart_parks_nothing(installation: Installation) -> None:
         return [release["status"] for release in page["releases"]]
 
     with serving(installation, reply_grid_ms=500) as server:
-        for _ in range(6):
-            body = request_body(epsilon=0.01)
-            reply = httpx.post(f"{server.url}/v1/releases", json=body, headers=headers, timeout=60)
-            assert reply.status_code == 202
+        with httpx.Client(headers=headers, timeout=60) as http:  # all within a grid's step
+            for _ in range(6):
+                reply = http.post(f"{server.url}/v1/releases", json=request_body(epsilon=0.01))
+                assert reply.status_code == 202
         assert server.end() == 0
     with opened(installation.settings) as services:
         left = services.ledger.waiting()

@@ -70,11 +70,7 @@ def test_two_workers_answer_are_replaced_and_end_together(installation: Installa
         assert {ask(key) for key in range(8)} == {201}
         first, second = children(server.process.pid)
         os.kill(first, signal.SIGKILL)
-        until(
-            lambda: (
-                len(children(server.process.pid)) == 2 and first not in children(server.process.pid)
-            )
-        )
+        (third,) = replaced(server, {first, second}) - {second}
         assert second in children(server.process.pid)
         for key in range(12):
             until(lambda key=key: ask(key) == 201)
@@ -86,6 +82,7 @@ def test_two_workers_answer_are_replaced_and_end_together(installation: Installa
         assert float(line.split()[1]) == 12
         assert httpx.get(metrics, headers=headers, timeout=60).status_code == 403
         assert httpx.get(metrics, timeout=60).status_code == 401
+        _not_replaced_for_a_while(installation, server, ends=third, stays=second)
         workers = children(server.process.pid)
         assert server.end(signal.SIGTERM) == 0
         assert not any(_alive(pid) for pid in workers)
@@ -95,23 +92,31 @@ def test_two_workers_answer_are_replaced_and_end_together(installation: Installa
         assert ana.spent.primary == 12 * 10**7
 
 
-def test_a_replacement_that_does_not_start_ends_nobody_else(installation: Installation) -> None:
-    """The secrets are away for a while (a volume that is not mounted): the other worker goes on."""
-    secrets = installation.settings.secrets_file
-    with two_workers(installation) as (server, _):
-        first, second = children(server.process.pid)
-        secrets.rename(secrets.with_suffix(".away"))
-        os.kill(first, signal.SIGKILL)
-        log = installation.directory / "serve.log"
-        until(lambda: log.read_text().count("worker_ended") >= 2)  # and its replacement
+def replaced(server: Server, before: set[int]) -> set[int]:
+    """The server's workers, when there are two and they are others than before."""
+    while len(now := set(children(server.process.pid))) != 2 or now == before:
         assert server.process.poll() is None
-        assert httpx.get(f"{server.url}/healthz", timeout=60).status_code == 200
-        assert second in children(server.process.pid)
-        secrets.with_suffix(".away").rename(secrets)
-        until(lambda: len(children(server.process.pid)) == 2)
-        until(lambda: all(_answers(server) for _ in range(8)))
-        assert httpx.get(f"{server.url}/readyz", timeout=60).status_code == 200
-        assert server.end(signal.SIGTERM) == 0
+        time.sleep(0.05)
+    return now
+
+
+def _not_replaced_for_a_while(
+    installation: Installation, server: Server, *, ends: int, stays: int
+) -> None:
+    """A replacement that does not start ends nobody else: the secrets are away (a volume that is not
+    mounted), and the other worker goes on."""
+    secrets, log = installation.settings.secrets_file, installation.directory / "serve.log"
+    ended = log.read_text().count("worker_ended")
+    secrets.rename(secrets.with_suffix(".away"))
+    os.kill(ends, signal.SIGKILL)
+    until(lambda: log.read_text().count("worker_ended") >= ended + 2)  # and its replacement
+    assert server.process.poll() is None
+    assert httpx.get(f"{server.url}/healthz", timeout=60).status_code == 200
+    assert stays in children(server.process.pid)
+    secrets.with_suffix(".away").rename(secrets)
+    until(lambda: len(children(server.process.pid)) == 2)
+    until(lambda: all(_answers(server) for _ in range(8)))
+    assert httpx.get(f"{server.url}/readyz", timeout=60).status_code == 200
 
 
 def _answers(server: Server) -> bool:
@@ -120,14 +125,6 @@ def _answers(server: Server) -> bool:
         return httpx.get(f"{server.url}/healthz", timeout=5).status_code == 200
     except httpx.TransportError:
         return False
-
-
-def test_workers_end_when_their_parent_was_killed(installation: Installation) -> None:
-    with two_workers(installation) as (server, _):
-        workers = children(server.process.pid)
-        assert len(workers) == 2
-        server.end(signal.SIGKILL)
-        until(lambda: not any(_alive(pid) for pid in workers))
 
 
 def _alive(pid: int) -> bool:

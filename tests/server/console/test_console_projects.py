@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from reticent_server.domain.roles import Role
-from reticent_server.pipeline.documents import account_json
+from reticent_server.pipeline.accounts import account_json
 from support_console import HOSTILE, Desk
 
 PATIENCE = 60.0

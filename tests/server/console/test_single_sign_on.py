@@ -11,13 +11,11 @@ import pytest
 from reticent_server.console.sessions import LONGEST_SECONDS
 from reticent_server.console.single_sign_on import FLOW_SECONDS
 from reticent_server.domain.roles import Role
-from reticent_server.settings import Settings
-from support_console import Desk, History, console
+from support_console import Desk, History
 from support_provider import Provider, identity_provider, unsigned
-from support_sso import link, with_provider
+from support_sso import CALLBACK, STRONG, desk_of, link
 
-BEGIN, CALLBACK = "/console/oidc/sign-in", "/console/oidc/callback"
-STRONG = {"acr": "gold", "amr": ["otp"]}
+BEGIN = "/console/oidc/sign-in"
 WAIT = 60.0
 """Seconds: a busy machine is no failure."""
 
@@ -56,32 +54,13 @@ def is_inside(browser: httpx.Client) -> bool:
 
 @pytest.fixture
 def world(history: History, tmp_path: Path) -> Iterator[World]:
-    copied = history.copied(tmp_path / "desk")
-    with identity_provider() as provider:
-        provider.claims |= STRONG
-
-        def settings_of(port: int) -> Settings:
-            provider.redirect = f"http://127.0.0.1:{port}{CALLBACK}"
-            asked = {"oidc_acr": "gold", "oidc_amr": "otp"}
-            return with_provider(copied.installation.settings, provider, tmp_path, **asked)
-
-        with console(copied, settings_of) as desk:
-            provider.change = lambda claims: (
-                claims
-                | {
-                    "iat": int(desk.clock.now().timestamp()),
-                    "exp": claims["exp"]
-                    if "ended" in claims
-                    else int(desk.clock.now().timestamp()) + 300,
-                }
-            )
-            link(desk.services, provider, "carol", "s-carol")
-            made = World(desk, provider)
-            try:
-                yield made
-            finally:
-                for browser in made.browsers:
-                    browser.close()
+    with identity_provider() as provider, desk_of(history, provider, tmp_path) as desk:
+        made = World(desk, provider)
+        try:
+            yield made
+        finally:
+            for browser in made.browsers:
+                browser.close()
 
 
 def test_somebody_who_is_linked_signs_in_and_out(world: World) -> None:
@@ -191,7 +170,7 @@ CLAIMS = {
     "no nonce": {"nonce": None},
     "another audience": {"aud": "another"},
     "another issuer": {"iss": "https://another.example"},
-    "expired": {"exp": 1, "ended": True},
+    "expired": {"exp": 1},
     "another party": {"azp": "another"},
     "an unknown subject": {"sub": "s-unknown"},
     "an analyst": {"sub": "s-ana"},
@@ -266,6 +245,15 @@ def test_sessions_last_as_long_as_those_of_keys(world: World) -> None:
     world.sign_in(browser)
     world.desk.clock.sleep(LONGEST_SECONDS + 1)
     assert not is_inside(browser)
+
+
+def test_a_page_shows_who_signs_in_as_whom(world: World) -> None:
+    link(world.desk.services, world.provider, "ana", "<b>s-ana</b>")
+    browser = world.browser()
+    world.sign_in(browser)
+    page = browser.get("/console/analysts/ana").text
+    assert "<code>sub</code> &lt;b&gt;s-ana&lt;/b&gt;" in page
+    assert "Signs in as" not in browser.get("/console/analysts/bob").text
 
 
 def test_without_a_provider_there_is_no_such_door(desk: Desk) -> None:

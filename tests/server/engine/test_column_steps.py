@@ -9,8 +9,9 @@ import pytest
 
 from reticent_server.domain.columns import SmoothMedian, StableBin, UniformBins
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Guarantee, Plan, Reservation
+from reticent_server.domain.plan import Guarantee, Plan
 from reticent_server.domain.private import Private
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.engine.blocks import Table

@@ -10,8 +10,9 @@ from distributed import Security
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Guarantee, Plan, Reservation
+from reticent_server.domain.plan import Guarantee, Plan
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import CountSum, GramSum, SumStep, VectorSum
 from reticent_server.engine import dask_cluster

@@ -85,7 +85,7 @@ def test_a_restricted_start_keeps_to_its_subspace():
 def test_flagged_coefficients_have_neither_interval_nor_p_value():
     ok, beta, se = np.array([True, False]), np.array([1.0, 2.0]), np.array([0.5, 0.1])
     (low, high), none = intervals(beta, se, 0.95, ok)
-    assert none == [None, None]
+    assert none == (None, None)
     assert (low, high) == pytest.approx((1 - 0.979982, 1 + 0.979982), rel=1e-5)
     assert p_values(beta, se, ok) == [pytest.approx(0.0455, abs=1e-4), None]
 

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, update
 
 from reticent_server.database import reading, writing
 from reticent_server.domain.amounts import ZERO
-from reticent_server.domain.plan import Reservation
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import Conflict, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.model import Pending

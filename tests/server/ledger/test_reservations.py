@@ -6,7 +6,7 @@ from sqlalchemy import Engine
 from reticent_server.database import reading, writing
 from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import PrivacyCost
-from reticent_server.domain.plan import Reservation
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, InvalidRequest, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.rules import MAX_AMOUNT

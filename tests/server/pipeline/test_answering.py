@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from reticent_server.domain.plan import Plan, Release, Reservation
+from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import IdempotencyConflict, NotFound, Unavailable
 from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.glm.query import Glm

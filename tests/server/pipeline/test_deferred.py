@@ -12,9 +12,9 @@ import pytest
 
 from reticent_server.domain.clock import SystemClock
 from reticent_server.domain.cost import PrivacyCost
-from reticent_server.domain.plan import Reservation
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.roles import ANALYST
 from reticent_server.errors import Conflict, NotFound, QueueFull, RateLimited
 from reticent_server.kinds.count.kind import Count

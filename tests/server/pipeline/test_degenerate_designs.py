@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent_server.domain.plan import Reservation
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest

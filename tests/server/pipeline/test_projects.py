@@ -25,11 +25,10 @@ from reticent_server.errors import (
 from reticent_server.kinds.count.kind import Count
 from reticent_server.ledger.model import analyst_account
 from reticent_server.pipeline import browse, deferred, projects
+from reticent_server.pipeline.accounts import account_json
 from reticent_server.pipeline.answer import answer, plan
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.budgets import Offer, set_budget
-from reticent_server.pipeline.documents import account_json
-from reticent_server.pipeline.oversight import names_of
 from reticent_server.pipeline.projects import Share
 from reticent_server.pipeline.services import Services
 from support_backends import installation
@@ -342,7 +341,7 @@ def test_a_change_and_a_refusal_need_a_reason(services: Services, who: Who) -> N
     assert (told["status"], told["reason"]) == ("approved", "Enough for it.")
     actions = {e.draft.action for e in services.ledger.entries(limit=30)}
     assert {"request.add", "request.approve", "project.add", "member.add", "grant.add"} <= actions
-    assert names_of(services)[made] == "trial"
+    assert services.names()[made] == "trial"
 
 
 def test_one_analyst_s_requests_do_not_pile_up(services: Services, who: Who) -> None:

@@ -27,8 +27,8 @@ from reticent_server.errors import (
     WrongRole,
 )
 from reticent_server.pipeline import second_person
+from reticent_server.pipeline.accounts import account_json
 from reticent_server.pipeline.budgets import Offer, credit, set_budget
-from reticent_server.pipeline.documents import account_json
 from reticent_server.pipeline.services import Services
 from support_backends import installation
 from support_databases import SetClock

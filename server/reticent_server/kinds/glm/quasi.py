@@ -9,6 +9,7 @@ cut (Stein's lemma, as for Huber's score). Source: Cantoni & Ronchetti (2001).
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, sqrt
 
 import numpy as np
@@ -37,7 +38,7 @@ class QuasiScore:
     """A law at the tuning constant c (∞: no cut) and the scale s; η in `limits`.
 
     unit, limits, signed, varies: as in fitting.score. start: η₀, the unit of leverages. measured: whether s
-    is, so that it holds the mean of what predictors are off by.
+    is, so that it holds the mean of what predictors are off by. centred: whether `ball` is about 0 at any θ.
     """
 
     law: laws.Family
@@ -51,6 +52,7 @@ class QuasiScore:
     varies: bool = False
     measured: bool = True
     signed: bool = True
+    centred: bool = True
     curvature_bound: float = 2.0
     most: float = 1.0
 
@@ -63,10 +65,7 @@ class QuasiScore:
     @property
     def bound(self) -> float:
         """sup |q| over η in `limits` and responses y ≥ 0."""
-        eta = np.linspace(*self.limits, _GRID)
-        with np.errstate(over="ignore"):
-            ends = (self.evaluate(np.full_like(eta, y), eta) for y in (0.0, _LARGEST_RESPONSE))
-            return float(max(np.max(np.abs(q)) for q in ends))
+        return _bound(self)
 
     def leverage(self, eta: FloatArray) -> FloatArray:
         """m(η) = g(η)/g(η₀)."""
@@ -119,6 +118,14 @@ class QuasiScore:
 
     def ball(self, direction: FloatArray, radius: float) -> Ball:
         return whole_ball(len(direction), radius * self.bound)
+
+
+@lru_cache(maxsize=1024)  # scores: a plan asks for that of each of its steps hundreds of times
+def _bound(score: QuasiScore) -> float:
+    eta = np.linspace(*score.limits, _GRID)
+    with np.errstate(over="ignore"):
+        ends = (score.evaluate(np.full_like(eta, y), eta) for y in (0.0, _LARGEST_RESPONSE))
+        return float(max(np.max(np.abs(q)) for q in ends))
 
 
 @dataclass(frozen=True, slots=True)
