@@ -65,7 +65,7 @@ def released(recipe, block):
     try:
         step = next(recipe)
         while True:
-            sums = registry.encode_all(step.parts, step.map_fn(block))
+            sums = registry.encode_all(step.parts, step.map_fn(block), joint=step.joint)
             parts = zip(step.parts, sums, strict=True)
             step = recipe.send(tuple(registry.release(p, Private(s)) for p, s in parts))
     except StopIteration as stop:

@@ -10,7 +10,7 @@ import pytest
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import GramSum, QuantileTree
-from reticent_server.mechanisms import _sampler, noisy_sum, quantile_tree
+from reticent_server.mechanisms import _sampler, noisy_sum, quantile_tree, registry
 from support_newton import totals, whole
 
 
@@ -55,13 +55,15 @@ def loss_of_sums(part, sums, others):
 def step_loss(step, block, neighbour):
     """ρ in units that one step loses on two neighbouring blocks (a QuantileTree at what it bills)."""
     losses = 0.0
-    for part, table, other in zip(
-        step.parts, step.map_fn(block), step.map_fn(neighbour), strict=True
-    ):
+    sums, others = (
+        registry.encode_all(step.parts, step.map_fn(each), joint=step.joint)
+        for each in (block, neighbour)
+    )
+    for part, table, other in zip(step.parts, sums, others, strict=True):
         if isinstance(part, QuantileTree):
             losses += quantile_tree.billed_rho(part) * RHO_UNITS
         else:
-            losses += loss(part, table, other)
+            losses += loss_of_sums(part, table, other)
     return losses
 
 

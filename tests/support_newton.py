@@ -112,7 +112,7 @@ def totals(step: Step, block: Block, rows: int = 1 << 20) -> list[Any]:
     sums: list[Any] = []
     block = of_step(step, block)
     for piece in blocks_of(block, rows):
-        coded = [registry.encode(p, v) for p, v in zip(step.parts, step.map_fn(piece), strict=True)]
+        coded = registry.encode_all(step.parts, step.map_fn(piece), joint=step.joint)
         sums = coded if not sums else [a + b for a, b in zip(sums, coded, strict=True)]
     return sums
 

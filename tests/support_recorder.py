@@ -1,7 +1,7 @@
 """An auditor outside of the mechanisms: every draw of a release is written down, and played back on a neighbour.
 
 The auditor knows four primitives (discrete Gaussian, discrete Laplace, selection, the depth draw) and nothing of the
-plan that asked for them. A release of a table D is recorded: each primitive's argument, scale and output. The same plan is
+plan that asked for them, but which parts of a step are of one vector of a record. A release of a table D is recorded: each primitive's argument, scale and output. The same plan is
 then run on a neighbour D′, where each primitive gives the output that was recorded, so both runs go the same way. From
 the two arguments and the scale of a call follows what that call could lose at most between these two tables, whatever
 the mechanism's documentation says: ‖x − x′‖²/(2σ²) of zCDP for Gaussian noise, |x − x′|/b of ε for Laplace noise, the
@@ -22,6 +22,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.private import Private
 from reticent_server.domain.reservation import Reservation
+from reticent_server.domain.steps import GramSum, OneVector, SumStep
 from reticent_server.engine.local import LocalEngine
 from reticent_server.mechanisms import (
     _sampler,
@@ -60,10 +61,11 @@ class Loss:
 
 @dataclass(frozen=True)
 class Run:
-    """What a release drew, and what it said."""
+    """What a release drew, and what it said. steps: of sums, each with the number of its first part."""
 
     calls: list[Call]
     release: Release
+    steps: list[tuple[int, SumStep]]
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Recorder:
     replayed: Sequence[Call] | None = None
     calls: list[Call] = field(default_factory=list)
     asked: dict[float, float] = field(default_factory=dict)
+    steps: list[tuple[int, SumStep]] = field(default_factory=list)
     parts: int = 0
     part: int | None = None
     within: bool = False
@@ -101,6 +104,7 @@ def recording(recorder: Recorder) -> Iterator[None]:
         for module in (noisy_sum, convex_fit):
             patch.setattr(module, "smallest_scale", _asking(module.smallest_scale, recorder))
         patch.setattr(registry, "release", _numbered(registry.release, recorder))
+        patch.setattr(registry, "rho", _noting(registry.rho, recorder))
         for name in ("below", "words"):
             patch.setattr(_sampler, name, _guarded(getattr(_sampler, name), recorder))
         patch.setattr(secret_rows, "secret_key", lambda: bytes(secret_rows.KEY_BYTES))
@@ -150,6 +154,14 @@ def _numbered(release: Any, recorder: Recorder) -> Any:
     return numbered
 
 
+def _noting(rho: Any, recorder: Recorder) -> Any:
+    def noted(step: SumStep) -> Any:
+        recorder.steps.append((recorder.parts, step))
+        return rho(step)
+
+    return noted
+
+
 def _guarded(draw: Any, recorder: Recorder) -> Any:
     def guarded(count: int) -> Any:
         assert recorder.within, "randomness that no primitive has asked for"
@@ -182,7 +194,7 @@ class Served:
             engine.close()
         assert release.status in {"reply", "no_reply"}
         assert replayed is None or len(recorder.calls) == len(replayed)
-        return Run(recorder.calls, release)
+        return Run(recorder.calls, release, recorder.steps)
 
 
 def loss(call: Call, other: Call) -> Loss:
@@ -193,6 +205,9 @@ def loss(call: Call, other: Call) -> Loss:
             return Loss(float((moved**2).sum()) / (2 * call.scale**2), None)
         case "Laplace" if call.scale == other.scale:
             return _pure(float(moved.sum()) / call.scale)
+        case "Gaussian":
+            at = abs(_log_gaussian(call, call.output) - _log_gaussian(other, call.output))
+            return _pure(float(at))
         case "Laplace":
             at = abs(_log_laplace(call, call.output) - _log_laplace(other, call.output))
             return _pure(float(at))
@@ -213,6 +228,11 @@ def _log_laplace(call: Call, output: Any) -> float:
     return float((np.log(np.tanh(1 / (2 * call.scale))) - away / call.scale).sum())
 
 
+def _log_gaussian(call: Call, output: Any) -> float:
+    away = np.asarray(output, dtype=float) - call.argument
+    return float((-np.log(call.scale) - away**2 / (2 * call.scale**2)).sum())
+
+
 def _log_weights(call: Call) -> np.ndarray:
     octaves, mantissas = selection.weights(call.argument, call.scale.bits)
     return np.log(mantissas.astype(float)) - octaves.astype(float) * np.log(2.0)
@@ -227,13 +247,38 @@ def total(before: Sequence[Call], after: Sequence[Call]) -> Loss:
     return Loss(sum(each.rho for each in losses), sum(pure) if len(pure) == len(losses) else None)
 
 
-def billed(calls: Sequence[Call]) -> float:
-    """Σ over the parts of sums of Δ²/(2σ²), at the Δ that was asked for and the σ that was used. (The two draws of
-    a Gram matrix are one part: each bills all of it.)"""
+def billed(run: Run) -> float:
+    """Over the parts of sums Δ²/(2σ²), at the Δ that was asked for and the σ that was used; added up, but for parts of one
+    vector, of which the worst pair is looked for. (The two draws of a Gram matrix are one part: each bills all of it.)"""
     bills: dict[int, float] = {}
-    for call in calls:
+    for call in run.calls:
         if call.part is not None and call.primitive == "Gaussian":
             assert call.sensitivity is not None, "noise of a scale that nobody has asked for"
             rho = call.sensitivity**2 / (2 * call.scale**2)
             bills[call.part] = max(rho, bills.get(call.part, 0.0))
+    for first, step in run.steps:
+        if step.joint is not None:
+            together = {place: bills.pop(first + place) for place in step.joint.places}
+            bills[first] = bills.get(first, 0.0) + _worst_pair(step, step.joint, together)
     return sum(bills.values())
+
+
+_ANGLES = np.linspace(-1, 1, 4001)
+
+
+def _worst_pair(step: SumStep, joint: OneVector, bills: Mapping[int, float]) -> float:
+    """The largest loss over pairs of vectors αx, βx of length 1 or 0, at all cosines of the angle between them."""
+    gradient, meat, curvature, used = (
+        0.0 if k is None else bills[k]
+        for k in (joint.vector, joint.meat, joint.curvature, joint.used)
+    )
+    part = None if joint.curvature is None else step.parts[joint.curvature]
+    signed = isinstance(part, GramSum) and part.signed
+    along, square, most = _ANGLES, _ANGLES**2, 4 if signed else 2
+    worst = 0.0
+    for first, second in ((1, 0), (1, 1), (1, -1) if signed else (1, 1)):
+        moved = first**2 + second**2 - 2 * first * second * square
+        pair = gradient * (1 - along) / 2 + meat * (1 - square) + curvature * moved / most
+        worst = max(worst, float(pair.max()))
+    out = gradient / 4 + meat / 2 + curvature / most + used
+    return max(worst, out) if joint.used is not None else worst

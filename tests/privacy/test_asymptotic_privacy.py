@@ -1,5 +1,7 @@
 """The asymptotic calibration: neighbours under its assumptions, its scales, its noise, its cost."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,6 +10,8 @@ from reticent_server.domain.columns import AsymptoticFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import asymptotic_fit
+from reticent_server.numerics.convex_fit import records_within, second_moments
+from reticent_server.numerics.smooth_p_value import p_value_noise
 from support_influence import Q, excess, excess_of_balls, extreme, with_responses
 
 N = 4000
@@ -82,6 +86,43 @@ def test_the_scales_are_those_of_the_formulas(loss):
     for j, (a, b) in enumerate(zip(np.array(part.contrasts), part.offsets, strict=True)):
         t = np.sqrt(N) * abs(a @ found.theta + b) / np.sqrt(a @ V @ a)
         assert found.alpha[j] == pytest.approx(2 * stats.norm.sf(t), rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss):
+    """One record along M⁻¹a, with the largest score: what it moves aᵀϑ by is what the noise is made for."""
+    rng = np.random.default_rng(11)
+    part = part_of(loss, contrasts=((1.0, 1.0), (0.8, -1.0)), epsilon_test=100 * EPSILON_UNITS)
+    rows = with_responses(rng, loss, rng.normal(size=(Q, N)))
+    theta = asymptotic_fit.measure(part, rows).theta
+    offsets = (-theta[0] - theta[1], theta[1] - 0.8 * theta[0])  # contrasts that are 0, but for .02
+    part = replace(part, offsets=tuple(offset + 0.02 for offset in offsets))
+    problem = asymptotic_fit.problem_of(part, N)
+    records = records_within(problem, rows)
+    found = asymptotic_fit.measure(part, rows)
+    M, Qn = second_moments(problem, records, found.theta)
+    amount = asymptotic_fit._amounts(part.epsilon_test, part.delta_test)
+    for j, a in enumerate(np.array(part.contrasts) / np.abs(part.contrasts).max(axis=1)[:, None]):
+        direction = np.linalg.solve(M, a)
+        u = np.sqrt(2.5) * direction / np.linalg.norm(direction)
+        moved = problem.loss.score_bound * abs(
+            u @ direction
+        )  # the influence of that record on a contrast
+        root = np.sqrt(direction @ Qn @ direction)
+        t = np.array([np.sqrt(N) * abs(a @ found.theta + part.offsets[j]) / root])
+        needed = p_value_noise(t, np.array([moved / root]), N, *amount)
+        assert found.alpha_noise[j] == pytest.approx(min(needed[0], 8.0), rel=0.02)
+        assert found.alpha_noise[j] < 8.0
+
+
+@pytest.mark.parametrize("sd", [0.0, 1e-300, 2.0**-48])
+def test_what_rounding_moves_a_p_value_by_is_nothing_beside_its_noise(sd):
+    """Two values on both sides of a half are a step apart: (1/σ)²/2 of ρ, which is nothing at 2¹⁴ steps."""
+    step, runs = 2.0**-48, 4000
+    drawn = asymptotic_fit.noise(np.full(runs, 0.25), np.full(runs, sd), step)
+    spread = np.std(drawn - 0.25) / step
+    assert spread == pytest.approx(2.0**14, rel=0.1)
+    assert (1 / spread) ** 2 / 2 < 1e-8
 
 
 def test_the_noise_is_of_its_scale_and_of_no_other():

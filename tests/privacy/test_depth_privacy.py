@@ -210,6 +210,44 @@ def test_the_outlyingness_that_counts_is_the_neighbour_s_too():
     assert hockey_stick(pair, eta, 0.93 * bound, grid) > DELTA
 
 
+def test_the_scales_of_the_outlyingness_are_the_neighbour_s_too():
+    """The pair above, from the other side: O has a bottom of 1/(1 + κ) here and of 1 there."""
+    step, eta, kappa = 10**6, 1000.0, 1.0
+    flat = 10**4 * step
+    pair = Pair(
+        here=((flat, int(flat * (1 + kappa))), (0, step), (step, step)),
+        there=((flat, flat), (0, int(step * (1 + kappa))), (step, step)),
+    )
+    bound = certified(pair, eta)
+    grid = np.linspace(-2 * step, 3 * step, 400_001)
+    assert hockey_stick(pair, eta, bound, grid) <= DELTA
+    assert hockey_stick(pair, eta, 0.7 * bound, grid) > DELTA
+
+
+def test_in_many_dimensions_the_change_of_volume_is_needed_beside_the_edge():
+    """d axes of which one's scale shrinks and the others' grow: where the first is largest, the density falls by all of
+    κηO and by (d − 2) ln(1 + κ) of the volume. ηO is Gamma(d, 1) there, and 1/d of the mass is there."""
+    d, kappa, S = 20, 0.5, 10**6
+    grown = int(S * (1 + kappa))
+    wide = (0, S * 10**9)  # a direction that is never the largest: programs need one more than d
+    pair = Pair(
+        here=((0, grown), *((0, S),) * (d - 1), wide),
+        there=((0, S), *((0, grown),) * (d - 1), wide),
+    )
+    directions = np.vstack([np.eye(d, dtype=np.int64), -np.ones((1, d), dtype=np.int64)])
+    bound = Certificate(directions, pair, DELTA).bound(0, 1.0)
+
+    def excess(epsilon):
+        """E (1 − e^(ε − loss))_+ over the part of the mass where the first axis is largest."""
+        start = max((epsilon - (d - 2) * np.log1p(kappa)) / kappa, 0.0)
+        r = np.linspace(start, start + 80, 400_001)
+        kept = -np.expm1(epsilon - (d - 2) * np.log1p(kappa) - kappa * r)
+        return np.trapezoid(stats.gamma(d).pdf(r) * kept, r) / d
+
+    assert excess(bound) <= DELTA
+    assert excess(bound - d * np.log1p(kappa)) > 5 * DELTA
+
+
 def test_where_an_outlyingness_is_too_large_to_draw_there_is_no_margin():
     """ηF beyond MOST_LEVELS, at locations that no point is near to: the shift holds for the limit, too."""
     far = ((0, 1), (10**6, 1))

@@ -26,7 +26,14 @@ from reticent_server.domain.columns import (
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.grid import Grid
 from reticent_server.domain.private import Private
-from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, Scaled, VectorSum
+from reticent_server.domain.steps import (
+    CountSum,
+    GramSum,
+    PowerSum,
+    QuantileTree,
+    Scaled,
+    VectorSum,
+)
 from reticent_server.mechanisms import column_registry, registry
 
 E, D = 20 * EPSILON_UNITS, DELTA_UNITS // 100
@@ -67,6 +74,7 @@ SUM_PARTS = {
     "vectors": (3, VectorSum(3, 1.5, RHO_UNITS)),
     "Gram": (3, GramSum(3, 1.5, RHO_UNITS)),
     "counts": (None, CountSum(4, RHO_UNITS)),
+    "powers": (None, PowerSum(((1.0,), (0.0, 1.0), (0.0, 0.0, 0.0, 0.0, 1.0)), RHO_UNITS)),
     "quantiles": (None, QuantileTree(Grid(-5.0, 5.0), (0.1, 0.5, 0.9), RHO_UNITS, 1, 8)),
 }
 

@@ -8,7 +8,7 @@ import pytest
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
-from reticent_server.mechanisms import noisy_sum, quantile_tree
+from reticent_server.mechanisms import noisy_sum, quantile_tree, registry
 from support_glm import TOP, planned
 from support_losses import farthest_records, step_loss
 from support_newton import WIDE, boolean, drive, numeric, totals, whole
@@ -141,7 +141,7 @@ def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family):
     steps = drive(plan.run(), whole(data)).steps
     for left, right in neighbours(data, family, rng, 1, pairs=8):
         for step in steps:
-            assert step_loss(step, left, right) <= sum(part.rho for part in step.parts)
+            assert step_loss(step, left, right) <= registry.rho(step)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -152,14 +152,14 @@ def test_the_noise_of_all_parts_together_costs_what_is_charged(family, profile):
         data, COLUMNS, family, RHO, max_rows=2, profile=profile, where=Compare("x0", "<", 500.0)
     )
     trace = drive(plan.run(), whole(data))
-    spent = 0.0
     for step, released in zip(trace.steps, trace.released, strict=True):
         for part, value in zip(step.parts, released, strict=True):
             if isinstance(part, QuantileTree):
-                spent += quantile_tree.billed_rho(part)
+                assert quantile_tree.billed_rho(part) * RHO_UNITS <= part.rho
                 continue
             sigma = noisy_sum.scale(part)
             assert value.sd == pytest.approx(noisy_sum.noise_sd(part))
-            spent += noisy_sum.sensitivity(part) ** 2 / (2 * sigma**2)
-    assert 0.99 * plan.rho / RHO_UNITS < spent <= plan.rho / RHO_UNITS * (1 + 1e-12)
+            bill = noisy_sum.sensitivity(part) ** 2 / (2 * sigma**2)
+            assert 0.99 * part.rho < bill * RHO_UNITS <= part.rho * (1 + 1e-12)
+    assert 0.95 * RHO < sum(map(registry.rho, trace.steps)) == plan.rho <= RHO
     assert len(trace.steps) == plan.passes

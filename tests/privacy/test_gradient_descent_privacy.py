@@ -6,6 +6,7 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.steps import Block
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
+from reticent_server.mechanisms import registry
 from support_losses import step_loss
 from support_newton import (
     HUGE_RHO,
@@ -47,7 +48,7 @@ def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows):
     for name, value in (("x0", 0.0), ("x1", 0.0), ("y", 900.0), ("d", 1.0)):
         table[name][:max_rows] = value  # full weight, the rare dummy, a saturated residual
     trace = drive(plan.run(), whole(table))
-    charged = sum(part.rho for step in trace.steps for part in step.parts)
+    charged = sum(map(registry.rho, trace.steps))
     assert charged == plan.rho <= RHO
     worst = 0.0
     for trial in range(25):
@@ -71,7 +72,7 @@ def test_without_a_profile_the_quartiles_are_paid_for():
     plan = planned(table, 2, profile=False)
     trace = drive(plan.run(), whole(table))
     assert trace.steps[0].label == "own profile"
-    assert sum(part.rho for step in trace.steps for part in step.parts) == plan.rho <= RHO
+    assert sum(map(registry.rho, trace.steps)) == plan.rho <= RHO
     assert len(trace.steps) == plan.passes
     assert plan.shares["profile"] > 0
 

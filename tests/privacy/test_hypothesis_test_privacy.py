@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.steps import Released
+from reticent_server.mechanisms import registry
 from support_hypotheses import planned, table_of
 from support_losses import farthest_records, step_loss
 from support_newton import WIDE, drive, whole
@@ -68,7 +69,7 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(family, test):
         whole_loss = 0.0
         for step in steps:
             loss = step_loss(step, whole(left), whole(right))
-            assert loss <= sum(part.rho for part in step.parts)
+            assert loss <= registry.rho(step)
             whole_loss += loss
         worst = max(worst, whole_loss)
     assert 0.005 * plan.rho < worst <= plan.rho
@@ -104,7 +105,7 @@ def test_a_test_costs_what_its_fit_costs(family, test, profile):
     plan = planned(table, family, test, ["x2 = 0"], profile=profile, max_rows=2)
     trace = drive(plan.run(), whole(table))
     parts = [part for step in trace.steps for part in step.parts]
-    spent = sum(part.rho for part in parts)
+    spent = sum(map(registry.rho, trace.steps))
     assert plan.rho == plan.model.rho
     if profile:
         assert spent == plan.rho

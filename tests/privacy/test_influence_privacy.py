@@ -15,6 +15,7 @@ from reticent_server.numerics.convex_fit import (
     Curvature,
     Problem,
     converged,
+    first_phase,
     gradient,
     records_within,
     second_moments,
@@ -163,6 +164,60 @@ def test_the_bound_is_attained_by_points_that_the_solver_may_return():
     assert 0.99 < ratio <= 1
 
 
+def test_a_point_whose_gradient_is_above_the_tolerance_is_no_solution():
+    """Two such points on both sides of one record's pull are farther apart than the noise is made for."""
+    n, count = 20_000, 4000
+    curvature = 2.5 * count / n
+    part = part_of("huber", floors=(curvature - 2.2 * 2.5 / n,))
+    problem = convex_fit.problem_of(part, n)
+    rows = on_two_axes(n, count)
+    other = rows.copy()
+    rows[1, 0], other[1, 0] = 1e6, -1e6
+    for share in (0.8, 1.5, 3.0):
+        points = []
+        for each, sign in ((rows, 1), (other, -1)):
+            records = records_within(problem, each)
+            further = np.array([sign * share * problem.tolerance / curvature, 0.0])
+            points.append(solve(problem, records) + further)
+            assert convex_fit.margins(part, problem, records, points[-1]) == [0]
+    distance = np.linalg.norm(points[0] - points[1])
+    assert distance > convex_fit.sensitivity(problem, part.floors[0])
+
+
+def test_a_margin_ends_where_neighbours_fits_leave_the_ball():
+    """‖ϑ‖ just below D − Δ: one record can take it to where there is no margin, so there is one of 1 here, however much
+    the records curve."""
+    part, n = part_of("huber", floors=(0.95,)), 300
+    problem = convex_fit.problem_of(part, n)
+    delta, found = convex_fit.sensitivity(problem, 0.95), []
+    for away in (1.2, 2.2, 3.2):
+        rows = on_two_axes(n, n // 2)
+        rows[1, : n // 2] = (problem.reach - away * delta) * LONGEST
+        other = rows.copy()
+        other[1, 0] = 1e6
+        (_, (q,), _), (_, (q_,), _) = fitted(part, rows), fitted(part, other)
+        assert abs(q - q_) <= 1
+        found += [q, q_]
+    assert found == [1, 0, 2, 1, 3, 2]
+
+
+@pytest.mark.parametrize("share", [0.2, 0.95])
+def test_there_is_no_margin_where_the_ball_that_the_solver_needs_does_not_curve(share):
+    """Records leave ψ's linear part between Δ and r + Δ: within Δ there is curvature enough, but the solver is only
+    proved to converge on a neighbour where the ball of radius r has it too."""
+    part, n = part_of("huber", floors=(0.5,)), 3000
+    problem = convex_fit.problem_of(part, n)
+    rows = on_two_axes(n, n // 2)
+    delta = convex_fit.sensitivity(problem, 0.5)
+    inside = 2.0 - (3 * delta + share * problem.slack) * LONGEST
+    rows[1] = np.where(np.arange(n) % 2, inside, -inside)
+    records = records_within(problem, rows)
+    theta = np.zeros(Q)
+    assert converged(problem, records, theta)
+    assert Curvature(problem, records, theta)(3 * delta) > 1
+    assert convex_fit.margins(part, problem, records, theta) == [0]
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_point_of_the_ball_curves_less_than_is_counted(loss):
     """h against Hessians all over the ball; records along one axis that leave ψ's linear part just inside it."""
@@ -244,6 +299,31 @@ def test_a_response_beyond_all_fits_counts_as_the_farthest_within():
         eta = records.offset + t * rows[3]
         expected = np.clip(rows[1] - (rows[2] + t * rows[3]), -2, 2)
         assert problem.loss.score(records.response, eta) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("floor", "reach"), [(0.05, 1.2), (0.01, 1.2), (0.05, 2.0)])
+def test_the_first_phase_comes_near_from_the_farthest_start(floor, reach):
+    """From D away, on a slope that is a line for most of the way: L − L* ≤ mr²/4 in t₁ steps, and not in a quarter."""
+    part = part_of("huber", floors=(floor,), reach=reach, slack=0.4, tuning=0.65)
+    problem, n = convex_fit.problem_of(part, 2000), 2000
+    count = round(floor / 2.5 * n)
+    rows = on_two_axes(n, count)
+    rows[1, :count] = reach * LONGEST
+    records = records_within(problem, rows)
+
+    def above(steps):
+        class Cut(Problem):
+            steps = property(lambda _: (steps_, 0))
+
+        steps_ = steps
+        cut = Cut(*(getattr(problem, f.name) for f in fields(Problem)))
+        left = np.abs(rows[1, :count] - first_phase(cut, records)[0] * LONGEST)
+        loss = np.where(left <= 0.65, left**2 / 2, 0.65 * left - 0.65**2 / 2)
+        return loss.sum() / n / (floor * 0.4**2 / 4)
+
+    first, _ = problem.steps
+    assert above(first) <= 1
+    assert above(first // 4) > 1
 
 
 @pytest.mark.parametrize(("n", "floor"), [(400, 0.3), (2000, 0.2), (20_000, 0.1)])
@@ -393,6 +473,16 @@ def test_the_noise_is_of_its_scale_and_of_no_other():
     assert p_value(1.0) > 1e-7
     assert p_value(0.7) < 1e-7
     assert p_value(1.3) < 1e-7
+
+
+@pytest.mark.parametrize("far", [1e3, 1e30, 1e150])
+def test_a_point_beyond_the_ball_that_passes_by_chance_has_a_reply(far):
+    """A table without a margin passes with probability δ, wherever its point is."""
+    part = part_of("huber")
+    problem = convex_fit.problem_of(part, 300)
+    drawn = convex_fit._noisy(part, problem, Private(np.array([far, -far])), 0.3)
+    end = np.array([1.0, -1.0]) * problem.reach / np.sqrt(2)
+    assert np.abs(drawn - end).max() < 12 * convex_fit.noise_sd(part, 300, 0.3)
 
 
 def test_the_cost_counts_choice_test_and_release():

@@ -11,7 +11,7 @@ from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.mechanisms import noisy_sum, quantile_tree
+from reticent_server.mechanisms import noisy_sum, quantile_tree, registry
 from support_newton import (
     WIDE,
     boolean,
@@ -136,17 +136,18 @@ def test_the_noise_of_all_parts_together_costs_what_is_charged(profile):
     data = table(3, "plain")
     plan = planned(data, m=2, profile=profile, where=Compare("x0", "<", 500.0))
     trace = drive(plan.run(), whole(data))
-    spent = 0.0
     for step, released in zip(trace.steps, trace.released, strict=True):
         for part, value in zip(step.parts, released, strict=True):
             if isinstance(part, QuantileTree):
-                spent += quantile_tree.billed_rho(part)
+                assert quantile_tree.billed_rho(part) * RHO_UNITS <= part.rho
                 continue
             sigma = noisy_sum.scale(part)
             assert value.sd == pytest.approx(noisy_sum.noise_sd(part))
-            spent += noisy_sum.sensitivity(part) ** 2 / (2 * sigma**2)
-    assert spent <= plan.rho / RHO_UNITS * (1 + 1e-12)
-    assert spent > (0.99 if profile else 0.95) * plan.rho / RHO_UNITS
+            bill = noisy_sum.sensitivity(part) ** 2 / (2 * sigma**2)
+            assert 0.99 * part.rho < bill * RHO_UNITS <= part.rho * (1 + 1e-12)
+    spent = sum(map(registry.rho, trace.steps))
+    assert 0.95 * RHO < spent == plan.rho <= RHO
+    assert spent < sum(part.rho for step in trace.steps for part in step.parts)
 
 
 def test_released_noise_has_the_size_that_the_covariance_counts():

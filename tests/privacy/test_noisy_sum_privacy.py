@@ -16,7 +16,7 @@ from scipy import stats
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.domain.steps import CountSum, GramSum, VectorSum
+from reticent_server.domain.steps import CountSum, GramSum, PowerSum, VectorSum
 from reticent_server.mechanisms import _sampler, noisy_sum
 from support_losses import loss
 
@@ -82,7 +82,10 @@ def test_no_other_pair_of_directions_loses_more(kind):
 
 @pytest.mark.parametrize(
     "part",
-    [VectorSum(4, 2.0, RHO), GramSum(4, 2.0, RHO), CountSum(4, RHO), CountSum(1, RHO)],
+    [
+        *(VectorSum(4, 2.0, RHO), GramSum(4, 2.0, RHO), CountSum(4, RHO), CountSum(1, RHO)),
+        PowerSum(((1.0,), (0.0, 1.0), (0.0, 0.0, 1.4)), RHO),
+    ],
 )
 def test_noise_has_the_scale_that_is_reported_and_no_other(part):
     shape = (part.size, part.size) if isinstance(part, GramSum) else None
@@ -106,7 +109,13 @@ def _variance_p_value(group, sd):
     return 2 * min(stats.chi2.cdf(statistic, group.size), stats.chi2.sf(statistic, group.size))
 
 
-@pytest.mark.parametrize("part", [VectorSum(3, 2.0, RHO), GramSum(3, 2.0, RHO), CountSum(3, RHO)])
+@pytest.mark.parametrize(
+    "part",
+    [
+        *(VectorSum(3, 2.0, RHO), GramSum(3, 2.0, RHO), CountSum(3, RHO)),
+        PowerSum(((0.0, 1.0),), RHO, unit_rows=3),
+    ],
+)
 def test_what_is_billed_is_what_the_sampler_says(part):
     billed = _sampler.Gaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
     assert billed <= part.rho / RHO_UNITS <= billed * (1 + 1e-6)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
+from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
     Part,
@@ -142,6 +143,10 @@ class Plan:
     guarantee: Guarantee
     planned: Planned
     deadline_ms: int
+
+    def paid_by(self, reservation: Reservation) -> bool:
+        """Whether this is what was charged: asked here only, before anything is computed."""
+        return (self.cost, self.facts.version_id) == (reservation.cost, reservation.version_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,24 @@ class CountSum:
 
 
 @dataclass(frozen=True, slots=True)
+class PowerSum:
+    """Σ (p₁(t_i), …, p_k(t_i)) of public polynomials of one number |t_i| ≤ 1 of a record.
+
+    polynomials: the coefficients of 1, t, t², … of each. The map gives numbers (rows,), NaN for no
+    contribution; longer numbers are cut to ±1. They are priced together (mechanisms.power_sum).
+    """
+
+    polynomials: tuple[tuple[float, ...], ...]
+    rho: int
+    unit_rows: int = 1
+
+    @property
+    def size(self) -> int:
+        """k."""
+        return len(self.polynomials)
+
+
+@dataclass(frozen=True, slots=True)
 class QuantileTree:
     """Quantiles by recursive exponential mechanisms on a public grid of increasing candidates.
 
@@ -119,7 +137,27 @@ class QuantileTree:
         return len(self.candidates) * self.repeats
 
 
-Part = VectorSum | GramSum | CountSum | QuantileTree
+Part = VectorSum | GramSum | CountSum | PowerSum | QuantileTree
+
+
+@dataclass(frozen=True, slots=True)
+class OneVector:
+    """Parts of a step that are made of one vector x of a record, by their places in the step.
+
+    vector: a VectorSum of αx. meat: a GramSum of the vector's own contribution. curvature: a GramSum of βx, whose
+    `Scaled` has the same array of vectors. used: a CountSum of one bin; a record that it leaves out contributes
+    nothing to the others. They cost less together than one by one (mechanisms.one_vector).
+    """
+
+    vector: int | None = None
+    meat: int | None = None
+    curvature: int | None = None
+    used: int | None = None
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        every = (self.vector, self.meat, self.curvature, self.used)
+        return tuple(place for place in every if place is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +175,15 @@ class SumStep:
     proved for. So a sum over I has the sensitivity of the sum over all rows, and parts cost what they
     cost on all rows. mechanisms.secret_rows proves the same where the replaced records also change
     the order of the rows.
+
+    joint: parts that are priced together; the others' ρ are added (mechanisms.registry.rho).
     """
 
     label: str
     parts: tuple[Part, ...]
     map_fn: Callable[[Block], tuple[Contribution, ...]]
     subset: RowSubset | None = None
+    joint: OneVector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +207,7 @@ Step = SumStep | ColumnStep
 class Released:
     """A released part, public from here on.
 
-    values: VectorSum (size,), GramSum (size, size) symmetric, CountSum (bins,), in the units of the
+    values: VectorSum and PowerSum (size,), GramSum (size, size) symmetric, CountSum (bins,), in the units of the
     contributions; QuantileTree (len(probabilities),) candidates in increasing order.
     sd: the noise's standard deviation for an entry of `values` (for GramSum: of a diagonal entry,
     the others having sd/√2); 0 for QuantileTree.

@@ -16,7 +16,7 @@ def block_sums(step: SumStep, block: Block) -> list[Any]:
     block = _taken_out(block)
     contributions = step.map_fn(block)
     usable = without(contributions, block.unusable)
-    return registry.encode_all(step.parts, usable, block.scratch)
+    return registry.encode_all(step.parts, usable, block.scratch, step.joint)
 
 
 def _taken_out(block: Block) -> Block:

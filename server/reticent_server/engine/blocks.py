@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Schema
-from reticent_server.domain.steps import Block, GramSum, SumStep, VectorSum
+from reticent_server.domain.steps import Block, GramSum, PowerSum, SumStep, VectorSum
 from reticent_server.engine.cache import ColumnCache, Columns
 from reticent_server.engine.pieces import Arrays, Piece
 from reticent_server.engine.prefetch import prefetched
@@ -54,7 +54,7 @@ class Table:
 
         A design shows its width in its first sums; a step of counts in between works with it too.
         """
-        sizes = (part.size for part in step.parts if isinstance(part, VectorSum | GramSum))
+        sizes = (p.size for p in step.parts if isinstance(p, VectorSum | GramSum | PowerSum))
         self._width = max(self._width, *sizes, 1)
         return min(limit, max(LEAST_ROWS, CELLS_PER_BLOCK // (self._width + 1) // 64 * 64))
 

@@ -79,7 +79,7 @@ class LocalEngine:
         """
         if not self._ledger.confirm(reservation):
             raise Unavailable("The reservation is no longer valid; send the request again.")
-        if not reservation.pays_for(plan):
+        if not plan.paid_by(reservation):
             return Release(status="failed", result=None)
         key = secret_rows.secret_key()
         try:
@@ -157,4 +157,4 @@ def _cost(step: Step, plan: Plan) -> PrivacyCost:
         raise RuntimeError("a step's noise is not made for the data set's unit")
     if isinstance(step, ColumnStep):
         return sum(map(column_registry.cost, step.parts), start=PrivacyCost(0, 0, 0))
-    return PrivacyCost(0, 0, sum(part.rho for part in step.parts))
+    return PrivacyCost(0, 0, registry.rho(step))

@@ -11,9 +11,12 @@ Gram matrix relative to what it measures. The last step's curvature is released 
 g²ν_J²/(g² + ν_J²). Of a public menu of rounds of whitening, steps and shares the plan with the smallest last e² is
 taken. The rounds are the widest that are still precise: a Gram matrix with a narrow radius has less noise,
 one with a wide radius settles the lengths of heavy-tailed directions.
+
+What the parts of one step cost is less than their sum where they are of one vector of a record (mechanisms.one_vector): all
+amounts are raised by one factor until the steps cost ρ. An amount is thus what its noise would cost alone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import sqrt
 
@@ -22,6 +25,7 @@ import numpy as np
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coordinates import normal_size
+from reticent_server.mechanisms import one_vector
 
 START_ERROR, ERROR_FLOOR, SCALE_GROWTH = 0.96, 0.04, 1.44
 _CURVATURE_ERROR = 0.15  # relative, of an expected curvature: benchmarks of clean designs
@@ -41,6 +45,7 @@ _FIRST_PRECISION, _LAST_PRECISION = 0.35, 0.25  # largest ν of the first and of
 _LAST_SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the gradients' ρ, in the last step
 _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in the others
 _STEPS = (3, 4, 5, 6)
+_ROUNDING = 10**11  # a step's cost is rounded up by a unit, and by 10⁻¹² of it for the floats
 _STEP_WORTH = 0.01  # of ln e²: a further step has to gain that much
 
 Round = tuple[float, float]
@@ -64,10 +69,20 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
+class Joint:
+    """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian where `step`, with
+    the meat where `meat`. signed: whether a Jacobian's contributions have both signs."""
+
+    step: bool = False
+    meat: bool = False
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T, or none),
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
-    precision: ν of the last round."""
+    precision: ν of the last round. size: q. joint: which parts of a step are of one vector."""
 
     rounds: tuple[tuple[int, float], ...]
     gradients: tuple[int, ...]
@@ -77,6 +92,8 @@ class Budget:
     count: int
     eta: float
     precision: float
+    size: int
+    joint: "Joint"
 
     @property
     def steps(self) -> int:
@@ -88,9 +105,49 @@ class Budget:
         return min(len(self.scales), self.steps - 1)
 
     @property
-    def rho(self) -> int:
+    def amounts(self) -> int:
+        """Σ of what the parts would cost alone."""
         parts = (*(r for r, _ in self.rounds), *self.gradients, *self.scales, *self.jacobians)
         return sum(parts) + self.meat + self.count
+
+    @property
+    def rho(self) -> int:
+        """What all steps cost: parts of one vector together."""
+        (first, _), *others = self.rounds
+        whitening = one_vector.rho(self.size, curvature=first, used=self.count)
+        rest = sum(r for r, _ in others) + sum(self.scales)
+        return whitening + rest + sum(map(self._step, range(self.steps)))
+
+    def _step(self, t: int) -> int:
+        gradient, jacobian = self.gradients[t], self.jacobians[t]
+        meat = self.meat if t == self.steps - 1 else 0
+        within = meat if self.joint.meat else 0
+        if not self.joint.step:
+            return gradient + jacobian + meat
+        together = one_vector.rho(
+            self.size, vector=gradient, curvature=jacobian, meat=within, signed=self.joint.signed
+        )
+        return together + meat - within
+
+    def raised(self, rho: int) -> "Budget":
+        """All amounts by one factor, so that the steps cost at most `rho`, and less by a few units only."""
+        whole = self.rho
+        target = rho - len(self.rounds) - self.steps - rho // _ROUNDING
+
+        def each(amounts: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(a * target // whole for a in amounts)
+
+        more = replace(
+            self,
+            rounds=tuple((r * target // whole, radius) for r, radius in self.rounds),
+            gradients=each(self.gradients),
+            scales=each(self.scales),
+            jacobians=each(self.jacobians),
+            meat=self.meat * target // whole,
+            count=self.count * target // whole,
+            precision=self.precision * sqrt(whole / target),
+        )
+        return more if whole < target and more.rho <= rho else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +156,8 @@ class Signal:
 
     curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
     whether the score is far from linear (fitting.score.BentScore). early: whether a Jacobian that is far from the
-    solution tells of the one there.
+    solution tells of the one there. centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
+    curvatures have both signs.
     """
 
     bound: float
@@ -110,6 +168,13 @@ class Signal:
     curvature_bound: float = 1.0
     bent: bool = False
     early: bool = True
+    centred: bool = False
+    signed: bool = False
+
+    @property
+    def together(self) -> Joint:
+        """A moved gradient is not along the record's vector; a joint meat is that of a longer one."""
+        return Joint(self.centred, self.centred and not self.joint, self.signed)
 
 
 def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
@@ -121,7 +186,8 @@ def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
 
 
 def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budget:
-    """Splits `rho` (RHO_UNITS) over the releases; their sum is exactly rho."""
+    """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho, and a few units less where parts are
+    joint."""
     eta = noise_ratio(sizes, rho, signal)
     meat = 0.10 if eta < _QUIET else 0.03
     scales = 0.03 if signal.scaled else 0.0
@@ -145,7 +211,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
     )
     *spent, meat_rho, last = allocate(rho, weights)
     parts = iter(spent)
-    return Budget(
+    budget = Budget(
         rounds=tuple((next(parts), radius) for _, radius in rounds),
         gradients=tuple(next(parts) for _ in fractions),
         scales=tuple(next(parts) for _ in range(measured)),
@@ -154,7 +220,10 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
         meat=meat_rho,
         eta=eta,
         precision=precision(sizes, rho, rounds[-1]),
+        size=sizes.size,
+        joint=signal.together,
     )
+    return budget.raised(rho)
 
 
 def _placed(steps: int, early: int, last: int, at: int) -> tuple[int, ...]:

@@ -16,8 +16,8 @@ of one record and of earlier releases:
     profile    cells, levels     QuantileTree, CountSum    (no profile)
 
 since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here would
-cost accuracy only. The parts' ρ are fixed by the plan and add up to it under adaptive composition of
-zCDP; all else is post-processing. The number of passes is fixed by the plan, but for those of the scale that a
+cost accuracy only. The steps' ρ, of parts that are of one vector together (mechanisms.one_vector), are fixed by the plan and add up
+to it under adaptive composition of zCDP; all else is post-processing. The number of passes is fixed by the plan, but for those of the scale that a
 released profile of the query's own makes needless (a response with most records at one value): time depends
 on released values only, and what was planned stays charged.
 
@@ -243,7 +243,7 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     @property
     def shares(self) -> dict[str, float]:
-        """What part of ρ goes where."""
+        """What part of ρ goes where: of what the parts would cost alone, which is more than ρ together."""
         b = self.budget
         amounts = {
             "profile": self.own_profile.rho if self.own_profile else 0,
@@ -254,7 +254,8 @@ class FitPlan(Planned, Generic[ResponseT]):
             "scales": sum(b.scales),
             "meat": b.meat,
         }
-        return {name: amount / self.rho for name, amount in amounts.items()}
+        whole = sum(amounts.values())
+        return {name: amount / whole for name, amount in amounts.items()}
 
     def run(self) -> Recipe:
         """The recipe; its result has ARCHITECTURE's keys, and steps, shares and warnings."""

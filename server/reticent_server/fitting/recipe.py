@@ -20,6 +20,7 @@ from scipy.linalg import block_diag
 from reticent_server.domain.steps import (
     FloatArray,
     GramSum,
+    OneVector,
     Part,
     Released,
     Step,
@@ -207,7 +208,14 @@ class NoisyNewton:
             parts += [VectorSum(1, chi, self.budget.scales[-1], m)] if joint else []
         point = self._point(state, whitening, score)
         scores = ScoreMap(self.coding, point, ball.shift, self.budget.jacobians[t] > 0, last, joint)
-        return SumStep(f"newton step {t + 1}", tuple(parts), scores)
+        return SumStep(f"newton step {t + 1}", tuple(parts), scores, joint=self._together(t))
+
+    def _together(self, t: int) -> OneVector | None:
+        """The parts of a step that are made of u, by their places."""
+        joint, last = self.budget.joint, t == self.budget.steps - 1
+        if not joint.step or not self.budget.jacobians[t]:
+            return None
+        return OneVector(vector=0, curvature=1, meat=2 if last and joint.meat else None)
 
     def _point(self, state: State, whitening: Whitening, score: Score) -> Point:
         return Point(state.theta, whitening.transform, self.sizes.radius_squared, score)

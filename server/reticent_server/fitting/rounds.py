@@ -5,7 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from reticent_server.domain.steps import CountSum, GramSum, Part, Released, Step, SumStep
+from reticent_server.domain.steps import (
+    CountSum,
+    GramSum,
+    OneVector,
+    Part,
+    Released,
+    Step,
+    SumStep,
+)
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.coordinates import Coordinates
@@ -38,7 +46,8 @@ def whitening_rounds(
         if counted:
             parts.append(CountSum(1, count_rho, m))
         rows = RowsMap(coding, W, factor * q, counted)
-        released = yield SumStep(f"whitening {k + 1}", tuple(parts), rows)
+        joint = OneVector(curvature=0, used=1) if counted else None
+        released = yield SumStep(f"whitening {k + 1}", tuple(parts), rows, joint=joint)
         if counted:
             noisy = float(released[1].values[0])
             count = float(np.clip(noisy, _LEAST_SHARE * sizes.n, sizes.n))

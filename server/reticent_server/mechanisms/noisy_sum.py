@@ -1,4 +1,4 @@
-"""Noisy integer sums: the release primitive of VectorSum, GramSum and CountSum.
+"""Noisy integer sums: the release primitive of VectorSum, GramSum, CountSum and PowerSum.
 
 Domain: tables of n records, n public. Neighbours: one record (or the ≤ m records of one unit,
 `unit_rows` = m) replaced. Output: the exact integer sum of clipped and quantised contributions plus
@@ -20,6 +20,7 @@ for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced 
 - signed GramSum: with signs s, s′ ∈ {−1, 1}, ‖s q qᵀ − s′ q′ q′ᵀ‖_F² = |q|⁴ + |q′|⁴ − 2ss′ (qᵀq′)² ≤ 4 C_q⁴,
   attained by q′ = q, s′ = −s, so Δ = 2 C_q² m; the rest is as above.
 - CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
+- PowerSum: Δ = 2²⁵ m, the diameter of what a record can contribute (proof: mechanisms.power_sum).
 
 A sum over a subset of positions that does not depend on the records (domain.steps.SumStep) has some of
 these terms and no others, so the same Δ.
@@ -41,17 +42,20 @@ from reticent_server.domain.steps import (
     CountSum,
     FloatArray,
     GramSum,
+    PowerSum,
     Released,
     Scaled,
     VectorSum,
 )
+from reticent_server.mechanisms import power_sum
 from reticent_server.mechanisms._sampler import Gaussian, smallest_scale
 from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
 
 IntArray = NDArray[np.int64]
-SumPart = VectorSum | GramSum | CountSum
+SumPart = VectorSum | GramSum | CountSum | PowerSum
 
 MAX_BLOCK_ROWS = 1 << 20
+_TOO_LONG = "block too long for exact sums"
 _PRODUCT_ROWS = 1 << 12
 _FEW_ROWS = 24
 
@@ -69,6 +73,8 @@ def sensitivity(part: SumPart) -> float:
             return float(part.unit_rows)
         case CountSum():
             return float(np.nextafter(sqrt(2), 2)) * part.unit_rows
+        case PowerSum():
+            return float(power_sum.LIMIT * part.unit_rows)
 
 
 def scale(part: SumPart) -> float:
@@ -96,6 +102,8 @@ def _unit(part: SumPart) -> float:
             return granule(part) ** 2
         case CountSum():
             return 1.0
+        case PowerSum():
+            return power_sum.granule(part)
 
 
 def encode(
@@ -106,27 +114,38 @@ def encode(
 ) -> IntArray:
     """The exact integer sum over one block: (size,), (size, size) or (bins,) int64.
 
-    contributions: (size, rows), or (rows,) codes for a CountSum; not modified. norms: those of its
+    contributions: (size, rows), (rows,) codes for a CountSum, (rows,) numbers for a PowerSum; not modified. norms: those of its
     vectors (quantise.squared_norms), where they are known. Raises ValueError for another size.
     """
     if _rows(contributions) > MAX_BLOCK_ROWS:
-        raise ValueError("block too long for exact sums")
+        raise ValueError(_TOO_LONG)
     match part:
-        case VectorSum():
+        case VectorSum() | GramSum():
             q = quantise(part, contributions, scratch, norms)
-            return np.asarray(q.sum(axis=1), dtype=np.int64)
-        case GramSum(signed=True):
-            if not isinstance(contributions, Scaled):
-                raise TypeError("a signed Gram sum takes weights")
-            q = quantise(part, contributions, scratch, norms)
-            signs = np.where(contributions.weights < 0, -1.0, 1.0)
-            return (q @ (q * signs).T).astype(np.int64)
-        case GramSum():
-            return _gram(quantise(part, contributions, scratch, norms))
+            weights = contributions.weights if isinstance(contributions, Scaled) else None
+            return added(part, q, weights)
         case CountSum():
             if isinstance(contributions, Scaled):
                 raise TypeError("a count takes codes")
             return count_codes(contributions, part.bins)
+        case PowerSum():
+            if isinstance(contributions, Scaled):
+                raise TypeError("powers take numbers")
+            return power_sum.encode(part, contributions, scratch)
+
+
+def added(part: VectorSum | GramSum, q: FloatArray, weights: FloatArray | None = None) -> IntArray:
+    """Σ q (size,), or Σ ±q qᵀ (size, size), of integers (size, rows). weights: give a signed sum its signs."""
+    if q.shape[1] > MAX_BLOCK_ROWS:
+        raise ValueError(_TOO_LONG)
+    if isinstance(part, VectorSum):
+        return np.asarray(q.sum(axis=1), dtype=np.int64)
+    if not part.signed:
+        return _gram(q)
+    if weights is None:
+        raise TypeError("a signed Gram sum takes weights")
+    signs = np.where(weights < 0, -1.0, 1.0)
+    return (q @ (q * signs).T).astype(np.int64)
 
 
 def _rows(contributions: Contribution) -> int:

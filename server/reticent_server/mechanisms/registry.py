@@ -8,12 +8,14 @@ from reticent_server.domain.scratch import FRESH, Scratch
 from reticent_server.domain.steps import (
     Contribution,
     FloatArray,
+    OneVector,
     Part,
     QuantileTree,
     Released,
     Scaled,
+    SumStep,
 )
-from reticent_server.mechanisms import noisy_sum, quantile_tree
+from reticent_server.mechanisms import noisy_sum, one_vector, quantile_tree
 from reticent_server.mechanisms.quantise import squared_norms
 
 
@@ -34,8 +36,19 @@ def encode(
     return quantile_tree.encode(part, contributions)
 
 
+def rho(step: SumStep) -> int:
+    """What the step costs, in RHO_UNITS: its joint parts together, and each of the others."""
+    if step.joint is None:
+        return sum(part.rho for part in step.parts)
+    alone = set(range(len(step.parts))) - set(step.joint.places)
+    return one_vector.rho_of(step.parts, step.joint) + sum(step.parts[k].rho for k in alone)
+
+
 def encode_all(
-    parts: Sequence[Part], contributions: Sequence[Contribution], scratch: Scratch = FRESH
+    parts: Sequence[Part],
+    contributions: Sequence[Contribution],
+    scratch: Scratch = FRESH,
+    joint: OneVector | None = None,
 ) -> list[noisy_sum.IntArray]:
     """The statistics of all parts of a step; vectors that several parts share are measured once."""
     shared = {id(c.vectors): c.vectors for c in contributions if isinstance(c, Scaled)}
@@ -43,9 +56,12 @@ def encode_all(
         key: squared_norms(vectors, scratch, f"norms {k}")
         for k, (key, vectors) in enumerate(shared.items())
     }
+    together = one_vector.encode(parts, contributions, joint, scratch, norms) if joint else {}
     return [
-        encode(part, c, scratch, norms[id(c.vectors)] if isinstance(c, Scaled) else None)
-        for part, c in zip(parts, contributions, strict=True)
+        together[k]
+        if k in together
+        else encode(part, c, scratch, norms[id(c.vectors)] if isinstance(c, Scaled) else None)
+        for k, (part, c) in enumerate(zip(parts, contributions, strict=True))
     ]
 
 

@@ -177,8 +177,10 @@ def test_a_target_out_of_reach_has_no_amount():
 
 
 def test_planning_at_another_amount_is_what_the_plan_there_forecasts():
+    """A plan costs a few units less than it was offered, which turns axes of nearly the same length a little."""
     table = linear_table(3000, 3, np.random.default_rng(2))
     here, there = (planned(table, columns(3), epsilon) for epsilon in (0.5, 2.0))
-    assert here.noise_ratio(there.rho) == pytest.approx(there.forecast_fit.worst)
+    assert here.noise_ratio(there.rho) == pytest.approx(there.forecast_fit.worst, rel=1e-3)
     without = planned(table, columns(3), 2.0, profile=False)
-    assert without.noise_ratio(without.rho) == pytest.approx(without.forecast_fit.worst)
+    ratio = without.noise_ratio(without.rho)
+    assert ratio == pytest.approx(without.forecast_fit.worst, rel=1e-3)

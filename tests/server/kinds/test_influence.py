@@ -13,6 +13,7 @@ from reticent_server.fitting.influence.asymptotic import p_intervals
 from reticent_server.kinds.glm.influence import plan_influence_glm
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
+from reticent_server.mechanisms import registry
 from reticent_server.numerics.huber_mallows import fit_huber
 from support_newton import (
     boolean,
@@ -126,7 +127,7 @@ def test_nothing_but_the_pilot_and_one_whole_column_step_is_asked_and_paid():
     recipe = plan.run()
     step, spent, block = next(recipe), 0, whole(table_of(2000))
     while not isinstance(step, ColumnStep):
-        spent += sum(part.rho for part in step.parts)
+        spent += registry.rho(step)
         step = recipe.send(released(step, block))
     assert spent == plan.pilot.rho
     with pytest.raises(StopIteration):

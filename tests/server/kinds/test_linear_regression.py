@@ -10,6 +10,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Apply, ColumnValue, Compare, Term
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.mechanisms import registry
 from support_fits import Y, fitted, gaps, linear_plan, numerics, target_of
 from support_newton import (
     boolean,
@@ -267,7 +268,7 @@ def test_planning_reads_no_table_and_spends_exactly_rho():
             plan = linear_plan(table_of(), numerics(3), rho, profile=profile, max_rows=2)
             trace = drive(plan.run(), whole(table_of()))
             parts = [part for step in trace.steps for part in step.parts]
-            spent = sum(part.rho for part in parts)
+            spent = sum(map(registry.rho, trace.steps))
             assert plan.rho <= rho
             assert spent == plan.rho or (not profile and spent < plan.rho)
             assert len(trace.steps) == plan.passes or (

@@ -7,7 +7,7 @@ import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare, Design
-from reticent_server.kinds.location_scale.maps import LocationScaleMap, score_radius
+from reticent_server.kinds.location_scale.maps import LocationScaleMap
 from reticent_server.kinds.location_scale.plan import plan_location_scale
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.numerics.proposal2 import fit_proposal2
@@ -51,19 +51,29 @@ def test_masked_records_are_left_out():
     assert result["location"] == pytest.approx(target.location, abs=0.02)
 
 
+def test_masked_records_give_no_number():
+    y = samples()["normal"]
+    plan = planned(y, HUGE_RHO, where=Compare("y", ">", 1.0), tuning=1.5)
+    for numbers in next(plan.run()).map_fn(whole({"y": y}))[:2]:
+        assert not np.isfinite(numbers[y <= 1.0]).any()
+        assert np.isfinite(numbers[y > 1.0]).any()
+
+
 @pytest.mark.parametrize("rows", [1, 64, 8192])
-def test_contributions_do_not_depend_on_the_block_and_stay_in_their_ball(rows):
+def test_contributions_do_not_depend_on_the_block_and_stay_within_one(rows):
     y = samples(10_000 if rows > 1 else 300)["heavy"]
     design = planned(y, HUGE_RHO).design
-    score_map = LocationScaleMap(design, "y", 0.2, 0.7, 1.3, meat=True)
+    score_map = LocationScaleMap(design, "y", 0.2, 0.7, 1.3)
     everything = score_map(whole({"y": y}))
     pieces = [score_map(piece) for piece in blocks_of(whole({"y": y}), rows)]
     for k, values in enumerate(everything):
         joined = np.concatenate([piece[k] for piece in pieces], axis=-1)
         np.testing.assert_array_equal(joined, values)
-    norms = np.sqrt(np.sum(everything[0] ** 2, axis=0))
-    assert 0.999 * score_radius(1.3) < norms.max() <= score_radius(1.3) * (1 + 1e-12)
-    assert np.sqrt(np.sum(everything[1] ** 2, axis=0)).max() <= np.sqrt(3)
+    score, jacobian = everything
+    assert np.abs(score).max() == 1
+    inside = np.isfinite(jacobian)
+    assert 0.98 < np.abs(jacobian[inside]).max() < 1
+    np.testing.assert_array_equal(inside, np.abs(score) < 1)
 
 
 def test_the_error_is_what_is_said_and_near_that_without_noise():

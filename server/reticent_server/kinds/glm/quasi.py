@@ -38,7 +38,7 @@ class QuasiScore:
     """A law at the tuning constant c (∞: no cut) and the scale s; η in `limits`.
 
     unit, limits, signed, varies: as in fitting.score. start: η₀, the unit of leverages. measured: whether s
-    is, so that it holds the mean of what predictors are off by.
+    is, so that it holds the mean of what predictors are off by. centred: whether `ball` is about 0 at any θ.
     """
 
     law: laws.Family
@@ -52,6 +52,7 @@ class QuasiScore:
     varies: bool = False
     measured: bool = True
     signed: bool = True
+    centred: bool = True
     curvature_bound: float = 2.0
     most: float = 1.0
 

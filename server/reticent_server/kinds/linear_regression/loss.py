@@ -62,7 +62,13 @@ class Loss:
     def signal(self, tie: float) -> Signal:
         """What the score is at a settled fit."""
         psi = self.biweight or self.start
-        return Signal(psi.bound, psi.mean_derivative, self.residuals(tie) is not None)
+        return Signal(
+            psi.bound,
+            psi.mean_derivative,
+            self.residuals(tie) is not None,
+            centred=True,
+            signed=self.biweight is not None,
+        )
 
     def estimand(self, radius_squared: float, tie: float) -> str:
         """The target in words; with `weighting` of the reply it can be computed on any table."""
@@ -120,7 +126,7 @@ def planned_loss(sizes: Sizes, rho: int) -> Loss:
     """Huber's loss with the constants of the smallest error."""
 
     def signal(psi: Huber) -> Signal:
-        return Signal(psi.bound, psi.mean_derivative, scaled=True)
+        return Signal(psi.bound, psi.mean_derivative, scaled=True, centred=True)
 
     laws = (((c, radius), Huber(c)) for c, radius in _MENU)
     choices = (

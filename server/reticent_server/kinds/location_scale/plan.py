@@ -2,14 +2,13 @@
 
 Privacy (unconditional, for every table and every n; neighbours replace one unit of ≤ m rows):
 
-    score      ‖(ψ, aψ²/c − R)‖ ≤ R         VectorSum  Δ = 2R m
-    Jacobian   ‖(1 − s, t1, t²1 − s)‖ ≤ S   VectorSum  Δ = 2S m
-    meat       of the score                 GramSum    Δ = √2 R² m
-    count      one bin                      CountSum   Δ = m           (masked)
-    profile    one cell, or one value       QuantileTree, CountSum     (no profile)
+    score      (τ, aτ²), τ = ψ/c; in the last step the meat as well   PowerSum   Δ = 2m
+    Jacobian   (1, t, t²) of t = u/c within the cut                   PowerSum   Δ = 2m
+    count      one bin                                                CountSum   Δ = m       (masked)
+    profile    one cell, or one value                                 QuantileTree, CountSum (no profile)
 
-(location_scale.maps proves the norms.) A record that is not in use contributes 0, which lies in each ball. The
-primitives enforce the norms; ρ adds up under adaptive composition of zCDP. All else is post-processing,
+A record that is not in use contributes 0, which is no farther from the others. The primitive makes the powers itself, of
+one number of a record cut to ±1 (mechanisms.power_sum); ρ adds up under adaptive composition of zCDP. All else is post-processing,
 the number of passes is fixed.
 
 Source: Huber (1964); Avella-Medina (2021), Example 1; Avella-Medina, Bradshaw & Loh (2023).

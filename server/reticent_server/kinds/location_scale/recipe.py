@@ -25,7 +25,12 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
 from reticent_server.fitting.coding import Location
 from reticent_server.fitting.identifiability import any_present
-from reticent_server.kinds.location_scale.maps import STRETCH, LocationScaleMap, score_radius
+from reticent_server.kinds.location_scale.maps import (
+    FOURTH,
+    STRETCH,
+    THIRD,
+    LocationScaleMap,
+)
 from reticent_server.kinds.location_scale.settings import LocationScaleSettings
 from reticent_server.kinds.location_scale.step import (
     Measured,
@@ -71,30 +76,31 @@ def fit(design: Design, column: str, settings: LocationScaleSettings, start: Loc
     c, n, count_sd, present = settings.c, float(settings.n), 0.0, True
     at = start_position(start.centre, start.scale, c)
     for t in range(settings.steps):
-        last, count = t == settings.steps - 1, t == 0 and settings.count > 0
-        score_map = LocationScaleMap(design, column, at.mu, at.scale, c, last, count)
+        count = t == 0 and settings.count > 0
+        score_map = LocationScaleMap(design, column, at.mu, at.scale, c, count)
         released = yield SumStep(f"proposal 2 step {t + 1}", settings.parts(t), score_map)
         if count:
             n = float(np.clip(released[-1].values[0], _LEAST_SHARE * settings.n, settings.n))
             count_sd, present = released[-1].sd / n, any_present(released[-1])
-        at = moved(at, _measured(released, n), c)
+        at = moved(at, _measured(released, n, c), c)
     return _fitted(at, _meat(released, n, c), c, n, count_sd, present=present)
 
 
-def _measured(released: tuple[Released, ...], n: float) -> Measured:
+def _measured(released: tuple[Released, ...], n: float, c: float) -> Measured:
     score, entries = released[0], released[1]
-    return Measured(score.values / n, score.sd / n, entries.values / n, entries.sd / n)
+    return Measured(c * score.values[:2] / n, c * score.sd / n, entries.values / n, entries.sd / n)
 
 
 def _meat(released: tuple[Released, ...], n: float, c: float) -> FloatArray:
     """Q (2, 2) of (ψ, ψ² − κ): κ, and what the release and the normal law say of ψ's third and fourth moments."""
-    family, unit, R = Huber(c), c / STRETCH, score_radius(c)
+    family, score = Huber(c), released[0]
     kappa = family.mean_square
-    M, mean, sd = released[2].values / n, released[0].values / n, released[2].sd / n
-    third = unit * (M[0, 1] + R * mean[0])
-    fourth = unit**2 * (M[1, 1] + 2 * R * mean[1] + R**2) - kappa**2
+    first, second, odd, even = score.values / n
+    third = c**3 * (first + odd / THIRD)
+    fourth = c**4 * (second / STRETCH - even / FOURTH) - kappa**2
+    sd = c**4 * score.sd / n * sqrt(1 / STRETCH**2 + 1 / FOURTH**2)
     prior, most = _normal_fourth(c) - kappa**2, kappa * (c * c - kappa)
-    gain = (_MEAT_SD * prior) ** 2 / ((_MEAT_SD * prior) ** 2 + (unit**2 * sd) ** 2)
+    gain = (_MEAT_SD * prior) ** 2 / ((_MEAT_SD * prior) ** 2 + sd**2)
     q = float(np.clip(prior + gain * (fourth - prior), 0.1 * prior, most))
     r = float(np.clip(gain * third, -sqrt(kappa * q), sqrt(kappa * q)))
     return np.array([[kappa, r], [r, q]])
@@ -111,7 +117,7 @@ def _fitted(
 ) -> LocationScaleFitted:
     A = usable_jacobian(at.entries, at.variance, c, Huber(c).mean_square)
     inverse, scale = np.linalg.inv(A), at.scale
-    b = inverse[:, 1] * (Huber(c).mean_square - c / STRETCH * score_radius(c)) * count_sd
+    b = inverse[:, 1] * Huber(c).mean_square * count_sd
     sampling = inverse @ (Q / n) @ inverse.T
     blurred = at.variance * inverse @ entry_effect(sampling, c) @ inverse.T
     privacy = at.covariance + np.outer(b, b) + blurred

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from math import sqrt
 
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.steps import CountSum, GramSum, Part, VectorSum
+from reticent_server.domain.steps import CountSum, Part, PowerSum
 from reticent_server.fitting.budget import allocate
-from reticent_server.kinds.location_scale.maps import JACOBIAN_RADIUS, score_radius
+from reticent_server.kinds.location_scale.maps import JACOBIAN, MEAT, SCORE
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.numerics.psi import Huber
 
@@ -24,13 +24,12 @@ DEFAULT_TUNING = 1.5
 MENU = (1.0, 1.25, 1.5, 2.0, 2.5)  # of tuning="planned"
 STEPS = (0.04, 0.04, 0.04, 0.04, 0.05, 0.05, 0.07, 0.17, 0.50)  # of the steps' ρ; Σ = 1
 _JACOBIAN = 0.25  # of a step's ρ: an entry of A has then the noise of the score
-_MEAT = 0.06  # of ρ: only the third and fourth moments of ψ are taken from it
 _COUNT = 0.08  # of ρ, of a masked design: its noise in the scale is then below the score's
 
 
 @dataclass(frozen=True, slots=True)
 class LocationScaleSettings:
-    """c, and ρ (RHO_UNITS) of the scores and Jacobians (T,), of the meat, and of the count (0: none).
+    """c, and ρ (RHO_UNITS) of the scores (the last with the meat) and Jacobians (T,), and of the count (0: none).
 
     expected_n: of the n records, those that are expected to be in use. planned: whether c was chosen.
     """
@@ -39,7 +38,6 @@ class LocationScaleSettings:
     planned: bool
     scores: tuple[int, ...]
     jacobians: tuple[int, ...]
-    meat: int
     count: int
     n: int
     expected_n: float
@@ -51,17 +49,15 @@ class LocationScaleSettings:
 
     @property
     def rho(self) -> int:
-        return sum((*self.scores, *self.jacobians, self.meat, self.count))
+        return sum((*self.scores, *self.jacobians, self.count))
 
     def parts(self, step: int) -> tuple[Part, ...]:
-        """What a step releases: score, Jacobian[, meat in the last][, count in the first of a masked design]."""
-        m = self.unit_rows
+        """What a step releases: score (in the last step with the meat), Jacobian[, count in the first of a masked design]."""
+        m, last = self.unit_rows, step == self.steps - 1
         parts: list[Part] = [
-            VectorSum(2, score_radius(self.c), self.scores[step], m),
-            VectorSum(3, JACOBIAN_RADIUS, self.jacobians[step], m),
+            PowerSum((*SCORE, *MEAT) if last else SCORE, self.scores[step], m),
+            PowerSum(JACOBIAN, self.jacobians[step], m),
         ]
-        if step == self.steps - 1:
-            parts.append(GramSum(2, score_radius(self.c), self.meat, m))
         if step == 0 and self.count:
             parts.append(CountSum(1, self.count, m))
         return tuple(parts)
@@ -76,21 +72,19 @@ def plan_settings(
     if planned:
         c = min(MENU, key=lambda c: sum(v * v for v in forecast(expected_n, unit_rows, rho, c)))
     count = _COUNT if masked else 0.0
-    moves = 1 - _MEAT - count
+    moves = 1 - count
     weights = (
-        *((1 - _JACOBIAN) * moves * f for f in STEPS),
-        *(_JACOBIAN * moves * f for f in STEPS),
         *((count,) if masked else ()),
-        _MEAT,
+        *(_JACOBIAN * moves * f for f in STEPS),
+        *((1 - _JACOBIAN) * moves * f for f in STEPS),
     )
     parts, T = allocate(rho, weights), len(STEPS)
     return LocationScaleSettings(
         c=c,
         planned=planned,
-        scores=parts[:T],
-        jacobians=parts[T : 2 * T],
-        meat=parts[-1],
-        count=parts[-2] if masked else 0,
+        scores=parts[-T:],
+        jacobians=parts[-2 * T : -T],
+        count=parts[0] if masked else 0,
         n=n,
         expected_n=expected_n,
         unit_rows=unit_rows,
@@ -99,7 +93,7 @@ def plan_settings(
 
 def forecast(expected_n: float, unit_rows: int, rho: int, c: float) -> tuple[float, float]:
     """Sampling and privacy standard error of the location in scales, at the normal law."""
-    family, share = Huber(c), (1 - _JACOBIAN) * (1 - _MEAT)
-    noise = 2 * score_radius(c) * unit_rows / (expected_n * sqrt(2 * share * rho / RHO_UNITS))
+    family, share = Huber(c), 1 - _JACOBIAN
+    noise = 2 * c * unit_rows / (expected_n * sqrt(2 * share * rho / RHO_UNITS))
     sampling = sqrt(family.mean_square / expected_n) / family.mean_derivative
     return sampling, noise / family.mean_derivative

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.kinds.location_scale.maps import JACOBIAN_SHIFT, STRETCH, score_radius
+from reticent_server.kinds.location_scale.maps import STRETCH
 from reticent_server.numerics.psi import Huber
 
 START_SD = 1.0  # of (μ/σ, ln σ): a start from quartiles is nearer on any column without ties
@@ -61,7 +61,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A step's released means: score (2,) as of the map, entries (3,), and the noise of an entry of each."""
+    """A step's released means: score (2,) of (ψ, aψ²/c), entries (3,), and the noise of an entry of each."""
 
     score: FloatArray
     noise: float
@@ -85,7 +85,7 @@ def moved(at: Position, found: Measured, c: float) -> Position:
     entries, variance = _filtered(at, found)
     kappa, unit = Huber(c).mean_square, c / STRETCH
     least = max(_LEAST_MOMENT * kappa, _CLEAR * unit * found.noise)
-    m = max(unit * (found.score[1] + score_radius(c)), least)
+    m = max(unit * found.score[1], least)
     rows = np.diag([1.0, kappa / m])
     far = float(np.linalg.norm(at.way)) > _FAR
     G = rows @ usable_jacobian(entries, variance, c, m, limit=0.0 if far else _CORRELATED)
@@ -126,9 +126,8 @@ def usable_jacobian(
 
 def _filtered(at: Position, found: Measured) -> tuple[FloatArray, float]:
     """Entries and their variance with a step's release."""
-    shift = np.array([JACOBIAN_SHIFT, 0.0, JACOBIAN_SHIFT])
     gain = at.variance / (at.variance + found.entry_noise**2)
-    return at.entries + gain * (found.entries + shift - at.entries), (1 - gain) * at.variance
+    return at.entries + gain * (found.entries - at.entries), (1 - gain) * at.variance
 
 
 def entry_effect(C: FloatArray, c: float) -> FloatArray:

@@ -84,6 +84,8 @@ class GlmFamily(ABC):
             curvature_bound=score.curvature_bound,
             bent=isinstance(score, BentScore),
             early=False,
+            centred=score.centred,
+            signed=score.signed,
         )
 
     def cut(self, c: float) -> str:

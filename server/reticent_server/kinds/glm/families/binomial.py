@@ -98,7 +98,16 @@ class BinomialFamily(GlmFamily):
         limits = law.predictor_limits(start.upper)
         top = 0.25 if c == inf else 1.0
         return BinomialScore(
-            law, c, 1.0, 1.0, limits, start.eta, signed=False, curvature_bound=top, most=top
+            law,
+            c,
+            1.0,
+            1.0,
+            limits,
+            start.eta,
+            signed=False,
+            centred=False,
+            curvature_bound=top,
+            most=top,
         )
 
     def curvature(self, c: float, start: Start) -> float:
