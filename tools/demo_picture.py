@@ -18,7 +18,7 @@ PRIVATE, NOISE_FREE = "#1f4e79", "#9a6a00"
 
 def main() -> None:
     """Runs `reticent demo --json`, which loads, serves and fits, and draws what it prints."""
-    command = [ROOT / ".venv/bin/reticent", "demo", "--json"]
+    command = [str(ROOT / ".venv/bin/reticent"), "demo", "--json"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     document = json.loads(shown)
     draw(read(document["release"]), document["noise_free"]).savefig(
@@ -30,10 +30,11 @@ def draw(fit: Any, noise_free: dict[str, list[float]]) -> Any:
     """One row for each slope, on a scale of its own: both intervals, and their ratio. Returns the figure."""
     mpl.use("Agg")
     mpl.rcParams |= {"svg.hashsalt": "demo", "font.size": 9}
-    from matplotlib import pyplot  # noqa: PLC0415 - after the backend is set
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend is set
+    from matplotlib.lines import Line2D  # noqa: PLC0415
 
     rows = [i for i, name in enumerate(fit.names) if name != "Intercept"]
-    figure, grid = pyplot.subplots(len(rows), 1, figsize=SIZE, layout="constrained")
+    figure, grid = plt.subplots(len(rows), 1, figsize=SIZE, layout="constrained")
     for axes, i in zip(grid, rows, strict=True):
         exact, error = noise_free["coefficients"][i], noise_free["standard_errors"][i]
         ends = np.asarray(fit.conf_int()[i])
@@ -48,7 +49,7 @@ def draw(fit: Any, noise_free: dict[str, list[float]]) -> Any:
         axes.margins(x=0.15)
         axes.spines[["top", "right", "left"]].set_visible(False)
     epsilon = f"ε = {fit.guarantee.epsilon:g}"
-    handles = [pyplot.Line2D([], [], color=c, marker="o") for c in (PRIVATE, NOISE_FREE)]
+    handles = [Line2D([], [], color=c, marker="o") for c in (PRIVATE, NOISE_FREE)]
     figure.legend(
         handles,
         [f"private, {epsilon}: what the analyst gets", "without noise: only the curator could"],
