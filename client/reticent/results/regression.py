@@ -41,10 +41,10 @@ class RegressionResults(Coefficients):
         do together can.
         """
         texts, R, r = _hypothesis_grammar.parse(hypotheses, self.names)
-        drowned = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
-        if drowned or not self._can_test(R):
+        untestable = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
+        if untestable or not self._can_test(R):
             raise NotEstimable(
-                f"Not estimable at this privacy level: {', '.join(drowned or texts)}. The direction is mostly "
+                f"Not estimable at this privacy level: {', '.join(untestable or texts)}. The direction is mostly "
                 "privacy noise, so a test would mean nothing. Leave it out of the hypothesis, or fit "
                 "with a larger epsilon or fewer terms."
             )
