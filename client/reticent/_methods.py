@@ -759,7 +759,7 @@ class Methods:
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
 
-        >>> study = ds.study(["log(wage)", "schooling", "experience", "sex"], epsilon=1.0)
+        >>> study = ds.study(["price", "sqft_living", "grade", "bedrooms"], epsilon=4.0)
         """
         values = {
             "variables": variables,
