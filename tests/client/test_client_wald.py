@@ -98,7 +98,7 @@ def test_repeated_hypotheses_are_refused() -> None:
         FIT.wald_test("x1 = 0, x1 = 1")
 
 
-def test_what_the_noise_has_drowned_is_not_tested() -> None:
+def test_what_is_below_the_noise_is_not_tested() -> None:
     with pytest.raises(reticent.NotEstimable, match=r"Not estimable .*: x1 = x1:x2\."):
         FIT.wald_test("x2 = 0, x1 = x1:x2")
     document = release()
