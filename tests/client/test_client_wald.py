@@ -99,7 +99,7 @@ def test_repeated_hypotheses_are_refused() -> None:
 
 
 def test_what_is_below_the_noise_is_not_tested() -> None:
-    with pytest.raises(reticent.NotEstimable, match=r"Not estimable .*: x1 = x1:x2\."):
+    with pytest.raises(reticent.NotEstimable, match=r"Not identifiable .*: x1 = x1:x2\."):
         FIT.wald_test("x2 = 0, x1 = x1:x2")
     document = release()
     for i, j in ((1, 1), (1, 2), (2, 1), (2, 2)):
