@@ -48,7 +48,13 @@ def release_schema() -> dict[str, Any]:
 
 
 def _read(document: Mapping[str, Any]) -> Release:
-    kind = result_class(document["query"]["kind"]) if document["status"] == "reply" else NoReply
-    release = kind(document)
+    release = _class(document)(document)
     release.check()
     return release
+
+
+def _class(document: Mapping[str, Any]) -> type[Release]:
+    query = document["query"]
+    if document["status"] != "reply":
+        return NoReply
+    return result_class(query["kind"], by_group=query.get("by") is not None)
