@@ -6,8 +6,8 @@ squares of a group, the mean is v̄ = S/N and
     Var = s²/N + η(v̄)/N²,   s² = (Q − 2v̄S + v̄²N)/(N − 1),   η(m) the variance of the noise of S − mN.
 
 S − mN has zero-mean noise at any true number, so dividing by the released one is no bias. Where N is not above SURE standard
-deviations of its noise, its quotient has no normal law, and the interval is the whole declared range: wide, and
-not left out, since that would tell no more and help less.
+deviations of its noise, its quotient has no normal law: the interval is the whole declared range, and the standard error
+is at least half of that range, for the differences that are made of it.
 """
 
 from collections.abc import Mapping
@@ -89,6 +89,7 @@ class GroupMeanPlan(Planned):
 
     def _estimate(self, value: float, error: float, privacy: float, sure: bool) -> Estimate:
         ends = (self.map_fn.range.lower, self.map_fn.range.upper)
+        error = error if sure else max(error, self.map_fn.range.half)
         return Estimate(
             value=value,
             standard_error=error,
