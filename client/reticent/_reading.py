@@ -10,7 +10,7 @@ from typing import Any
 from reticent._errors import UnexpectedReply
 from reticent._http import parsed
 from reticent._release import NoReply, Release
-from reticent.kinds import result_class
+from reticent.kinds import class_of
 
 
 def read(document: Any) -> Release:
@@ -48,13 +48,7 @@ def release_schema() -> dict[str, Any]:
 
 
 def _read(document: Mapping[str, Any]) -> Release:
-    release = _class(document)(document)
+    kind = class_of(document["query"]) if document["status"] == "reply" else NoReply
+    release = kind(document)
     release.check()
     return release
-
-
-def _class(document: Mapping[str, Any]) -> type[Release]:
-    query = document["query"]
-    if document["status"] != "reply":
-        return NoReply
-    return result_class(query["kind"], by_group=query.get("by") is not None)

@@ -6,6 +6,7 @@ from the server's (reticent._methods).
 
 from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 from reticent._release import Release
 
@@ -57,3 +58,8 @@ def result_class(kind: str, *, by_group: bool = False) -> type[Release]:
     module, name = place
     found: type[Release] = getattr(import_module(f"reticent.{module}"), name)
     return found
+
+
+def class_of(query: Mapping[str, Any]) -> type[Release]:
+    """The class of a question's releases."""
+    return result_class(query["kind"], by_group=query.get("by") is not None)
