@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from reticent._vector import Vector
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
     from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupDifferences, GroupEstimates
-    from reticent.results.group_histograms import GroupHistograms
     from reticent.results.named_test import NamedTest
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
@@ -144,7 +144,7 @@ _MODULES = {
     "Estimate": "results.estimate",
     "GroupDifferences": "results.group_estimates",
     "GroupEstimates": "results.group_estimates",
-    "GroupHistograms": "results.group_histograms",
+    "GroupHistograms": "kinds.group_histograms",
     "Guarantee": "_guarantee",
     "Histogram": "kinds.histogram",
     "IdempotencyConflict": "_errors",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from reticent._release import NoReply
     from reticent.kinds.crosstab import Crosstab
     from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupEstimates
-    from reticent.results.group_histograms import GroupHistograms
     from reticent.results.named_test import NamedTest
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic

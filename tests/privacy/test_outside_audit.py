@@ -46,7 +46,7 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "histogram": ({"kind": "histogram", "column": "k"}, 0.99),
     "count, by": ({"kind": "count", "by": "g"}, 0.99),
     "mean, by": ({"kind": "mean", "by": "g"} | Y, 0.99),
-    "sum, by": ({"kind": "sum", "by": "g"} | Y, 0.99),
+    "sum, by": ({"kind": "sum", "by": "g"} | Y, 0.49),  # the worst pair is of one group: test_by_privacy.py
     "histogram, by": ({"kind": "histogram", "column": "k", "by": "g"}, 0.99),
     "crosstab": ({"kind": "crosstab", "columns": ["b", "g"]}, 0.99),
     "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9]} | Y, 0.5),

@@ -45,7 +45,7 @@ BY_GROUP: Mapping[str, tuple[str, str]] = {
     "count": ("results.group_estimates", "GroupEstimates"),
     "sum": ("results.group_estimates", "GroupEstimates"),
     "mean": ("results.group_estimates", "GroupEstimates"),
-    "histogram": ("results.group_histograms", "GroupHistograms"),
+    "histogram": ("kinds.group_histograms", "GroupHistograms"),
 }
 """The same for kinds that have another class where the question has `by`."""
 
