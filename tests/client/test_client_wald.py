@@ -133,7 +133,7 @@ def test_of_a_pair_that_cannot_be_told_apart_the_sum_is_tested() -> None:
     }.items():
         with pytest.raises(reticent.NotEstimable) as refused:
             fit.wald_test(text)
-        assert f"level: {named}." in str(refused.value)
+        assert f"epsilon: {named}." in str(refused.value)
 
 
 def test_directions_have_the_size_of_the_fit() -> None:
