@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
+    from reticent.results.group_estimates import GroupDifferences, GroupEstimates
+    from reticent.results.group_histograms import GroupHistograms
     from reticent.results.named_test import NamedTest
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
@@ -79,6 +81,9 @@ __all__ = [
     "Dataset",
     "DepthMedian",
     "Estimate",
+    "GroupDifferences",
+    "GroupEstimates",
+    "GroupHistograms",
     "Guarantee",
     "Histogram",
     "IdempotencyConflict",
@@ -137,6 +142,9 @@ _MODULES = {
     "Dataset": "_dataset",
     "DepthMedian": "kinds.depth_median",
     "Estimate": "results.estimate",
+    "GroupDifferences": "results.group_estimates",
+    "GroupEstimates": "results.group_estimates",
+    "GroupHistograms": "results.group_histograms",
     "Guarantee": "_guarantee",
     "Histogram": "kinds.histogram",
     "IdempotencyConflict": "_errors",

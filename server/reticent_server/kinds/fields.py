@@ -23,3 +23,7 @@ Where = Annotated[
     Text | None, Field(description='Which records, such as `grade >= 7 and waterfront == "1"`.')
 ]
 Formula = Annotated[Text, Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")]
+By = Annotated[
+    Name | None,
+    Field(description="A categorical or boolean column; one answer a level, all in one charge."),
+]
