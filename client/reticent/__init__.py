@@ -59,10 +59,13 @@ if TYPE_CHECKING:
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
+    from reticent.results.effects import Effects
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupDifferences, GroupEstimates
     from reticent.results.named_test import NamedTest
+    from reticent.results.prediction import Prediction
     from reticent.results.regression import RegressionResults
+    from reticent.results.several import FitTable, compare, plot_fits, table
     from reticent.results.statistic import Statistic
 
     __version__: str
@@ -80,7 +83,9 @@ __all__ = [
     "Crosstab",
     "Dataset",
     "DepthMedian",
+    "Effects",
     "Estimate",
+    "FitTable",
     "GroupDifferences",
     "GroupEstimates",
     "GroupHistograms",
@@ -102,6 +107,7 @@ __all__ = [
     "NotFound",
     "Plan",
     "PolicyRefused",
+    "Prediction",
     "Profile",
     "Project",
     "ProjectRequest",
@@ -123,9 +129,12 @@ __all__ = [
     "UnexpectedReply",
     "Vector",
     "WaldTest",
+    "compare",
     "load",
     "planned",
+    "plot_fits",
     "release_schema",
+    "table",
 ]
 
 _MODULES = {
@@ -141,10 +150,12 @@ _MODULES = {
     "Crosstab": "kinds.crosstab",
     "Dataset": "_dataset",
     "DepthMedian": "kinds.depth_median",
+    "Effects": "results.effects",
     "Estimate": "results.estimate",
     "GroupDifferences": "results.group_estimates",
     "GroupEstimates": "results.group_estimates",
     "GroupHistograms": "kinds.group_histograms",
+    "FitTable": "results.several",
     "Guarantee": "_guarantee",
     "Histogram": "kinds.histogram",
     "IdempotencyConflict": "_errors",
@@ -163,6 +174,7 @@ _MODULES = {
     "NotFound": "_errors",
     "Plan": "_plan",
     "PolicyRefused": "_errors",
+    "Prediction": "results.prediction",
     "Profile": "_profile",
     "Project": "_projects",
     "ProjectRequest": "_projects",
@@ -184,9 +196,12 @@ _MODULES = {
     "UnexpectedReply": "_errors",
     "Vector": "_vector",
     "WaldTest": "_hypotheses",
+    "compare": "results.several",
     "load": "_reading",
     "planned": "_queries",
+    "plot_fits": "results.several",
     "release_schema": "_reading",
+    "table": "results.several",
 }
 """The module of each name; type checkers read the imports above, and a test compares the two."""
 

@@ -14,6 +14,10 @@ def pyplot() -> Any:
     return _need("matplotlib.pyplot", "pip install 'reticent[plot]'")
 
 
+def docx() -> Any:
+    return _need("docx", "pip install python-docx")
+
+
 def _need(module: str, command: str) -> Any:
     try:
         return import_module(module)

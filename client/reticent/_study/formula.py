@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from reticent._errors import InvalidFormula
+from reticent._text_pieces import QUOTES, quoted_split, walk
 
-_OPEN, _CLOSE, _QUOTES = "([", ")]", "\"'`"
 _FACTOR = re.compile(r"C\((`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)\)")
 
 
@@ -31,14 +31,14 @@ class Columns:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
-        self._pieces = [tuple(sorted(_split(_plain(name), ":"))) for name in names]
+        self._pieces = [tuple(sorted(quoted_split(_plain(name), ":"))) for name in names]
 
     def specification(self, text: str) -> Specification:
         """The formula's columns. Raises InvalidFormula with what the study has."""
         left, tilde, right = text.partition("~")
         if not tilde:
             raise InvalidFormula("Write a response, '~' and terms, such as 'y ~ x1 + x2'.")
-        terms_text, *rest = _split(right, "|")
+        terms_text, *rest = quoted_split(right, "|")
         if len(rest) > 1:
             raise InvalidFormula("Write '|' once, before the instruments.")
         response = self.one(left)
@@ -63,7 +63,7 @@ class Columns:
 
     def places(self, text: str) -> tuple[int, ...]:
         """The places of a term's columns."""
-        wanted = _split(_plain(text), ":")
+        wanted = quoted_split(_plain(text), ":")
         found = tuple(
             k
             for k, pieces in enumerate(self._pieces)
@@ -91,13 +91,13 @@ class Columns:
 
     def _crossed(self, item: str) -> list[int]:
         """a*b is a + b + a:b."""
-        factors = _split(item, "*") if "**" not in _outside(item) else [item]
+        factors = quoted_split(item, "*") if "**" not in _outside(item) else [item]
         chosen = [
             ":".join(f for f, use in zip(factors, uses, strict=True) if use)
             for uses in product((True, False), repeat=len(factors))
             if any(uses)
         ]
-        chosen.sort(key=lambda name: len(_split(name, ":")))
+        chosen.sort(key=lambda name: len(quoted_split(name, ":")))
         return [place for name in chosen for place in self.places(name)]
 
 
@@ -118,7 +118,7 @@ def _plain(text: str) -> str:
     for character in text:
         if quote:
             quote = "" if character == quote else quote
-        elif character in _QUOTES:
+        elif character in QUOTES:
             quote = character
         elif character.isspace():
             continue
@@ -128,47 +128,14 @@ def _plain(text: str) -> str:
 
 def _outside(text: str) -> str:
     """What stands outside of brackets and quotes."""
-    return "".join(character for character, depth in _walk(text) if depth == 0)
-
-
-def _walk(text: str) -> list[tuple[str, int]]:
-    """Each character with the depth of brackets around it; quoted text is one level deeper."""
-    found: list[tuple[str, int]] = []
-    depth, quote = 0, ""
-    for character in text:
-        inside = depth + bool(quote)
-        if quote:
-            quote = "" if character == quote else quote
-            inside = depth + 1
-        elif character in _QUOTES:
-            quote, inside = character, depth + 1
-        elif character in _OPEN:
-            depth += 1
-            inside = depth
-        elif character in _CLOSE:
-            inside, depth = depth, depth - 1
-        found.append((character, inside))
-    if depth != 0 or quote:
-        raise InvalidFormula("Close every bracket and quote of the formula.")
-    return found
-
-
-def _split(text: str, separator: str) -> list[str]:
-    """At a character outside of brackets and quotes."""
-    pieces = [""]
-    for character, depth in _walk(text):
-        if character == separator and depth == 0:
-            pieces.append("")
-        else:
-            pieces[-1] += character
-    return [piece.strip() for piece in pieces]
+    return "".join(character for character, depth in walk(text) if depth == 0)
 
 
 def _signed(text: str) -> list[tuple[str, str]]:
     """(sign, item) of a sum."""
     items: list[tuple[str, str]] = []
     sign, item = "+", ""
-    for character, depth in _walk(text):
+    for character, depth in walk(text):
         if character in "+-" and depth == 0:
             if item.strip():
                 items.append((sign, item.strip()))

@@ -11,7 +11,8 @@ from reticent import _hypotheses, _hypothesis_grammar
 from reticent._errors import NotEstimable
 from reticent._hypotheses import WaldTest
 from reticent._text import Text, text_table
-from reticent.results.coefficient_table import HEADER, coefficient_rows, notes
+from reticent.results.after_fit import Fitted
+from reticent.results.coefficient_table import coefficient_cells, notes
 from reticent.results.regression import RegressionResults
 
 FloatArray = NDArray[np.float64]
@@ -90,9 +91,14 @@ class BlockResults(RegressionResults):
         covariance = np.diag(np.asarray(self.bse) ** 2)
         return _hypotheses.wald(texts, R, r, np.asarray(self.params), covariance)
 
-    def summary(self) -> Text:
-        """The estimates, the guarantee and the charge as a text."""
-        table = text_table(HEADER, coefficient_rows(self))
+    def _fitted(self) -> Fitted:
+        raise NotEstimable(
+            "Predictions, margins and contrasts need the covariances between estimates, which blocks do not release."
+        )
+
+    def summary(self, *, exp: bool = False) -> Text:
+        """The estimates, the guarantee and the charge as a text. exp: exponentials of the estimates."""
+        table = text_table(*coefficient_cells(self, exp=exp))
         facts = (
             f"Records: {self.nobs:,}   blocks: {self.blocks:,} of {self.rows_per_block:,} records"
             f"   bias correction: {self.bias_correction}"

@@ -8,11 +8,14 @@ from reticent.results.coefficients import Coefficients
 # From here on the privacy noise, not the data, decides how wide an interval is.
 NOISY = 3.0
 HEADER = ("", "coef", "std err", "privacy", "sampling", "z", "P>|z|", "[0.025", "0.975]")
+EXP_HEADER = ("", "exp(coef)", "std err", "z", "P>|z|", "[0.025", "0.975]")
 
 
-def summary_lines(fit: Coefficients, headline: list[str], footer: list[str]) -> list[str]:
+def summary_lines(
+    fit: Coefficients, headline: list[str], footer: list[str], *, exp: bool = False
+) -> list[str]:
     """Lines of the summary."""
-    table = text_table(HEADER, coefficient_rows(fit))
+    table = text_table(*coefficient_cells(fit, exp=exp))
     rule = "=" * len(table[0])
     facts = "   ".join([f"Records: {fit.nobs:,}", *_model_facts(fit)])
     return [*headline, facts, rule, *table, rule, *notes(fit), "", *footer]
@@ -39,6 +42,13 @@ def _model_facts(fit: Coefficients) -> list[str]:
     return [f"Family: {family}", f"Scale: {number(fit.scale)}", cut]
 
 
+def coefficient_cells(
+    fit: Coefficients, *, exp: bool
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """(header, rows) of the table; exp: of the exponentials."""
+    return (EXP_HEADER, ratio_rows(fit)) if exp else (HEADER, coefficient_rows(fit))
+
+
 def coefficient_rows(fit: Coefficients) -> list[tuple[str, ...]]:
     """One row of texts for each coefficient."""
     numbers = zip(
@@ -61,6 +71,20 @@ def coefficient_rows(fit: Coefficients) -> list[tuple[str, ...]]:
             continue
         z_text = f"{z:.2f}" if np.isfinite(z) else "–"
         rows.append((name, *parts, z_text, probability(p), number(lower), number(upper)))
+    return rows
+
+
+def ratio_rows(fit: Coefficients) -> list[tuple[str, ...]]:
+    """One row of texts for each exponential; its standard error is the delta method's."""
+    ratios, ends = np.exp(np.asarray(fit.params)), fit.conf_int(exp=True)
+    rows = []
+    for i, name in enumerate(fit.names):
+        if not fit.estimable[i]:
+            rows.append((f"{name} (not estimable)", *["–"] * 6))
+            continue
+        parts = map(number, (ratios[i], ratios[i] * fit.bse[i]))
+        z, p = f"{fit.tvalues[i]:.2f}", probability(fit.pvalues[i])
+        rows.append((name, *parts, z, p, *map(number, ends[i])))
     return rows
 
 

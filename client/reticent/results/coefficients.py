@@ -83,7 +83,9 @@ class Coefficients(Release):
         """(p, p) covariance of the coefficients: sampling and privacy noise."""
         return np.array(self.result["covariance"], dtype=np.float64)
 
-    def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> FloatArray:
+    def conf_int(
+        self, alpha: float = 0.05, *, simultaneous: bool = False, exp: bool = False
+    ) -> FloatArray:
         """(p, 2) intervals of level 1 − alpha; costs nothing.
 
         simultaneous: all coefficients that are estimable lie in their intervals at once with
@@ -92,7 +94,13 @@ class Coefficients(Release):
         At the released level these are the released intervals. At another level normal quantiles
         take their place, widened in the proportion in which the released intervals are wider than
         normal ones (a small-sample calibration).
+
+        exp: the exponentials of the ends: intervals of odds ratios or rate ratios.
         """
+        ends = self._ends(alpha, simultaneous)
+        return np.asarray(np.exp(ends)) if exp else ends
+
+    def _ends(self, alpha: float, simultaneous: bool) -> FloatArray:
         if not 0 < alpha < 1:
             raise ValueError("alpha lies between 0 and 1")
         released = np.array(self.result["confidence_intervals"], dtype=np.float64)

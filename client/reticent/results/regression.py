@@ -1,6 +1,6 @@
 """A released regression, with statsmodels' names. Everything here is free post-processing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,13 @@ from reticent._errors import NotEstimable
 from reticent._hypotheses import WaldTest
 from reticent._release import Release
 from reticent._text import Text, html_table
-from reticent.results import coefficient_plot
+from reticent.results import after_fit, coefficient_plot
 from reticent.results.coefficient_table import HEADER, coefficient_rows, notes, summary_lines
 from reticent.results.coefficients import Coefficients, FloatArray
+from reticent.results.design import Frame
+from reticent.results.effects import Effects
+from reticent.results.link import link_of
+from reticent.results.prediction import Prediction
 
 _MOSTLY = 0.3
 """Share of a combination's variance that may lie in unresolved directions: that of the server's flags."""
@@ -51,6 +55,69 @@ class RegressionResults(Coefficients):
         params, covariance = np.nan_to_num(self.params), np.nan_to_num(self.cov_params())
         return _hypotheses.wald(texts, R, r, np.asarray(params), covariance)
 
+    def predict(self, frame: Frame) -> FloatArray:
+        """(n,) predicted means of new public data, a DataFrame or a mapping of columns; costs nothing.
+
+        They are in the units of the response as the formula has it. NaN where a cell is missing or the
+        prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column.
+        """
+        return self.get_prediction(frame).predicted_mean
+
+    def get_prediction(self, frame: Frame) -> Prediction:
+        """Predictions with standard errors and intervals: `get_prediction(frame).summary_frame()`."""
+        return after_fit.prediction(self._fitted(), frame)
+
+    def margins(
+        self,
+        frame: Frame | None = None,
+        *,
+        weights: Sequence[float] | None = None,
+        dummy: Sequence[str] = (),
+    ) -> Effects:
+        """Average marginal effects over the rows of a public frame, through the link; costs nothing.
+
+        One row of typical or released values gives the effects there. A linear model without functions and
+        interactions needs no frame. weights: (n,) of the rows, such as released shares. dummy: 0/1 columns
+        whose change from 0 to 1 is meant.
+        """
+        return after_fit.margins(self._fitted(), frame, weights, dummy)
+
+    def marginal_means(
+        self, factor: str, *, at: Mapping[str, float] | None = None, baseline: str | None = None
+    ) -> Effects:
+        """Linear predictors at each level of a factor, the other factors' levels weighing alike (as emmeans).
+
+        at: the values of the numeric columns. baseline: the name of the level without an indicator.
+        """
+        return after_fit.marginal_means(self._fitted(), factor, at, baseline)
+
+    def contrasts(
+        self,
+        factor: str,
+        method: str = "pairwise",
+        *,
+        at: Mapping[str, float] | None = None,
+        baseline: str | None = None,
+    ) -> Effects:
+        """Differences of marginal means: "pairwise", or "trt.vs.ctrl" against the first level; costs nothing."""
+        return after_fit.contrasts(self._fitted(), factor, method, at, baseline)
+
+    def _fitted(self) -> after_fit.Fitted:
+        params, bse, level = (
+            np.asarray(self.params),
+            np.asarray(self.bse),
+            float(self.result["confidence_level"]),
+        )
+        ends = np.array(self.result["confidence_intervals"], dtype=np.float64)
+        family = self.result.get("family")
+        spread = family is None and "tau" not in self.result and np.isfinite(self.scale)
+        scale = self.scale if spread else None
+        wider = after_fit.widening(ends, params, bse, level)
+        link = link_of(family)
+        return after_fit.Fitted(
+            self.names, params, self.cov_params(), self._can_test, link, scale, wider
+        )
+
     def _can_test(self, R: FloatArray) -> bool:
         """By the released directions; by the flags of what R (k, p) names where a release has none."""
         directions = self.result.get("directions")
@@ -58,9 +125,9 @@ class RegressionResults(Coefficients):
             return bool(np.all(np.array(self.estimable)[np.any(R, axis=0)]))
         return _hypotheses.unresolved_share(R, directions) <= _MOSTLY
 
-    def summary(self) -> Text:
-        """The fit, its guarantee and its charge as a text."""
-        lines = summary_lines(self, self._headline(), self._footer())
+    def summary(self, *, exp: bool = False) -> Text:
+        """The fit, its guarantee and its charge as a text. exp: exponentials (odds ratios, rate ratios)."""
+        lines = summary_lines(self, self._headline(), self._footer(), exp=exp)
         return Text("\n".join(lines))
 
     def _repr_html_(self) -> str:

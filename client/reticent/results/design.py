@@ -1,0 +1,205 @@
+"""A fit's design columns on new data, from the terms' names alone.
+
+The names of released terms say what each column is: products of values, `log(x)`, `I(x**2)`, and the indicators
+`g[b]` of a factor's levels, joined by `:`. So no formula is multiplied out again here, and the coding is the server's.
+`poly` and `bs` stand on declared bounds, which a release does not hold: they are refused.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent._errors import InvalidFormula
+from reticent._text_pieces import quoted_split
+
+FloatArray = NDArray[np.float64]
+Frame = Mapping[str, Any]
+INTERCEPT = "Intercept"
+_NAME = r"`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*"
+_LEVEL = re.compile(rf"(?:C\()?({_NAME})\)?\[(.*)\]", re.DOTALL)
+_CALL = re.compile(r"(log|log1p|log10|sqrt|exp|I)\((.*)\)", re.DOTALL)
+_POWER = re.compile(r"(.*)\*\*(-?[0-9.eE+-]+)", re.DOTALL)
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "log": np.log,
+    "log1p": np.log1p,
+    "log10": lambda x: np.log(x) / np.log(10.0),
+    "sqrt": np.sqrt,
+    "exp": np.exp,
+    "I": lambda x: x,
+}
+_STEP = 1e-30
+"""Of complex-step derivatives: far below rounding, so that their only error is rounding (Squire & Trapp, 1998)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """1 where a factor has a level."""
+
+    column: str
+    level: str
+
+
+class Design:
+    """p columns by their terms' names. Raises InvalidFormula for a column that new data cannot give."""
+
+    def __init__(self, terms: Sequence[str]) -> None:
+        self._terms = [
+            [] if term == INTERCEPT else [_piece(text) for text in quoted_split(term, ":")]
+            for term in terms
+        ]
+
+    @property
+    def factors(self) -> dict[str, tuple[str, ...]]:
+        """The levels that have an indicator, by factor; a baseline has none."""
+        found: dict[str, dict[str, None]] = {}
+        for piece in (piece for pieces in self._terms for piece in pieces):
+            if isinstance(piece, Indicator):
+                found.setdefault(piece.column, {})[piece.level] = None
+        return {column: tuple(levels) for column, levels in found.items()}
+
+    def has_baseline(self, factor: str) -> bool:
+        """Whether a factor has a level without an indicator. Raises InvalidFormula where the names do not tell.
+
+        It has where every product with an indicator stands beside the same product without it, the rule of the
+        coding; where no such product is there, every level has an indicator.
+        """
+        bare = [
+            [p for p in pieces if not (isinstance(p, Indicator) and p.column == factor)]
+            for pieces in self._terms
+            if any(isinstance(p, Indicator) and p.column == factor for p in pieces)
+        ]
+        alone = [rest for rest in bare if rest not in self._terms]
+        if alone and (
+            len(alone) < len(bare) or any(isinstance(p, Indicator) for rest in alone for p in rest)
+        ):
+            raise InvalidFormula(f"The terms do not tell how the levels of {factor} are coded.")
+        return not alone
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The numeric columns, in the order of the terms."""
+        texts = [p for pieces in self._terms for p in pieces if isinstance(p, str)]
+        return tuple(dict.fromkeys(_column(text) for text in texts))
+
+    def beside(self, factor: str) -> tuple[str, ...]:
+        """The numeric columns that stand in a product with a factor's levels."""
+        products = [
+            pieces
+            for pieces in self._terms
+            if any(isinstance(p, Indicator) and p.column == factor for p in pieces)
+        ]
+        texts = [p for pieces in products for p in pieces if isinstance(p, str)]
+        return tuple(dict.fromkeys(_column(text) for text in texts))
+
+    def rows(self, frame: Frame) -> FloatArray:
+        """(n, p) of new data. Missing cells and values outside of a function's domain give NaN."""
+        return np.asarray(self._rows(frame, "").real)
+
+    def derivative(self, frame: Frame, name: str) -> FloatArray:
+        """(n, p) derivatives of the columns by one numeric column."""
+        return np.asarray(self._rows(frame, name).imag / _STEP)
+
+    def _rows(self, frame: Frame, moved: str) -> NDArray[np.complex128]:
+        needed = [*self.numbers, *self.factors]
+        n = _length(frame, needed)
+        self._check_levels(frame)
+        X = np.ones((n, len(self._terms)), dtype=np.complex128)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for j, pieces in enumerate(self._terms):
+                for piece in pieces:
+                    X[:, j] *= _value(piece, frame, moved)
+        return X
+
+    def _check_levels(self, frame: Frame) -> None:
+        for column, levels in self.factors.items():
+            others = sorted({x for x in _texts(frame[column]) if x not in levels and x != ""})
+            if len(others) > self.has_baseline(column):
+                raise InvalidFormula(
+                    f"{column} has the levels {', '.join(levels)} and at most one baseline in this fit; "
+                    f"{', '.join(others)} cannot all be it."
+                )
+
+
+def _piece(text: str) -> str | Indicator:
+    if text.startswith(("poly(", "bs(")):
+        raise InvalidFormula(
+            f"{text} stands on declared bounds, which this release does not hold: there are no predictions from it."
+        )
+    match = _LEVEL.fullmatch(text)
+    return Indicator(match[1].strip("`"), match[2]) if match else text
+
+
+def _column(text: str) -> str:
+    """The column that a value is made of."""
+    if match := _CALL.fullmatch(text) or _POWER.fullmatch(text):
+        return _column(match[2] if match.re is _CALL else match[1])
+    if text.startswith("(") and text.endswith(")"):
+        return _column(text[1:-1])
+    if not re.fullmatch(_NAME, text):
+        raise InvalidFormula(f"{text} cannot be evaluated on new data.")
+    return text.strip("`")
+
+
+def _value(piece: str | Indicator, frame: Frame, moved: str) -> NDArray[np.complex128]:
+    if isinstance(piece, Indicator):
+        texts = _texts(frame[piece.column])
+        cells = [np.nan if text == "" else float(text == piece.level) for text in texts]
+        return np.array(cells, dtype=np.complex128)
+    return _number(piece, frame, moved)
+
+
+def _number(text: str, frame: Frame, moved: str) -> NDArray[np.complex128]:
+    if match := _CALL.fullmatch(text):
+        argument = _number(match[2], frame, moved)
+        value = np.asarray(_FUNCTIONS[match[1]](argument), dtype=np.complex128)
+        # A negative argument has a complex logarithm or root, and no real one.
+        out = match[1] in {"log", "log1p", "log10", "sqrt"} and argument.real < -(
+            match[1] == "log1p"
+        )
+        return np.where(out, np.nan, value)
+    if match := _POWER.fullmatch(text):
+        base, power = _number(match[1], frame, moved), float(match[2])
+        if power.is_integer():
+            return np.asarray(base ** int(power))
+        return np.where(base.real < 0, np.nan, base**power)
+    if text.startswith("("):
+        return _number(text[1:-1], frame, moved)
+    name = text.strip("`")
+    values = np.array([_cell(x) for x in np.atleast_1d(frame[name])], dtype=np.complex128)
+    return values + (1j * _STEP if name == moved else 0.0)
+
+
+def _cell(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _texts(values: Any) -> list[str]:
+    """Levels as texts: whole numbers without a point; missing ones empty."""
+    return [_text(value) for value in np.atleast_1d(np.asarray(values, dtype=object))]
+
+
+def _text(value: Any) -> str:
+    if value is None or value != value:  # noqa: PLR0124 - NaN of any library
+        return ""
+    if isinstance(value, bool | np.bool_ | float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _length(frame: Frame, needed: Sequence[str]) -> int:
+    absent = [name for name in needed if name not in frame]
+    if absent:
+        raise InvalidFormula(f"The new data lack {', '.join(absent)}.")
+    lengths = {len(np.atleast_1d(frame[name])) for name in needed} or {_rows_of(frame)}
+    if len(lengths) != 1:
+        raise InvalidFormula("The columns of the new data differ in length.")
+    return lengths.pop()
+
+
+def _rows_of(frame: Frame) -> int:
+    columns = [len(np.atleast_1d(frame[name])) for name in frame]
+    return columns[0] if columns else 1

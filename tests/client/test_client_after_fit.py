@@ -1,0 +1,260 @@
+"""Predictions, marginal effects, marginal means and contrasts: statsmodels' values where there is no noise."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import patsy
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+
+import reticent
+from support_client import release
+
+ROWS = 400
+
+
+@pytest.fixture(scope="module")
+def data() -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    x, w = rng.normal(size=ROWS), rng.uniform(1, 4, size=ROWS)
+    g, h = rng.choice(["a", "b", "c"], ROWS), rng.choice(["u", "v"], ROWS)
+    eta = 0.3 + 0.5 * x - 0.4 * np.log(w) + 0.6 * (g == "b") - 0.5 * (g == "c") + 0.3 * (h == "v")
+    y = eta + rng.normal(size=ROWS)
+    yes = (rng.uniform(size=ROWS) < 1 / (1 + np.exp(-eta))).astype(float)
+    count = rng.poisson(np.exp(eta)).astype(float)
+    return pd.DataFrame({"x": x, "w": w, "g": g, "h": h, "y": y, "yes": yes, "count": count})
+
+
+def released(fit: Any, formula: str, **more: Any) -> reticent.RegressionResults:
+    """A release that holds a statsmodels fit, without noise."""
+    ends = (
+        np.asarray(fit.params)[:, None]
+        + 1.959963984540054 * np.array([-1, 1]) * np.asarray(fit.bse)[:, None]
+    )
+    renamed = {"I(h == 'v')[True]": "h[v]"}
+    names = [name.replace("[T.", "[").replace("np.", "") for name in fit.params.index]
+    terms = [renamed.get(name, name) for name in names]
+    result = {
+        "terms": terms,
+        "coefficients": fit.params.tolist(),
+        "standard_errors": fit.bse.tolist(),
+        "covariance": np.asarray(fit.cov_params()).tolist(),
+        "confidence_level": 0.95,
+        "confidence_intervals": ends.tolist(),
+        "p_values": fit.pvalues.tolist(),
+        "privacy_standard_errors": [0.0] * len(terms),
+        "estimable": [True] * len(terms),
+        "scale": float(np.sqrt(fit.scale)),
+        "tuning": None,
+        "n": ROWS,
+        "warnings": [],
+    }
+    query = {"kind": "linear_regression", "formula": formula}
+    return reticent.RegressionResults(release(query=query, result=result | more))
+
+
+LINEAR = "y ~ x * g + np.log(w) + h"
+
+
+def linear(data: pd.DataFrame) -> tuple[Any, reticent.RegressionResults]:
+    fit = smf.ols(LINEAR, data).fit(use_t=False)
+    return fit, released(fit, LINEAR.replace("np.", ""))
+
+
+def logit(data: pd.DataFrame) -> tuple[Any, reticent.RegressionResults]:
+    fit = smf.glm("yes ~ x + w + g", data, family=sm.families.Binomial()).fit()
+    return fit, released(fit, "yes ~ x + w + g", family="binomial")
+
+
+def test_linear_predictions_are_those_of_statsmodels(data: pd.DataFrame) -> None:
+    fit, mine = linear(data)
+    new = data.iloc[:7]
+    theirs = fit.get_prediction(new).summary_frame(alpha=0.1)
+    ours = mine.get_prediction(new).summary_frame(alpha=0.1)
+    assert list(ours) == list(theirs)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    np.testing.assert_allclose(mine.predict(new), fit.predict(new), rtol=1e-9)
+
+
+def test_predictions_go_through_the_link(data: pd.DataFrame) -> None:
+    fit, mine = logit(data)
+    theirs = fit.get_prediction(data.iloc[:7]).summary_frame()
+    ours = mine.get_prediction(data.iloc[:7]).summary_frame()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "power", ["I(x**2)", "I((x**2)**2)", "sqrt(w)", "log1p(w)", "log10(w)", "exp(x)"]
+)
+def test_functions_and_their_derivatives(data: pd.DataFrame, power: str) -> None:
+    from reticent.results.design import Design
+
+    name = "w" if "w" in power else "x"
+    design, step = Design(["Intercept", power, f"{power}:h[v]"]), 1e-6
+    moved = [design.rows(data.assign(**{name: data[name] + s})) for s in (step, -step)]
+    expected = (moved[0] - moved[1]) / (2 * step)
+    np.testing.assert_allclose(design.derivative(data, name), expected, rtol=1e-6, atol=1e-7)
+    value = eval(power, {"I": lambda v: v, "x": data.x, "w": data.w, **vars(np)})
+    np.testing.assert_allclose(design.rows(data)[:, 2], value * (data.h == "v"))
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_marginal_effects_are_those_of_get_margeff(data: pd.DataFrame, family: str) -> None:
+    y = {"binomial": "yes", "poisson": "count"}[family]
+    model = {"binomial": smf.logit, "poisson": smf.poisson}[family]
+    fit = model(f"{y} ~ x + w + I(h == 'v')", data).fit(disp=0)
+    mine = released_discrete(fit, family)
+    theirs = fit.get_margeff(dummy=False)
+    ours = mine.margins(data)
+    np.testing.assert_allclose(ours.estimates[:2], theirs.margeff[1:], rtol=1e-9)
+    np.testing.assert_allclose(ours.bse[:2], theirs.margeff_se[1:], rtol=1e-7)
+    np.testing.assert_allclose(ours.pvalues[:2], theirs.pvalues[1:], rtol=1e-6)
+    dummies = discrete(data, y, model)
+    theirs = dummies.get_margeff(dummy=True)
+    np.testing.assert_allclose(ours.estimates[2], theirs.margeff[2], rtol=1e-7)
+    np.testing.assert_allclose(ours.bse[2], theirs.margeff_se[2], rtol=1e-6)
+
+
+def released_discrete(fit: Any, family: str) -> reticent.RegressionResults:
+    return released(Plain(fit), "y ~ h + x + w", family=family)
+
+
+class Plain:
+    """A discrete model's fit as `released` reads it."""
+
+    def __init__(self, fit: Any) -> None:
+        self.params, self.bse, self.pvalues, self.scale = fit.params, fit.bse, fit.pvalues, 1.0
+        self.cov_params = fit.cov_params
+
+
+def discrete(data: pd.DataFrame, y: str, model: Any) -> Any:
+    return model(f"{y} ~ x + w + v", data.assign(v=(data.h == "v").astype(float))).fit(disp=0)
+
+
+def test_dummies_are_changes_from_0_to_1(data: pd.DataFrame) -> None:
+    theirs = discrete(data, "yes", smf.logit)
+    mine = released(Plain(theirs), "yes ~ x + w + v", family="binomial")
+    frame = data.assign(v=(data.h == "v").astype(float))
+    ours, expected = mine.margins(frame, dummy=["v"]), theirs.get_margeff(dummy=True)
+    np.testing.assert_allclose(ours.estimates, expected.margeff, rtol=1e-7)
+    np.testing.assert_allclose(ours.bse, expected.margeff_se, rtol=1e-6)
+
+
+def test_weights_of_rows_are_shares(data: pd.DataFrame) -> None:
+    mine = logit(data)[1]
+    some, twice = data.iloc[[0, 1]], data.iloc[[0, 1, 1]]
+    ours = mine.margins(some, weights=[1, 2])
+    np.testing.assert_allclose(ours.estimates, mine.margins(twice).estimates)
+    np.testing.assert_allclose(ours.bse, mine.margins(twice).bse)
+    with pytest.raises(ValueError, match="weights"):
+        mine.margins(some, weights=[1, -1])
+
+
+def test_effects_that_are_the_same_everywhere_need_no_frame(data: pd.DataFrame) -> None:
+    fit = smf.ols("y ~ x + g", data).fit()
+    mine = released(fit, "y ~ x + g")
+    ours = mine.margins()
+    assert ours.names == ("x", "g[b]", "g[c]")
+    expected = [mine.params[name] for name in ours.names]
+    np.testing.assert_allclose(ours.estimates, expected)
+    for other in (linear(data)[1], logit(data)[1]):
+        with pytest.raises(reticent.InvalidFormula, match="public frame"):
+            other.margins()
+
+
+def test_marginal_means_weigh_the_other_factors_alike(data: pd.DataFrame) -> None:
+    """emmeans' definition: predictions over the reference grid, averaged with equal weights."""
+    fit, mine = linear(data)
+    at = {"x": 0.5, "w": 2.0}
+    ours = mine.marginal_means("g", at=at, baseline="a")
+    assert ours.names == ("a", "b", "c")
+    for k, level in enumerate("abc"):
+        grid = pd.DataFrame({"g": level, "h": ["u", "v"], **at})
+        assert ours.estimates[k] == pytest.approx(float(fit.predict(grid).mean()))
+        row = exog(fit, grid).mean(axis=0)
+        expected = np.sqrt(row @ np.asarray(fit.cov_params()) @ row)
+        assert ours.bse[k] == pytest.approx(float(expected))
+    with pytest.raises(reticent.InvalidFormula, match="released value of"):
+        mine.marginal_means("g", at={"x": 0.5})
+
+
+def exog(fit: Any, grid: pd.DataFrame) -> Any:
+    """statsmodels' design of new data."""
+    return np.asarray(patsy.dmatrix(fit.model.data.model_spec, grid))
+
+
+def test_contrasts_of_a_factor(data: pd.DataFrame) -> None:
+    mine = logit(data)[1]
+    ours = mine.contrasts("g", baseline="a")
+    assert ours.names == ("a - b", "a - c", "b - c")
+    b, c = mine.params["g[b]"], mine.params["g[c]"]
+    np.testing.assert_allclose(ours.estimates, [-b, -c, b - c])
+    C = mine.cov_params()[1:3, 1:3]
+    np.testing.assert_allclose(ours.bse[2] ** 2, C[0, 0] + C[1, 1] - 2 * C[0, 1])
+    control = mine.contrasts("g", "trt.vs.ctrl")
+    np.testing.assert_allclose(control.estimates, [b, c])
+    joint, one = control.conf_int(simultaneous=True), control.conf_int()
+    assert np.all(np.diff(joint) > np.diff(one))
+    with pytest.raises(ValueError, match="pairwise"):
+        mine.contrasts("g", "tukey")
+    with pytest.raises(reticent.InvalidFormula, match="not a factor"):
+        mine.contrasts("x")
+
+
+def test_ratios(data: pd.DataFrame) -> None:
+    mine = logit(data)[1]
+    np.testing.assert_allclose(mine.conf_int(exp=True), np.exp(mine.conf_int()))
+    text = str(mine.summary(exp=True))
+    assert "exp(coef)" in text
+    assert f"{np.exp(mine.params['x']):.4f}" in text
+
+
+def test_what_the_noise_hides_is_said() -> None:
+    fit = reticent.RegressionResults(release())
+    ours = fit.get_prediction({"x1": [1.0, 1.0], "x2": [0.0, 2.0], "g": ["a", "b"]})
+    assert np.isfinite(ours.predicted_mean[0])
+    assert np.isnan(ours.predicted_mean[1])
+    assert np.isnan(ours.conf_int()[1]).all()
+    effects = fit.margins({"x1": [1.0], "x2": [0.0], "g": ["a"]})
+    assert effects.estimable == (True, False, True)
+    assert np.isnan(effects.estimates[1])
+    assert "Not estimable" in str(effects.summary())
+
+
+def test_intervals_are_as_wide_as_the_fit_s() -> None:
+    """The release of the fixtures has an interval that is 1.25 times a normal one."""
+    fit = reticent.RegressionResults(release())
+    ours = fit.contrasts("g")
+    expected = 2 * 1.25 * 1.959963984540054 * fit.bse["g[b]"]
+    assert float(np.diff(ours.conf_int())[0, 0]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        ({"x1": [1.0], "g": ["a"]}, "lack x2"),
+        ({"x1": [1.0], "x2": [1.0, 2.0], "g": ["a"]}, "differ in length"),
+        ({"x1": [1.0] * 2, "x2": [1.0] * 2, "g": ["a", "z"]}, "cannot all be"),
+    ],
+)
+def test_data_that_do_not_fit_the_formula(frame: dict[str, Any], said: str) -> None:
+    with pytest.raises(reticent.InvalidFormula, match=said):
+        reticent.RegressionResults(release()).predict(frame)
+
+
+def test_a_basis_on_declared_bounds_is_refused(data: pd.DataFrame) -> None:
+    fit = smf.ols("y ~ x", data).fit()
+    mine = released(fit, "y ~ poly(x, 1)", terms=["Intercept", "poly(x, 1)[1]"])
+    with pytest.raises(reticent.InvalidFormula, match="declared bounds"):
+        mine.predict(data)
+
+
+def test_every_level_has_an_indicator_without_an_intercept(data: pd.DataFrame) -> None:
+    fit = smf.ols("y ~ 0 + g", data).fit()
+    mine = released(fit, "y ~ 0 + g")
+    assert mine.marginal_means("g").names == ("a", "b", "c")
+    np.testing.assert_allclose(mine.marginal_means("g").estimates, fit.params)
+    with pytest.raises(reticent.InvalidFormula, match="cannot all be"):
+        mine.predict({"g": ["z"]})
