@@ -53,6 +53,7 @@ TABLES = {
     ),
     "houses, log": ("log_price", ("log_living", "bathrooms", "floors", "condition", "grade", "view", "yr_built")),
     "randhie": ("mdvis", ("lncoins", "idp", "lpi", "fmde", "disea", "physlm", "hlthg", "hlthf")),
+    "adult, no gains": ("high", ("age", "edu", "hours", "male")),
     "adult": ("high", ("age", "edu", "hours", "male", "gain", "loss")),
 }  # fmt: skip
 

@@ -35,5 +35,6 @@ def ask(ledger: Ledger, **changes: Any) -> Outcome:
         "cost": TENTH,
         "request": {"query": {"kind": "count"}, "privacy": {"epsilon": 0.1}},
         "idempotency_key": None,
+        "promise": {"deadline_ms": 100},
     }
     return ledger.reserve(Charge(**(given | changes)))

@@ -22,8 +22,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic.fields import FieldInfo
 
+from reticent.kinds import BY_GROUP, result_class
 from reticent.kinds import KINDS as RESULTS
-from reticent.kinds import result_class
 from reticent_server.kinds import KINDS
 from reticent_server.kinds.base import Kind
 from reticent_server.kinds.fields import Name
@@ -192,9 +192,14 @@ def _quoted(text: Any) -> str:
     return f'"{text}"'
 
 
+def classes(kind: str) -> list[type]:
+    """The classes of a kind's releases: without `by`, and with it where that is another one."""
+    return list(dict.fromkeys((result_class(kind), result_class(kind, by_group=True))))
+
+
 def examples(kind: str) -> list[str]:
-    """Lines of the result class's docstring that call the kind's method."""
-    lines = (inspect.getdoc(result_class(kind)) or "").splitlines()
+    """Lines of the result classes' docstrings that call the kind's method."""
+    lines = [line for each in classes(kind) for line in (inspect.getdoc(each) or "").splitlines()]
     return [line for line in lines if line.startswith(">>>") and f"ds.{kind}(" in line]
 
 
@@ -228,7 +233,7 @@ def method(kind: Kind[Any]) -> str:
     values = ", ".join(f'"{p.name}": {p.name}' for p in parameters(kind.query))
     doc = textwrap.indent(docstring(kind), " " * 8).strip()
     end = "\n        " if doc.count("\n") else ""
-    answer = f"{result_class(kind.name).__name__} | NoReply"
+    answer = f"{' | '.join(each.__name__ for each in classes(kind.name))} | NoReply"
     return (
         f'    def {kind.name}({signature}) -> "{answer}":\n'
         f'        """{doc}{end}"""\n'
@@ -257,11 +262,14 @@ def source() -> str:
 def _imports(kinds: list[Kind[Any]], body: str) -> str:
     checks = [name for name in _CHECKS if re.search(rf"\b{name}\b", body)]
     abstract = [name for name in ("Iterable", "Mapping", "Sequence") if f"{name}[" in body]
-    classes = {
-        RESULTS.get(kind.name, ("_release", "Release")) for kind in kinds if not _asks_another(kind)
+    places = {
+        of.get(kind.name, ("_release", "Release"))
+        for kind in kinds
+        if not _asks_another(kind)
+        for of in (RESULTS, BY_GROUP if kind.name in BY_GROUP else RESULTS)
     }
     results = "".join(
-        f"    from reticent.{module} import {name}\n" for module, name in sorted(classes)
+        f"    from reticent.{module} import {name}\n" for module, name in sorted(places)
     )
     return (
         f"from collections.abc import {', '.join(abstract)}\n"

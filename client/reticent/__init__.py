@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from reticent._vector import Vector
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
     from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.effects import Effects
     from reticent.results.estimate import Estimate
+    from reticent.results.group_estimates import GroupDifferences, GroupEstimates
     from reticent.results.named_test import NamedTest
     from reticent.results.prediction import Prediction
     from reticent.results.regression import RegressionResults
@@ -84,6 +86,9 @@ __all__ = [
     "Effects",
     "Estimate",
     "FitTable",
+    "GroupDifferences",
+    "GroupEstimates",
+    "GroupHistograms",
     "Guarantee",
     "Histogram",
     "IdempotencyConflict",
@@ -147,6 +152,9 @@ _MODULES = {
     "DepthMedian": "kinds.depth_median",
     "Effects": "results.effects",
     "Estimate": "results.estimate",
+    "GroupDifferences": "results.group_estimates",
+    "GroupEstimates": "results.group_estimates",
+    "GroupHistograms": "kinds.group_histograms",
     "FitTable": "results.several",
     "Guarantee": "_guarantee",
     "Histogram": "kinds.histogram",

@@ -146,7 +146,7 @@ def _burn_down(accounts: Sequence[Account], releases: Sequence[Release], ax: Any
 def left_after(account: Account, releases: Sequence[Release]) -> list[tuple[datetime, float]]:
     """(time, percentage left) after each release on the account's data set, oldest first.
 
-    Reckoned back from what is left now, so that it is true at the end; a credit or a changed total,
+    Computed backwards from what is left now, so that it is true at the end; a credit or a changed total,
     which releases do not tell, would show as a higher or lower beginning.
     """
     unit = "rho" if account.rule == "zcdp" else "epsilon"

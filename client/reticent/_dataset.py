@@ -17,7 +17,7 @@ from reticent._questions import Query
 from reticent._reading import read
 from reticent._release import NoReply, Release
 from reticent._schema import Schema
-from reticent.kinds import result_class
+from reticent.kinds import class_of
 
 if TYPE_CHECKING:
     from reticent.kinds.hypothesis_test import TestResults
@@ -187,7 +187,7 @@ class Dataset(Methods):
         key = uuid4().hex if idempotency_key is None else idempotency_key
         with self._advice(query):
             answer = read(self._http.release(body, key))
-        if isinstance(answer, result_class(query["kind"]) | NoReply):
+        if isinstance(answer, class_of(query) | NoReply):
             return answer
         raise UnexpectedReply("The server answered another kind of query.", idempotency_key=key)
 

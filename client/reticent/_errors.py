@@ -17,7 +17,7 @@
     │   └── InvalidPrivacy
     ├── RateLimited               429, after the retries
     ├── InvalidHypothesis         a hypothesis that cannot be read, or repeats itself
-    ├── NotEstimable              a question about a coefficient that the noise has drowned
+    ├── NotEstimable              a question about a coefficient that is not estimable
     └── MissingDependency         an optional package is not installed
 
 `str(error)` is a sentence that says what to do.
@@ -141,7 +141,7 @@ class InvalidHypothesis(ReticentError, ValueError):
 
 
 class NotEstimable(ReticentError, ValueError):
-    """The privacy noise has drowned what was asked for."""
+    """Not identifiable at this ε: the data's information about what was asked for is below the noise."""
 
 
 class MissingDependency(ReticentError, ImportError):

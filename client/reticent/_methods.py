@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from reticent._release import NoReply
     from reticent.kinds.crosstab import Crosstab
     from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
@@ -19,17 +20,25 @@ if TYPE_CHECKING:
     from reticent.kinds.study import Study
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
+    from reticent.results.group_estimates import GroupEstimates
     from reticent.results.named_test import NamedTest
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
 
 QUESTIONS: Mapping[str, Question] = {
-    "count": Question("count", (Field("where", TEXT, None),)),
+    "count": Question(
+        "count",
+        (
+            Field("where", TEXT, None),
+            Field("by", TEXT, None, keyword=True),
+        ),
+    ),
     "mean": Question(
         "mean",
         (
             Field("column", TEXT),
             Field("where", TEXT, None),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "sum": Question(
@@ -37,6 +46,7 @@ QUESTIONS: Mapping[str, Question] = {
         (
             Field("column", TEXT),
             Field("where", TEXT, None),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "histogram": Question(
@@ -45,6 +55,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("bins", several(NUMBER), None),
             Field("where", TEXT, None),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "crosstab": Question(
@@ -303,16 +314,20 @@ class Methods:
         *,
         epsilon: float,
         delta: float | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
-    ) -> "Estimate | NoReply":
-        """Number of records, or of those for which `where` holds.
+    ) -> "Estimate | GroupEstimates | NoReply":
+        """Number of records, or of those for which `where` holds; with `by`, of each group.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> count = ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)
         """
-        values = {"where": where}
-        answer: Estimate | NoReply = self._ask("count", values, epsilon, delta, idempotency_key)
+        values = {"where": where, "by": by}
+        answer: Estimate | GroupEstimates | NoReply = self._ask(
+            "count", values, epsilon, delta, idempotency_key
+        )
         return answer
 
     def mean(
@@ -322,16 +337,21 @@ class Methods:
         *,
         epsilon: float,
         delta: float | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
-    ) -> "Estimate | NoReply":
+    ) -> "Estimate | GroupEstimates | NoReply":
         """Mean of a bounded column over the records in use.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
+        >>> found = ds.mean("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "where": where}
-        answer: Estimate | NoReply = self._ask("mean", values, epsilon, delta, idempotency_key)
+        values = {"column": column, "where": where, "by": by}
+        answer: Estimate | GroupEstimates | NoReply = self._ask(
+            "mean", values, epsilon, delta, idempotency_key
+        )
         return answer
 
     def sum(
@@ -341,16 +361,20 @@ class Methods:
         *,
         epsilon: float,
         delta: float | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
-    ) -> "Estimate | NoReply":
+    ) -> "Estimate | GroupEstimates | NoReply":
         """Sum of a column in this table; its interval counts the privacy noise alone.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
         """
-        values = {"column": column, "where": where}
-        answer: Estimate | NoReply = self._ask("sum", values, epsilon, delta, idempotency_key)
+        values = {"column": column, "where": where, "by": by}
+        answer: Estimate | GroupEstimates | NoReply = self._ask(
+            "sum", values, epsilon, delta, idempotency_key
+        )
         return answer
 
     def histogram(
@@ -361,17 +385,20 @@ class Methods:
         *,
         epsilon: float,
         delta: float | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
-    ) -> "Histogram | NoReply":
+    ) -> "Histogram | GroupHistograms | NoReply":
         """Counts by bin of public edges; without bins by level, or by whole number.
 
         - bins: Edges; None: levels, whole numbers.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> found = ds.histogram("waterfront", epsilon=0.2)
+        >>> found = ds.histogram("grade", by="waterfront", epsilon=0.2)
         """
-        values = {"column": column, "bins": bins, "where": where}
-        answer: Histogram | NoReply = self._ask(
+        values = {"column": column, "bins": bins, "where": where, "by": by}
+        answer: Histogram | GroupHistograms | NoReply = self._ask(
             "histogram", values, epsilon, delta, idempotency_key
         )
         return answer
@@ -759,7 +786,7 @@ class Methods:
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
 
-        >>> study = ds.study(["log(wage)", "schooling", "experience", "sex"], epsilon=1.0)
+        >>> study = ds.study(["price", "sqft_living", "grade", "bedrooms"], epsilon=4.0)
         """
         values = {
             "variables": variables,

@@ -10,7 +10,7 @@ from typing import Any
 from reticent._errors import UnexpectedReply
 from reticent._http import parsed
 from reticent._release import NoReply, Release
-from reticent.kinds import result_class
+from reticent.kinds import class_of
 
 
 def read(document: Any) -> Release:
@@ -48,7 +48,7 @@ def release_schema() -> dict[str, Any]:
 
 
 def _read(document: Mapping[str, Any]) -> Release:
-    kind = result_class(document["query"]["kind"]) if document["status"] == "reply" else NoReply
+    kind = class_of(document["query"]) if document["status"] == "reply" else NoReply
     release = kind(document)
     release.check()
     return release

@@ -45,7 +45,7 @@ class Unauthorized(ReticentError):
 class WeakSignIn(ReticentError):
     """The identity provider's token is valid, and says too little about how somebody signed in there."""
 
-    code, status, title = "weak_sign_in", 401, "Sign in more surely"
+    code, status, title = "weak_sign_in", 401, "Stronger sign-in needed"
 
 
 class NotFound(ReticentError):

@@ -88,9 +88,9 @@ def test_the_summary_says_where_noise_makes_an_interval_useless(
     fit: reticent.RegressionResults,
 ) -> None:
     text = " ".join(str(fit.summary()).split())
-    assert "- x1:x2 is not estimable" in text
+    assert "- x1:x2 is not identifiable at this epsilon" in text
     assert "The interval of g[b] is useless: it is made of privacy noise (5.0 times as wide" in text
-    assert text.count("The interval of") == text.count("is not estimable") == 1
+    assert text.count("The interval of") == text.count("is not identifiable") == 1
     assert "- Not estimable at this budget (collinear, constant or too rare): x1:x2." in text
     assert "x1:x2 (not estimable) 1.0000 3.0000 2.9000 0.7681 – – – –" in text
 

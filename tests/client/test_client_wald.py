@@ -98,8 +98,8 @@ def test_repeated_hypotheses_are_refused() -> None:
         FIT.wald_test("x1 = 0, x1 = 1")
 
 
-def test_what_the_noise_has_drowned_is_not_tested() -> None:
-    with pytest.raises(reticent.NotEstimable, match=r"Not estimable .*: x1 = x1:x2\."):
+def test_what_is_below_the_noise_is_not_tested() -> None:
+    with pytest.raises(reticent.NotEstimable, match=r"Not identifiable .*: x1 = x1:x2\."):
         FIT.wald_test("x2 = 0, x1 = x1:x2")
     document = release()
     for i, j in ((1, 1), (1, 2), (2, 1), (2, 2)):
@@ -133,7 +133,7 @@ def test_of_a_pair_that_cannot_be_told_apart_the_sum_is_tested() -> None:
     }.items():
         with pytest.raises(reticent.NotEstimable) as refused:
             fit.wald_test(text)
-        assert f"level: {named}." in str(refused.value)
+        assert f"epsilon: {named}." in str(refused.value)
 
 
 def test_directions_have_the_size_of_the_fit() -> None:

@@ -12,11 +12,11 @@ import uvicorn
 
 import reticent
 from reticent._queries import BUILDERS
-from reticent.kinds import KINDS, result_class
+from reticent.kinds import BY_GROUP, KINDS, class_of, result_class
 from reticent_server.app import create_app
 from reticent_server.pipeline.services import Services
 from support_installation import Installation
-from support_kinds import FIELDS
+from support_kinds import FIELDS, QUERIES
 
 mpl.use("Agg")
 
@@ -47,18 +47,31 @@ def test_every_kind_has_a_method_a_query_and_a_class() -> None:
         assert result_class(kind) in {getattr(reticent, name) for name in reticent.__all__}
 
 
-@pytest.mark.parametrize("kind", FIELDS)
+ASKED = [
+    *FIELDS.items(),
+    *(
+        (query["kind"], {name: value for name, value in query.items() if name != "kind"})
+        for query in QUERIES.values()
+        if query["kind"] in BY_GROUP and "by" in query
+    ),
+]
+
+
+def test_kinds_with_a_class_for_groups_are_asked_by_group() -> None:
+    assert {kind for kind, fields in ASKED if "by" in fields} >= set(BY_GROUP)
+
+
+@pytest.mark.parametrize(("kind", "fields"), ASKED, ids=[f"{k}-{'by' in f}" for k, f in ASKED])
 def test_an_answer_can_be_shown_kept_and_drawn(
-    dataset: reticent.Dataset, kind: str, tmp_path: Path
+    dataset: reticent.Dataset, kind: str, fields: dict[str, Any], tmp_path: Path
 ) -> None:
     from matplotlib import pyplot as plt
 
-    fields: dict[str, Any] = FIELDS[kind]
     plan = dataset.plan(kind, epsilon=10.0, **fields)
     assert plan.cost.epsilon == 10.0
     assert "Cost: ε = 10" in repr(plan)
     answer = getattr(dataset, kind)(epsilon=10.0, **fields)
-    assert isinstance(answer, reticent.NoReply | result_class(kind))
+    assert isinstance(answer, reticent.NoReply | class_of({"kind": kind} | fields))
     assert answer.charged == plan.cost
     for shown in (str(answer.summary()), repr(answer), answer._repr_html_()):
         assert "differentially private" in " ".join(shown.split())

@@ -13,6 +13,7 @@ from reticent_server.kinds.log_rank.scores import Pilot, ScoreMap, pilot_of, sco
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
+from reticent_server.mechanisms import registry
 from support_follow_up import CUTS, block, facts, offer
 from support_losses import farthest_records, step_loss
 from support_recipes import block_of, released
@@ -64,7 +65,7 @@ def test_all_steps_together_lose_no_more_than_is_charged(plan):
         for name, column in neighbour.columns.items():
             column[0] = pool[name][rng.integers(len(pool["t"]))]
         steps = steps_on_a_path(plan, data)
-        assert sum(part.rho for step in steps for part in step.parts) == plan.rho
+        assert sum(map(registry.rho, steps)) == plan.rho
         worst = max(worst, sum(step_loss(step, data, neighbour) for step in steps))
     assert 0.3 * plan.rho < worst <= plan.rho
 

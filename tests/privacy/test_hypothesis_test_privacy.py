@@ -10,6 +10,7 @@ from reticent_server.mechanisms import registry
 from support_hypotheses import planned, table_of
 from support_losses import farthest_records, step_loss
 from support_newton import WIDE, drive, whole
+from support_results import replied
 
 FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")
@@ -93,7 +94,7 @@ def replayed(plan, released):
         for values in released:
             recipe.send(tuple(Released(r.values.copy(), r.sd) for r in values))
     except StopIteration as finished:
-        return finished.value
+        return replied(finished.value)
     raise AssertionError("the recipe asks for more than was released")
 
 

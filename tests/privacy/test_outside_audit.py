@@ -44,6 +44,10 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "mean": ({"kind": "mean"} | Y, 0.99),
     "sum": ({"kind": "sum"} | Y, 0.99),
     "histogram": ({"kind": "histogram", "column": "k"}, 0.99),
+    "count, by": ({"kind": "count", "by": "g"}, 0.99),
+    "mean, by": ({"kind": "mean", "by": "g"} | Y, 0.99),
+    "sum, by": ({"kind": "sum", "by": "g"} | Y, 0.49),  # the worst pair is of one group: test_by_privacy.py
+    "histogram, by": ({"kind": "histogram", "column": "k", "by": "g"}, 0.99),
     "crosstab": ({"kind": "crosstab", "columns": ["b", "g"]}, 0.99),
     "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9]} | Y, 0.5),
     "iqr": ({"kind": "iqr"} | Y, 0.3),
@@ -98,7 +102,7 @@ CONDITIONAL = {
 """With `calibration="asymptotic"`: the noise's scale is private, and the guarantee is for tables such as these."""
 
 OF_ROWS = (
-    "profile", "count", "mean", "sum", "histogram", "quantiles", "linear_regression", "glm", "survival_curve", "log_rank", "kruskal", "t_test",
+    "profile", "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by", "quantiles", "linear_regression", "glm", "survival_curve", "log_rank", "kruskal", "t_test",
     "study",
 )  # fmt: skip
 """Also with a person's three rows replaced."""

@@ -27,7 +27,7 @@ class Correlation:
     """r with standard errors, its p-value of "0" and a 1 − alpha interval by `conf_int`; NaN where a column hardly
     varies beside the noise.
 
-    >>> study.partial_corr("wage", "schooling", ["experience"]).conf_int()
+    >>> study.partial_corr("price", "grade", ["sqft_living"]).conf_int()
     """
 
     names: tuple[str, str]

@@ -106,6 +106,6 @@ def _closed(model: Model, fit: LeastSquares) -> str:
         if w > weights.max() / 2 and name != "Intercept"
     ]
     return (
-        "No intervals: the noise is not small beside what the moments say of the combination of "
+        "No intervals: the noise is too large beside the data's information about the combination of "
         f"{', '.join(heavy) or 'the terms'}. Leave one of them out, or ask for a study with a larger epsilon."
     )

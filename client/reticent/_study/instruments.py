@@ -15,7 +15,6 @@ from math import inf, pi, tan
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import chdtrc, chdtri
 
 from reticent._errors import InvalidFormula, NotEstimable
@@ -151,6 +150,8 @@ def _first_stage(reduced: _Reduced, d: Model) -> dict[str, float]:
 
 def _anderson_rubin(reduced: _Reduced, y: Model, d: Model) -> list[list[float | None]]:
     """The 95 % set by intervals, None for an infinite end; everything where the gate of the instruments is shut."""
+    from scipy.optimize import brentq  # noqa: PLC0415  (a tenth of a second that no other analysis needs)
+
     first, second = reduced.fit(y.y), reduced.fit(d.y)
     if first.gate > GATE:
         return [[None, None]]

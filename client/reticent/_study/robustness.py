@@ -15,7 +15,7 @@ from reticent._text import Text
 class SpecificationCurve:
     """One term's coefficient by formula; the first is the base. Intervals are nominal, one formula at a time.
 
-    >>> curve = study.robustness("log(wage) ~ schooling + sex", ["+ experience", "- sex"])
+    >>> curve = study.robustness("price ~ grade + sqft_living", ["+ bedrooms", "- sqft_living"])
     >>> curve.to_frame(); curve.plot()
     """
 

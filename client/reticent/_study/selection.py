@@ -59,7 +59,7 @@ def ranked(
     ]
     if not found:
         raise NotEstimable(
-            "No subset can be told from the noise; ask for a study with a larger epsilon."
+            "No subset explains more than the noise does; ask for a study with a larger epsilon."
         )
     return sorted(found, key=lambda pair: pair[1])
 

@@ -6,6 +6,7 @@ from the server's (reticent._methods).
 
 from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 from reticent._release import Release
 
@@ -40,10 +41,25 @@ KINDS: Mapping[str, tuple[str, str]] = {
 """Module below `reticent` and class by kind; imported when a release of the kind is read."""
 
 
-def result_class(kind: str) -> type[Release]:
-    """The class of a kind's releases; `Release` itself for a kind of a later version."""
-    if kind not in KINDS:
+BY_GROUP: Mapping[str, tuple[str, str]] = {
+    "count": ("results.group_estimates", "GroupEstimates"),
+    "sum": ("results.group_estimates", "GroupEstimates"),
+    "mean": ("results.group_estimates", "GroupEstimates"),
+    "histogram": ("kinds.group_histograms", "GroupHistograms"),
+}
+"""The same for kinds that have another class where the question has `by`."""
+
+
+def result_class(kind: str, *, by_group: bool = False) -> type[Release]:
+    """The class of a kind's releases; `Release` itself for a kind of a later version. by_group: the question has `by`."""
+    place = (BY_GROUP.get(kind) if by_group else None) or KINDS.get(kind)
+    if place is None:
         return Release
-    module, name = KINDS[kind]
+    module, name = place
     found: type[Release] = getattr(import_module(f"reticent.{module}"), name)
     return found
+
+
+def class_of(query: Mapping[str, Any]) -> type[Release]:
+    """The class of a question's releases."""
+    return result_class(query["kind"], by_group=query.get("by") is not None)

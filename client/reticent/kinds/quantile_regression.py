@@ -56,6 +56,7 @@ class QuantileRegressionResults(Release):
         lines = [*self._headline(), f"Records: {self.nobs:,}"]
         for tau, fit in self.fits.items():
             lines += ["", f"tau = {tau:g}", *text_table(_HEADER, _rows(fit))]
+            lines += paragraph(f"Estimand: {fit.result['estimand']}")
             lines += [line for said in fit.result["warnings"] for line in paragraph(said)]
         lines += [line for said in self.result["warnings"] for line in paragraph(said)]
         return Text("\n".join([*lines, "", *self._footer()]))

@@ -38,9 +38,9 @@ _SHOWN = 10
 class Study(Release):
     """Noisy second moments of some columns. Analyses are free; intervals count sampling and privacy noise.
 
-    >>> study = ds.study(["log(wage)", "schooling", "experience", "sex"], epsilon=1.0)
-    >>> study.ols("log(wage) ~ schooling + sex").summary()
-    >>> study.corr(); study.robustness("log(wage) ~ schooling", ["+ experience", "+ sex"]).plot()
+    >>> study = ds.study(["price", "sqft_living", "grade", "bedrooms"], epsilon=4.0)
+    >>> study.ols("price ~ sqft_living + grade").summary()
+    >>> study.corr(); study.robustness("price ~ grade", ["+ sqft_living", "+ bedrooms"]).plot()
 
     With `by` in the question every level has a study of its own: `study["f"]`.
     """
@@ -86,7 +86,7 @@ class Study(Release):
     def ols(self, formula: str) -> StudyFit:
         """Least squares of any formula over the columns.
 
-        >>> study.ols("log(wage) ~ schooling + sex").wald_test("schooling = 0.1")
+        >>> study.ols("price ~ sqft_living + grade").wald_test("sqft_living = 150")
         """
         return self._fit(self._read(formula))
 
@@ -114,7 +114,7 @@ class Study(Release):
     def iv(self, formula: str) -> InstrumentalFit:
         """Two-stage least squares, `y ~ d + w | z + w`: exogenous regressors stand on both sides of the bar.
 
-        >>> fit = study.iv("wage ~ schooling + age | distance + age")
+        >>> fit = study.iv("price ~ sqft_living + grade | bedrooms + grade")
         >>> fit.first_stage, fit.anderson_rubin()
         """
         specification = self._columns.specification(formula)
@@ -125,7 +125,7 @@ class Study(Release):
     ) -> SpecificationCurve:
         """A coefficient over specifications. variations: "+ x", "- x" or whole formulas. term: the base's first one.
 
-        >>> study.robustness("log(wage) ~ schooling + sex", ["- sex", "+ experience"]).plot()
+        >>> study.robustness("price ~ grade + sqft_living", ["- sqft_living", "+ bedrooms"]).plot()
         """
         formulas = (base, *(varied(base, text) for text in variations))
         fits = tuple(self.ols(text) for text in formulas)

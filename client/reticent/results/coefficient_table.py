@@ -96,16 +96,16 @@ def warnings(fit: Coefficients) -> list[str]:
         lower, upper = fit.conf_int()[i]
         if not fit.estimable[i]:
             found.append(
-                f"{name} is not estimable: its direction of the design is mostly privacy noise, and "
-                "neither the value nor the interval should be interpreted. Use a larger epsilon, "
-                "fewer terms, or merge rare levels."
+                f"{name} is not identifiable at this epsilon: the data's information about it is below the "
+                "noise. Do not interpret its value. Use a larger epsilon or fewer terms, or merge "
+                "rare levels."
             )
         elif not np.isfinite([coef, bse, privacy]).all():
-            found.append(f"{name} has no standard error at this privacy level.")
+            found.append(f"{name} has no standard error at this epsilon.")
         elif privacy > NOISY * sampling and lower <= 0 <= upper:
             found.append(
                 f"The interval of {name} is useless: it is made of privacy noise ({_times(bse, sampling)}"
-                "), and does not tell the sign. Use a larger epsilon, more records or fewer terms."
+                "), and holds both signs. Use a larger epsilon, more records or fewer terms."
             )
         elif privacy > NOISY * sampling:
             found.append(
@@ -116,5 +116,5 @@ def warnings(fit: Coefficients) -> list[str]:
 
 def _times(bse: float, sampling: float) -> str:
     if sampling <= 0:
-        return "the sampling error cannot be told apart from 0"
+        return "the sampling error is estimated as 0"
     return f"{bse / sampling:.1f} times as wide as sampling alone would make it"

@@ -45,12 +45,12 @@ class RegressionResults(Coefficients):
         do together can.
         """
         texts, R, r = _hypothesis_grammar.parse(hypotheses, self.names)
-        drowned = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
-        if drowned or not self._can_test(R):
+        untestable = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
+        if untestable or not self._can_test(R):
             raise NotEstimable(
-                f"Not estimable at this privacy level: {', '.join(drowned or texts)}. The direction is mostly "
-                "privacy noise, so a test would mean nothing. Leave it out of the hypothesis, or fit "
-                "with a larger epsilon or fewer terms."
+                f"Not identifiable at this epsilon: {', '.join(untestable or texts)}. The data's information about it "
+                "is below the noise. Leave it out of the hypothesis, or fit with a larger epsilon or "
+                "fewer terms."
             )
         params, covariance = np.nan_to_num(self.params), np.nan_to_num(self.cov_params())
         return _hypotheses.wald(texts, R, r, np.asarray(params), covariance)

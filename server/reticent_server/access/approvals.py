@@ -120,7 +120,9 @@ class Approvals:
                 raise NotFound("There is no such proposal.")
             require_recorded(connection, proposals, (proposal_id,))
             if status == "approved" and person(row["proposed_by"]) == who:
-                raise PolicyRefused("Somebody else than who has proposed it approves it.")
+                raise PolicyRefused(
+                    "The person who proposed it cannot approve it; somebody else must."
+                )
             if not self._is_valid(row):
                 raise Conflict(
                     f"It was proposed more than {VALID_DAYS} days ago; propose it again."

@@ -11,7 +11,7 @@ covers the rounding of its evaluation, and results are rounded against the analy
 
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, floor, log, log1p, sqrt
+from math import floor, log, log1p, sqrt
 
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 
@@ -35,11 +35,6 @@ def _best_alpha(rho: float, epsilon: float) -> float:
         else:
             high = middle
     return high
-
-
-def delta_of(rho: float, epsilon: float) -> float:
-    """A δ ≤ 1 such that ρ-zCDP implies (ε, δ)-DP."""
-    return min(1.0, exp(min(0.0, log_delta(rho, epsilon) + _MARGIN)))
 
 
 @lru_cache(maxsize=4096)

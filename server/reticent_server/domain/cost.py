@@ -7,7 +7,7 @@ Every amount fits a signed 64-bit column up to ε = 9·10⁹, δ = 1, ρ = 9·10
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil
 
 EPSILON_UNITS = 10**9
 DELTA_UNITS = 10**18
@@ -48,16 +48,6 @@ class PrivacyCost:
             and self.rho <= other.rho
             and self.rho_delta <= other.rho_delta
         )
-
-
-def charge_units(value: float, units: int) -> int:
-    """A cost in units, rounded up (what the analyst pays)."""
-    return ceil(Fraction(value) * units)
-
-
-def grant_units(value: float, units: int) -> int:
-    """A budget in units, rounded down (what the analyst has)."""
-    return floor(Fraction(value) * units)
 
 
 def decimal_units(value: float, units: int) -> int:

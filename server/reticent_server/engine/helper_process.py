@@ -1,4 +1,4 @@
-"""What a helper process does (engine.helper): the sums of rows of mapped columns, or a word that says nothing.
+"""What a helper process does (engine.helper): the sums of rows of mapped columns, or a constant status.
 
 An exception's text may depend on a private cell: none leaves, and nothing is written.
 """

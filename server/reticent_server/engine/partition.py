@@ -1,4 +1,4 @@
-"""What a cluster's worker does: the sums of parts of a table, or a word that says nothing.
+"""What a cluster's worker does: the sums of parts of a table, or a constant status.
 
 Whatever goes wrong is caught, so that no text, trace or type of an exception, which may depend on a
 private cell, reaches a log or another machine. It is *not* turned into a part of zeros: one record could

@@ -24,7 +24,9 @@ from reticent_server.fitting.results import OpenInterval
 BoolArray = NDArray[np.bool_]
 
 DOMINATED = 3.0  # privacy over sampling standard error above which a reader is told
-DROWNED = 5.0  # above it an interval says nothing of the data: its width is the noise's own
+MOST_NOISE = (
+    5.0  # privacy over sampling standard errors; above it an interval's width is the noise alone
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,14 +75,14 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     back = back_transform(coding)
     privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
     directions = fit.directions.mapped(back.matrix)
-    heard = roots(privacy) <= DROWNED * roots(sampling)
+    above_noise = roots(privacy) <= MOST_NOISE * roots(sampling)
     return Reported(
         coefficients=back.coefficients(fit.theta),
         covariance=privacy + sampling,
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        estimable=directions.flags & heard,
+        estimable=directions.flags & above_noise,
     )
 
 

@@ -144,6 +144,6 @@ class _Reader:
 
     def _fail(self) -> NoReturn:
         raise InvalidQuery(
-            "A hypothesis is such as 'a = 0' or 'a = 2*b', with the model's coefficients: "
+            "Write a hypothesis as 'a = 0' or 'a = 2*b', with the model's coefficients: "
             f"{', '.join(self._names)}."
         )

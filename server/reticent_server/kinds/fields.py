@@ -14,7 +14,7 @@ Positive = Annotated[float, Strict(), Gt(0), AllowInfNan(False)]
 Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]
 Level = Annotated[float, Strict(), Ge(0.5), Le(0.9999), AllowInfNan(False)]
-"""A confidence level; beyond .9999 a normal interval says nothing of a noisy estimate's tails."""
+"""A confidence level; beyond .9999 a normal interval does not describe a noisy estimate's tails."""
 Tuning = Annotated[float, Strict(), Ge(0.1), Le(100), AllowInfNan(False)]
 """A tuning constant in scales of the residuals: below .1 nearly every record is cut, above 100 none."""
 PlannedTuning = Annotated[Tuning | Literal["planned"], Field(union_mode="left_to_right")]
@@ -23,3 +23,7 @@ Where = Annotated[
     Text | None, Field(description='Which records, such as `grade >= 7 and waterfront == "1"`.')
 ]
 Formula = Annotated[Text, Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")]
+By = Annotated[
+    Name | None,
+    Field(description="A categorical or boolean column; one answer a level, all in one charge."),
+]

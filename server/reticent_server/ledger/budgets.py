@@ -140,7 +140,7 @@ def credit(
     if present is None:
         raise NotFound("There is no such account.")
     if not repository.give_back(connection, account_id, amount):
-        raise Conflict("Less than that is spent.")
+        raise Conflict("Less than that has been spent; credit at most what has been spent.")
     _refuse_twice(connection, account_id, reason.strip(), by)  # the account's row is locked by now
     draft = Draft("credit", account_id, by, at, None, ZERO - amount, {"reason": reason.strip()})
     chain.append(connection, [draft])

@@ -136,6 +136,8 @@ def release_digest(record: ReleaseRecord) -> str:
     ]
     if record.project_id is not None:  # an analyst's own project leaves the digest as it was
         fixed.append(record.project_id)
+    if record.promise is not None:  # of an earlier version of this software
+        fixed.append(digest(record.promise))
     return digest(canonical_json(fixed))
 
 

@@ -75,7 +75,7 @@ def budget(
             "A budget under the rule zcdp has delta > 0, and of it, beside what is for queries, enough to answer."
         )
     if max(epsilon_units, cap.primary) > MAX_AMOUNT:
-        raise InvalidPrivacy("That epsilon is too large to mean anything.")
+        raise InvalidPrivacy("That epsilon is too large to protect anything; give a smaller one.")
     return Budget(epsilon_units, delta_units, cap)
 
 

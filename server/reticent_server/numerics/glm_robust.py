@@ -1,4 +1,4 @@
-"""Noise-free robust generalised linear models: the curator's view, and the yardstick of tests.
+"""Noise-free robust generalised linear models: the curator's view, and the baseline of tests.
 
 `fit_glm` solves, to the precision of floats, Cantoni & Ronchetti's (2001) estimating equation
 

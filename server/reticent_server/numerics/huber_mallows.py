@@ -1,4 +1,4 @@
-"""Noise-free Huber and Huber–Mallows regression: the curator's view, and the yardstick of tests.
+"""Noise-free Huber and Huber–Mallows regression: the curator's view, and the baseline of tests.
 
 Two estimating equations are solved, each to the precision of floats:
 

@@ -29,8 +29,3 @@ def to_lattice(lattice: Lattice, values: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):
         steps = np.rint((values - lattice.origin) / lattice.step)
         return np.clip(np.where(np.isfinite(steps), steps, 0.0), 0.0, float(lattice.size))
-
-
-def from_lattice(lattice: Lattice, steps: float) -> float:
-    """The value of a (possibly fractional) number of steps, within the lattice."""
-    return lattice.origin + lattice.step * min(max(steps, 0.0), float(lattice.size))

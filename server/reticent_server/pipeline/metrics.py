@@ -1,7 +1,7 @@
 """What is counted of a serving process, for the curator's port.
 
 Every label's values are from a short public list, so that no name, key or cell can become one.
-Durations are of whole replies: a release is visible at its deadline only, so they tell nothing of
+Durations are of whole replies: a release is visible at its deadline only, so they do not depend on
 when a computation ended. With several worker processes the library adds their numbers up (in files,
 where PROMETHEUS_MULTIPROC_DIR is set before it is imported).
 """

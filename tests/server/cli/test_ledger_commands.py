@@ -18,6 +18,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.roles import Role
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.source import VaultTable
+from reticent_server.ledger.model import Charge
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
@@ -157,13 +158,15 @@ def test_budgets_that_cannot_be_set_are_refused_in_a_line(run: Run) -> None:
 def spend(services: Services) -> None:
     cost = PrivacyCost(10**8, 0, 10**9)
     services.ledger.reserve(
-        analyst_id=None,
-        dataset="houses",
-        version_id="v",
-        population="town",
-        cost=cost,
-        request={},
-        idempotency_key=None,
+        Charge(
+            analyst_id=None,
+            dataset="houses",
+            version_id="v",
+            population="town",
+            cost=cost,
+            request={},
+            idempotency_key=None,
+        )
     )
 
 

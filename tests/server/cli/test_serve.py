@@ -18,6 +18,7 @@ from reticent_server.app import build_services
 from reticent_server.domain.query import Privacy
 from reticent_server.errors import CuratorError
 from reticent_server.kinds.count.kind import Count
+from reticent_server.ledger.model import Charge
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.ask import Ask
 from support_installation import Installation, Server, opened, request_body, serving
@@ -133,13 +134,15 @@ def test_a_restart_finishes_what_nobody_asks_for_again(installation: Installatio
         ana = services.access.authenticate(installation.keys["ana"])
         assert ana is not None
         services.ledger.reserve(
-            analyst_id=ana.id,
-            dataset="people",
-            version_id=facts.version_id,
-            population="people",
-            cost=planning.plan(facts, Count(), Privacy(0.5)).cost,
-            request=Ask("people", Count(), Privacy(0.5)).canonical(),
-            idempotency_key=None,
+            Charge(
+                analyst_id=ana.id,
+                dataset="people",
+                version_id=facts.version_id,
+                population="people",
+                cost=planning.plan(facts, Count(), Privacy(0.5)).cost,
+                request=Ask("people", Count(), Privacy(0.5)).canonical(),
+                idempotency_key=None,
+            )
         )
         with serving(installation, lease_seconds=1):
             while not isinstance(services.ledger.releases(ana.id)[0], bytes):

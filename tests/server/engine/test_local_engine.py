@@ -217,11 +217,16 @@ def test_nothing_is_read_without_a_valid_reservation():
     reader = MemoryReader()
     with pytest.raises(Unavailable):
         engine(reader, ledger=Ledger(valid=False)).execute(plan, reservation)
-    with pytest.raises(Unavailable):
-        engine(reader).execute(plan, replace(reservation, version_id="v2"))
+    assert reader.opened == 0
+
+
+def test_a_plan_that_is_not_what_was_paid_for_is_not_computed():
+    plan, reservation = prepared()
+    reader = MemoryReader()
     cheaper = replace(reservation, cost=PrivacyCost(1, 1, 1))
-    with pytest.raises(Unavailable):
-        engine(reader).execute(plan, cheaper)
+    for other in (replace(reservation, version_id="v2"), cheaper):
+        release = engine(reader).execute(plan, other)
+        assert (release.status, release.result) == ("failed", None)
     assert reader.opened == 0
 
 

@@ -42,7 +42,7 @@ def planned(table, terms, epsilon, *, n=None, profile=True, missing=None, **desi
 
 
 def ratios(result):
-    """(q,) privacy over sampling standard error as released; NaN where sampling drowned."""
+    """(q,) privacy over sampling standard error as released; NaN where sampling is below the noise."""
     total, privacy = (np.array(result[k]) for k in ("standard_errors", "privacy_standard_errors"))
     return privacy / np.sqrt(total**2 - privacy**2)
 

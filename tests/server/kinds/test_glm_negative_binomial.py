@@ -110,7 +110,9 @@ def test_only_planned_constants_depend_on_the_number_of_records(family):
         for tuning in (None, "planned"):
             asked = Glm("y ~ x", family, tuning=tuning, dispersion=dispersion)
             plan = plan_glm(facts, design, asked, rho_units(1.0, 1e-6))
-            assert plan.rho == rho_units(1.0, 1e-6)
+            assert (
+                0 <= rho_units(1.0, 1e-6) - plan.rho <= 100
+            )  # what joint prices leave of whole units
             if tuning is None:
                 fixed.add((plan.model.c, plan.model.radius))
             else:

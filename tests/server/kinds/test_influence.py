@@ -180,7 +180,7 @@ def test_the_asymptotic_calibration_names_its_assumptions_and_hides_its_scale(lo
     assert found["calibration"] == "asymptotic"
     assert all(0 < p < 1 for p in found["noisy_p_values"])
     again = p_intervals(found["coefficients"], found["noisy_p_values"], plan.pilot.level)
-    assert found["noisy_p_intervals"] == again
+    assert found["noisy_p_intervals"] == [list(pair) for pair in again]
     assert len(plan.assumptions) >= 3
     assert plan.own_cost.epsilon <= offer(5.0).epsilon
     assert plan.own_cost.delta <= offer(5.0).delta

@@ -147,7 +147,9 @@ def plan_kendall(
     bins = int(np.clip(np.rint((2 / noise) ** 0.25), LEAST_BINS, MOST_BINS))
     edges = (public_edges(facts, columns[0], bins), public_edges(facts, columns[1], bins))
     if not all(edges):
-        raise InvalidQuery("A column with a single value is correlated with nothing.")
+        raise InvalidQuery(
+            "A column with a single value has no correlation; choose another column."
+        )
     cells = PairBinsMap(design, (columns[0].name, columns[1].name), edges)
     part = CountSum(cells.shape[0] * cells.shape[1], rho, m)
     return KendallPlan(cells, part, asked, facts.n)

@@ -9,26 +9,31 @@ from reticent_server.domain.query import Query
 from reticent_server.fitting.results import Estimate
 from reticent_server.formula import mask_design
 from reticent_server.kinds.base import Kind
+from reticent_server.kinds.count.by_group import GroupCountPlan, plan_group_count
 from reticent_server.kinds.count.plan import CountPlan, plan_count
-from reticent_server.kinds.fields import Where
+from reticent_server.kinds.fields import By, Where
+from reticent_server.kinds.shared.by import GroupEstimates
 
 
 @dataclass(frozen=True, slots=True)
 class Count(Query):
-    """Number of records, or of those for which `where` holds."""
+    """Number of records, or of those for which `where` holds; with `by`, of each group."""
 
     where: Where = None
+    by: By = None
     kind: Literal["count"] = field(default="count", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Count, offer: PrivacyCost) -> CountPlan:
+def _plan(facts: DatasetFacts, query: Count, offer: PrivacyCost) -> CountPlan | GroupCountPlan:
+    if query.by is not None:
+        return plan_group_count(facts, query.where, query.by, offer.rho)
     return plan_count(facts, mask_design((), facts.schema, query.where), offer.rho)
 
 
 KIND = Kind(
     query=Count,
     plan=_plan,
-    result=Estimate,
-    examples=(Count(), Count('x > 0 and g == "a"')),
+    result=Estimate | GroupEstimates,
+    examples=(Count(), Count('x > 0 and g == "a"'), Count("x > 0", by="g")),
     page="counts-and-means",
 )

@@ -10,7 +10,12 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.kinds.base import Kind
-from reticent_server.kinds.fields import Name, Number, Where
+from reticent_server.kinds.fields import By, Name, Number, Where
+from reticent_server.kinds.histogram.by_group import (
+    GroupHistogramPlan,
+    GroupHistograms,
+    plan_group_histogram,
+)
 from reticent_server.kinds.histogram.plan import HistogramPlan, HistogramResult, plan_histogram
 from reticent_server.kinds.shared.columns import declared, mask
 
@@ -26,11 +31,16 @@ class Histogram(Query):
     column: Name
     bins: Annotated[Edges | None, Field(description="Edges; null: levels, whole numbers.")] = None
     where: Where = None
+    by: By = None
     kind: Literal["histogram"] = field(default="histogram", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Histogram, offer: PrivacyCost) -> HistogramPlan:
+def _plan(
+    facts: DatasetFacts, query: Histogram, offer: PrivacyCost
+) -> HistogramPlan | GroupHistogramPlan:
     column = declared(facts, query.column)
+    if query.by is not None:
+        return plan_group_histogram(facts, query.where, query.by, column, query.bins, offer.rho)
     design = mask(facts, query.where, query.column)
     return plan_histogram(facts, design, column, query.bins, offer.rho)
 
@@ -38,7 +48,11 @@ def _plan(facts: DatasetFacts, query: Histogram, offer: PrivacyCost) -> Histogra
 KIND = Kind(
     query=Histogram,
     plan=_plan,
-    result=HistogramResult,
-    examples=(Histogram("y", (-10.0, 0.0, 10.0)), Histogram("g", where="x > 0")),
+    result=HistogramResult | GroupHistograms,
+    examples=(
+        Histogram("y", (-10.0, 0.0, 10.0)),
+        Histogram("g", where="x > 0"),
+        Histogram("k", by="g"),
+    ),
     page="tables-and-sums",
 )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
+from typing import Any
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -35,25 +36,33 @@ class HistogramPlan(TablePlan):
         """One step."""
         (counts,) = yield self.step
         (axis,) = self.axes
-        half = half_width(counts.sd)
-        values = counts.values.tolist()
-        return HistogramResult(
-            edges=list(axis.edges) if axis.edges else None,
-            levels=None if axis.edges else list(axis.levels),
-            values=values,
-            standard_error=counts.sd,
-            confidence_level=CONFIDENCE,
-            confidence_intervals=[(max(0.0, v - half), max(0.0, v + half)) for v in values],
-            n=self.n,
-        )
+        return HistogramResult(**bars(axis, counts.values.tolist(), counts.sd), n=self.n)
+
+
+def bars(axis: Axis, values: list[float], sd: float) -> dict[str, Any]:
+    """The members of a HistogramResult but n."""
+    half = half_width(sd)
+    return {
+        "edges": list(axis.edges) if axis.edges else None,
+        "levels": None if axis.edges else list(axis.levels),
+        "values": values,
+        "standard_error": sd,
+        "confidence_level": CONFIDENCE,
+        "confidence_intervals": [(max(0.0, v - half), max(0.0, v + half)) for v in values],
+    }
 
 
 def plan_histogram(
     facts: DatasetFacts, design: Design, column: Column, bins: tuple[float, ...] | None, rho: int
 ) -> HistogramPlan:
     """Counts by bin of public edges, or by value where there are none, at `rho` (RHO_UNITS)."""
-    axes = (level_axis(column) if bins is None else _binned_axis(column, bins),)
+    axes = (axis_of(column, bins),)
     return HistogramPlan(design, axes, cells_part(facts, axes, rho), facts.n)
+
+
+def axis_of(column: Column, bins: tuple[float, ...] | None) -> Axis:
+    """The axis of the bins, or of the values where there are none. Raises InvalidQuery."""
+    return level_axis(column) if bins is None else _binned_axis(column, bins)
 
 
 def _binned_axis(column: Column, edges: tuple[float, ...]) -> Axis:

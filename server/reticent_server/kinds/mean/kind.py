@@ -8,8 +8,10 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.base import Kind
-from reticent_server.kinds.fields import Name, Where
+from reticent_server.kinds.fields import By, Name, Where
+from reticent_server.kinds.mean.by_group import GroupMeanPlan, plan_group_mean
 from reticent_server.kinds.mean.plan import MeanPlan, plan_mean
+from reticent_server.kinds.shared.by import GroupEstimates
 from reticent_server.kinds.shared.columns import bounded_column, mask
 
 
@@ -19,18 +21,21 @@ class Mean(Query):
 
     column: Name
     where: Where = None
+    by: By = None
     kind: Literal["mean"] = field(default="mean", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Mean, offer: PrivacyCost) -> MeanPlan:
+def _plan(facts: DatasetFacts, query: Mean, offer: PrivacyCost) -> MeanPlan | GroupMeanPlan:
     column = bounded_column(facts, query.column)
+    if query.by is not None:
+        return plan_group_mean(facts, query.where, query.by, column, offer.rho)
     return plan_mean(facts, mask(facts, query.where, query.column), column, offer.rho)
 
 
 KIND = Kind(
     query=Mean,
     plan=_plan,
-    result=Estimate,
-    examples=(Mean("y"), Mean("y", "x > 0")),
+    result=Estimate | GroupEstimates,
+    examples=(Mean("y"), Mean("y", "x > 0"), Mean("y", "x > 0", "g")),
     page="counts-and-means",
 )

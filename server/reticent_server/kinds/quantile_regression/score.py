@@ -19,7 +19,8 @@ from math import pi, sqrt
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from reticent_server.domain.steps import CountSum, FloatArray, Released
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.huber import MedianResidual
 from reticent_server.fitting.score import (
     OFFSET,
     Ball,
@@ -35,14 +36,9 @@ _PEAK = 1 / sqrt(2 * pi)  # φ(0)
 _OVERSHOOT = 0.036
 """How far K leaves [0, 1]: its largest value is 1.0351, at v = √3."""
 _DENSITY = 0.3  # relative error of a density that is expected of normal residuals; skewed ones have .6 to 1.6 of it
-_LEAST_SPREAD = (
-    0.4  # of a row's residual in s²: rows that are surer than most are not sure of the error
-)
+_LEAST_SPREAD = 0.4
+"""Of a row's residual in s²: rows that are surer than most are not sure of the error."""
 _MEDIAN = float(ndtri(0.75))  # of |z| under the normal law
-_LEAST_INSIDE, _MOST_INSIDE = 0.05, 0.97  # shares that a step's noise may make of one half
-_SHRINK, _GROW = 1 / 64, 1.2  # bounds of a step of the scale: residuals shrink as a fit settles
-_EXPLAINED, _MOST = 0.3, 1.04
-"""Squared residual scale of a settled fit, in units of the response's, and at most; as of a linear regression."""
 _WIDE, _MIDDLE = 1.0, 0.6
 """Bandwidths of early steps and of the last but one: a slope that reaches one residual scale, then a narrower one."""
 
@@ -142,7 +138,7 @@ class QuantileScore:
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileResidual:
+class QuantileResidual(MedianResidual):
     """s = median|r + z_τ s|/.6745, by the number of records with |r + z_τ s| ≤ .6745 s: one count a step.
 
     r + z_τ s are residuals about the middle, were they normal; s sets bandwidths only.
@@ -154,20 +150,9 @@ class QuantileResidual:
     def words(self) -> str:
         return "median|r - median(r)|/0.6745"
 
-    def part(self, rho: int, unit_rows: int) -> CountSum:
-        return CountSum(1, rho, unit_rows)
-
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
         z = (y - eta) * (1 / score.scale) + float(ndtri(self.tau))
         return np.where(np.abs(z) <= _MEDIAN, 0.0, -1.0)
-
-    def scale(self, score: Score, released: Released, count: float) -> float:
-        share = min(max(float(released.values[0]) / count, _LEAST_INSIDE), _MOST_INSIDE)
-        ratio = _MEDIAN / float(ndtri((1 + share) / 2))
-        return score.scale * min(max(ratio, _SHRINK), _GROW)
-
-    def expected(self, start: float, left: float) -> float:
-        return start * sqrt(min(_EXPLAINED + left, _MOST))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """A declared formula: least squares with standard errors that are robust to heteroscedasticity.
 
-The scores of y on x are ωx(vᵀz̃), v the residual's coefficients. Their Gram matrix is released in white coordinates x̃ = Bz̃,
-B = (S_XX/S₀₀)^(−1/2)X, and in units of σ:
+The score of a record is ωx(vᵀz̃), v the residual's coefficients. The scores' Gram matrix is released for white columns x̃ = Bx,
+B = (S_XX/S₀₀)^(−1/2), and in units of σ:
 
-    M = Σ ω²x̃x̃ᵀ(vᵀz̃)²/σ²,   contributions of norm ≤ C,   C² = 16p,
+    M = Σ ω²x̃x̃ᵀ(vᵀz̃)²/σ²,   contributions of norm ≤ C,   C² = 16p.
 
-so that S_XX⁻¹(σ²(B X⁺)⁻¹M(BX⁺)⁻ᵀ)S_XX⁻¹ = (σ²/S₀₀²)·B̄MB̄ᵀ, B̄ = (S_XX/S₀₀)^(−1/2), is the sampling covariance (White
-1980; the sandwich). Eigenvalues of M/S₀₀ count the operator norm of its noise at least, and 1 at the most of that: where the
+The sampling covariance S_XX⁻¹(Σω²xxᵀ(vᵀz̃)²)S_XX⁻¹ is then (σ²/S₀₀)·B(M/S₀₀)B (White 1980), and B²σ²/S₀₀, the classical
+one, where M/S₀₀ is I. Eigenvalues of M/S₀₀ count at least the operator norm of its noise, but no more than 1 for that: where
 noise hides M the errors are the classical ones.
 """
 
@@ -148,6 +148,6 @@ def closed(formula: Formula, fit: LeastSquares) -> str:
         if w > weights.max() / 2 and name != "Intercept"
     ]
     return (
-        "No intervals: the noise is not small beside what the moments say of the combination of "
+        "No intervals: the noise is too large beside the data's information about the combination of "
         f"{', '.join(heavy) or 'the terms'}. Leave one of them out, or use a larger epsilon."
     )

@@ -128,10 +128,8 @@ class StudyPlan(Planned):
         lengths = np.sum(self.ground.coordinates.rows**2, axis=1)
         unit = self._sampling(self.ground).unit_noise
         bins = counted(lengths, q) * n / len(lengths)
-        heard = planned_sd(
-            CountSum(len(bins), self.shares.lengths, self.facts.schema.unit.max_rows)
-        )
-        squared = choose_radius(bins, heard, q, n, unit).squared
+        sd = planned_sd(CountSum(len(bins), self.shares.lengths, self.facts.schema.unit.max_rows))
+        squared = choose_radius(bins, sd, q, n, unit).squared
         noise = squared * unit
         half = float(ndtri(0.975)) * sqrt(1 / n + noise**2 / (2 * n**2))
         ratios = self._ratios(noise, n, squared)

@@ -8,8 +8,10 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.base import Kind
-from reticent_server.kinds.fields import Name, Where
+from reticent_server.kinds.fields import By, Name, Where
+from reticent_server.kinds.shared.by import GroupEstimates
 from reticent_server.kinds.shared.columns import mask, numeric_column
+from reticent_server.kinds.sum.by_group import GroupSumPlan, plan_group_sum
 from reticent_server.kinds.sum.plan import SumPlan, plan_sum
 
 
@@ -19,18 +21,21 @@ class Sum(Query):
 
     column: Name
     where: Where = None
+    by: By = None
     kind: Literal["sum"] = field(default="sum", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Sum, offer: PrivacyCost) -> SumPlan:
+def _plan(facts: DatasetFacts, query: Sum, offer: PrivacyCost) -> SumPlan | GroupSumPlan:
     column = numeric_column(facts, query.column)
+    if query.by is not None:
+        return plan_group_sum(facts, query.where, query.by, column, offer.rho)
     return plan_sum(facts, mask(facts, query.where, query.column), column, offer.rho)
 
 
 KIND = Kind(
     query=Sum,
     plan=_plan,
-    result=Estimate,
-    examples=(Sum("y"), Sum("y", "x > 0")),
+    result=Estimate | GroupEstimates,
+    examples=(Sum("y"), Sum("y", "x > 0"), Sum("y", "x > 0", "g")),
     page="tables-and-sums",
 )

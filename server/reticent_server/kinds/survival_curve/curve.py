@@ -7,7 +7,7 @@ is a function of the group's counts h, homogeneous of degree 0; with its gradien
 
 (people, drawn at random; and Σ the noise's covariance). Without noise the first sum is Greenwood's formula with
 half of the censored counted. Intervals are S_j exp(±z sd), cut to [0, 1]. The curve ends where the number at
-risk is less than 3 sd of its noise, or where all at risk would have the event: beyond, a quotient tells nothing.
+risk is less than 3 sd of its noise, or where all at risk would have the event: a later quotient is noise.
 The median's interval is where the curve's intervals hold ½ (Brookmeyer & Crowley 1982); the restricted mean is the
 area under the curve, joined by straight lines.
 
@@ -69,7 +69,7 @@ class RawCurve:
 
 
 def raw_curve(table: LifeTable, group: int) -> RawCurve:
-    """The estimate up to the interval before the first that tells nothing."""
+    """The estimate up to the interval before the first that is noise."""
     e, r = table.events[group], table.at_risk[group]
     tells = (r > LEAST_AT_RISK * table.risk_noise) & (r > 0) & (e < r)
     k = len(r) if tells.all() else int(np.argmin(tells))

@@ -19,6 +19,8 @@ from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.curve import Curve, described, raw_curve
 from reticent_server.mechanisms import running_counts
 
+_PRODUCTS_A_MS = 100_000  # of a covariance, planned; measured 300,000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCurve(Curve):
@@ -69,6 +71,11 @@ class SurvivalCurvePlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def column_ms(self) -> int:
+        """Planned time of the curves' variances, which grows with the cube of the intervals."""
+        return 2 * self.asked.size * self.asked.intervals**3 // _PRODUCTS_A_MS
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -1,0 +1,157 @@
+"""One number a group with its standard error, and the differences between groups."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from reticent import _optional
+from reticent._drawing import intervals, subject
+from reticent._release import Release
+from reticent._text import Text, number, text_table
+from reticent._vector import FloatArray, Vector
+
+
+def _ends(values: FloatArray, bse: FloatArray, alpha: float) -> FloatArray:
+    half = float(ndtri(1 - alpha / 2)) * bse
+    return np.stack([values - half, values + half], axis=1)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class GroupDifferences:
+    """Differences between the groups of one release, free: the errors of two groups are independent.
+
+    values, bse: named "b - a". Each interval has its level by itself; for a test of equal means ask for `anova` or `t_test`.
+    """
+
+    values: Vector
+    bse: Vector
+
+    def conf_int(self, alpha: float = 0.05) -> FloatArray:
+        """(pairs, 2) intervals by the normal law."""
+        return _ends(np.asarray(self.values), np.asarray(self.bse), alpha)
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each pair; needs pandas."""
+        lower, upper = self.conf_int().T
+        columns = {"difference": self.values.tolist(), "bse": self.bse.tolist()}
+        return _optional.pandas().DataFrame(
+            columns | {"lower": lower, "upper": upper}, index=list(self.values.names)
+        )
+
+    def summary(self) -> Text:
+        columns = (self.values.tolist(), self.bse.tolist(), *self.conf_int().T.tolist())
+        cells = zip(*(map(number, column) for column in columns), strict=True)
+        rows = [(name, *row) for name, row in zip(self.values.names, cells, strict=True)]
+        return Text("\n".join(text_table(("", "difference", "std err", "[0.025", "0.975]"), rows)))
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class GroupEstimates(Release):
+    """A released count, sum or mean of each group, in the units of the data: one release, charged once.
+
+    >>> found = ds.mean("price", by="waterfront", epsilon=0.5)
+    >>> found.values["1"], found.conf_int(), found.differences()
+    """
+
+    @property
+    def by(self) -> str:
+        """The column of the groups."""
+        return str(self.result["by"])
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return tuple(str(group["level"]) for group in self.result["groups"])
+
+    @property
+    def values(self) -> Vector:
+        """The estimates with their groups' names."""
+        return self._vector("value")
+
+    @property
+    def bse(self) -> Vector:
+        """Standard errors: sampling (of a mean) and privacy noise together."""
+        return self._vector("standard_error")
+
+    @property
+    def privacy_bse(self) -> Vector:
+        """The privacy noise's part of the standard errors; of counts and sums, which have no other, all."""
+        found = [g.get("privacy_standard_error", g["standard_error"]) for g in self._groups]
+        return Vector(found, self.levels)
+
+    @property
+    def nobs(self) -> int:
+        """The data set's public number of records (not of those that were in use)."""
+        return int(self.result["n"])
+
+    def conf_int(self, alpha: float = 0.05) -> FloatArray:
+        """(groups, 2) intervals: at 0.05 those that were released, else by the normal law.
+
+        A released interval of a mean is all of what the declared bounds allow where the group is too small to say more.
+        """
+        released = [group["confidence_interval"] for group in self._groups]
+        level = float(self._groups[0]["confidence_level"])
+        if abs(1 - alpha - level) < 1e-12:
+            return np.array(released, dtype=np.float64)
+        return _ends(np.asarray(self.values), np.asarray(self.bse), alpha)
+
+    def differences(self, reference: str | None = None) -> GroupDifferences:
+        """Of every pair of groups, or of each group from `reference`, with intervals. Raises KeyError for an unknown level.
+
+        >>> ds.mean("price", by="waterfront", epsilon=0.5).differences("0")
+        """
+        if reference is not None and reference not in self.levels:
+            raise KeyError(f"{reference}: the levels are {', '.join(self.levels)}")
+        pairs = list(combinations(range(len(self.levels)), 2))
+        if reference is not None:
+            start = self.levels.index(reference)
+            pairs = [(start, k) for k in range(len(self.levels)) if k != start]
+        first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        names = [f"{self.levels[b]} - {self.levels[a]}" for a, b in pairs]
+        values, bse = np.asarray(self.values), np.asarray(self.bse)
+        spread = np.hypot(bse[first], bse[second])
+        return GroupDifferences(
+            Vector(values[second] - values[first], names), Vector(spread, names)
+        )
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each group; needs pandas."""
+        lower, upper = self.conf_int().T
+        columns = {"value": self.values, "bse": self.bse, "privacy_bse": self.privacy_bse}
+        data = {name: column.tolist() for name, column in columns.items()}
+        index = _optional.pandas().Index(self.levels, name=self.by)
+        return _optional.pandas().DataFrame(data | {"lower": lower, "upper": upper}, index=index)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Every group's value with its 95 % interval; needs matplotlib, gives the Axes."""
+        axes = intervals(self.levels, self.values.tolist(), self.conf_int(), ax)
+        axes.set_ylabel(self.by)
+        axes.set_xlabel(f"{self.query['kind']} of {subject(self.query)}, 95 % interval")
+        return axes
+
+    def summary(self) -> Text:
+        columns = (self.values, self.bse, self.privacy_bse, *self.conf_int().T)
+        cells = zip(*(map(number, column.tolist()) for column in columns), strict=True)
+        rows = [(level, *row) for level, row in zip(self.levels, cells, strict=True)]
+        header = (self.by, "value", "std err", "privacy", "[0.025", "0.975]")
+        table = text_table(header, rows)
+        return Text("\n".join([*self._headline(), "", *table, "", *self._footer()]))
+
+    def check(self) -> None:
+        Release.check(self)
+        _ = (self.by, self.values, self.bse, self.privacy_bse, self.nobs, self.conf_int())
+
+    @property
+    def _groups(self) -> list[Any]:
+        return list(self.result["groups"])
+
+    def _vector(self, member: str) -> Vector:
+        return Vector([group[member] for group in self._groups], self.levels)

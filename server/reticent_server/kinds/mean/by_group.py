@@ -1,0 +1,119 @@
+"""Means of a bounded column by group, from one Gram sum of e_g ⊗ (a, z) (kinds.shared.groups: proof and noise).
+
+z = (x − centre)/half ∈ [−1, 1] by the declared bounds, so nothing is clipped. With N, S, Q the released number, sum and sum of
+squares of a group, the mean is v̄ = S/N and
+
+    Var = s²/N + η(v̄)/N²,   s² = (Q − 2v̄S + v̄²N)/(N − 1),   η(m) the variance of the noise of S − mN.
+
+S − mN has zero-mean noise at any true number, so dividing by the released one is no bias. Where N is not above SURE standard
+deviations of its noise, its quotient has no normal law: the interval is the whole declared range, and the standard error
+is at least half of that range, for the differences that are made of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.schema import Column
+from reticent_server.domain.steps import GramSum, SumStep
+from reticent_server.fitting.normal import CONFIDENCE, normal_interval
+from reticent_server.fitting.results import Estimate
+from reticent_server.kinds.shared.by import group_estimates, group_mask, groups_by
+from reticent_server.kinds.shared.groups import (
+    SURE,
+    GroupMoments,
+    GroupMomentsMap,
+    Groups,
+    Value,
+    mean_noise,
+    moments,
+    moments_ms,
+    moments_part,
+    weight,
+)
+from reticent_server.kinds.shared.ranges import ClipRange, clip_range
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMeanPlan(Planned):
+    """Planned means by group. tilt: z where public facts lead to expect the means."""
+
+    map_fn: GroupMomentsMap
+    part: GramSum
+    tilt: float
+    n: int
+    mechanism: str = "discrete Gaussian sums"
+    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.map_fn.design.columns
+
+    @property
+    def rho(self) -> int:
+        return self.part.rho
+
+    @property
+    def groups(self) -> Groups:
+        return self.map_fn.groups
+
+    @property
+    def column_ms(self) -> int:
+        return moments_ms(self.n, self.groups.size)
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """Of a group that is as large as the others, where every record is in use."""
+        noise = mean_noise(self.part, self.map_fn.a, self.tilt)
+        error = noise * self.map_fn.range.half * self.groups.size / self.n
+        return {"privacy_standard_error": error}
+
+    def run(self) -> Recipe:
+        """One step; values are within the declared bounds."""
+        (released,) = yield SumStep("means", (self.part,), self.map_fn)
+        found = moments(released, self.groups.size, self.map_fn.a)
+        return group_estimates(self.groups, self._estimates(found), self.n)
+
+    def _estimates(self, found: GroupMoments) -> list[Estimate]:
+        bounds, N = self.map_fn.range, found.at_least_one
+        privacy = np.sqrt(found.centred_noise(found.means)) / N
+        errors = bounds.half * np.sqrt(np.maximum(found.variances(), 0.0) / N + privacy**2)
+        values = bounds.centre + bounds.half * found.means
+        sure = SURE * found.s / self.map_fn.a**2 < found.N
+        columns = (values, errors, bounds.half * privacy, sure)
+        return [self._estimate(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
+
+    def _estimate(self, value: float, error: float, privacy: float, sure: bool) -> Estimate:
+        ends = (self.map_fn.range.lower, self.map_fn.range.upper)
+        error = error if sure else max(error, self.map_fn.range.half)
+        return Estimate(
+            value=value,
+            standard_error=error,
+            privacy_standard_error=privacy,
+            confidence_level=CONFIDENCE,
+            confidence_interval=normal_interval(value, error, *ends) if sure else ends,
+            n=self.n,
+        )
+
+
+def plan_group_mean(
+    facts: DatasetFacts, where: str | None, by: str, column: Column, rho: int
+) -> GroupMeanPlan:
+    """Means at `rho` (RHO_UNITS). Raises InvalidQuery."""
+    groups = groups_by(facts, by, column.name)
+    design = group_mask(facts, where, by, column.name)
+    bounds = _bounds(facts, column)
+    a = weight(bounds.tilt)
+    map_fn = GroupMomentsMap(design, groups, Value(column.name), bounds, a)
+    return GroupMeanPlan(map_fn, moments_part(facts, groups, a, rho), bounds.tilt, facts.n)
+
+
+def _bounds(facts: DatasetFacts, column: Column) -> ClipRange:
+    """The declared bounds, with the mean that a profile leads to expect. Bounds that coincide are given a width of 2."""
+    if not column.upper > column.lower:
+        return ClipRange(column.lower - 1.0, column.upper + 1.0, column.lower)
+    return ClipRange(column.lower, column.upper, clip_range(facts, column).expected)
