@@ -6,6 +6,7 @@ The installation's module is imported when it is asked for: it needs most of the
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,15 @@ settings.load_profile("a busy machine")
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     support_postgres.pytest_terminal_summary(terminalreporter)
     support_browser.pytest_terminal_summary(terminalreporter)
+
+
+@pytest.fixture(autouse=True)
+def _figures_end() -> Iterator[None]:
+    """Figures that a test has drawn are closed after it: pyplot keeps them, and warns from the twentieth on."""
+    yield
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.close("all")
 
 
 @pytest.fixture(scope="session")

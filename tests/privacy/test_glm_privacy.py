@@ -12,12 +12,19 @@ from reticent_server.mechanisms import noisy_sum, quantile_tree, registry
 from support_glm import TOP, planned
 from support_losses import farthest_records, step_loss
 from support_newton import WIDE, boolean, drive, numeric, totals, whole
+from support_seeded_noise import seed_noise
 
 N = 50
 COLUMNS = [numeric("x0"), numeric("x1"), boolean("common"), boolean("rare")]
 RHO = 5 * 10**12  # little noise: the path goes where the data send it
 FAMILIES = ("binomial", "poisson", "gamma", "negative_binomial")
 MOST = {"binomial": 1.0, "poisson": TOP, "gamma": TOP, "negative_binomial": TOP}
+
+
+@pytest.fixture(autouse=True)
+def _seeded_path(request, monkeypatch):
+    """The released path that neighbours are compared along is the same in every run."""
+    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def table(seed, kind, family):

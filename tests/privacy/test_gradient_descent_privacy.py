@@ -20,8 +20,15 @@ from support_newton import (
     query,
     whole,
 )
+from support_seeded_noise import seed_noise
 
 RHO = rho_units(1.0, 1e-6)
+
+
+@pytest.fixture(autouse=True)
+def _seeded_path(request, monkeypatch):
+    """The released path that neighbours are compared along is the same in every run."""
+    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def planned(table, p, rho=RHO, *, max_rows=1, profile=True):

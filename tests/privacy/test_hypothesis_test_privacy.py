@@ -11,11 +11,18 @@ from support_hypotheses import planned, table_of
 from support_losses import farthest_records, step_loss
 from support_newton import WIDE, drive, whole
 from support_results import replied
+from support_seeded_noise import seed_noise
 
 FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")
 RHO = 5 * 10**12  # little noise: the path goes where the data send it
 ENDS = {"linear": (-WIDE, WIDE), "binomial": (0.0, 1.0)}
+
+
+@pytest.fixture(autouse=True)
+def _seeded_path(request, monkeypatch):
+    """The released path that neighbours are compared along is the same in every run."""
+    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def adversarial(kind, family, rng):
