@@ -7,6 +7,7 @@ hold on both), readers in REPEATABLE READ, so that both give a reader one consis
 """
 
 import os
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,6 +36,7 @@ metadata = MetaData(
 )
 
 BUSY_TIMEOUT_MS = 30_000
+_BUSY_PAUSE = 0.01  # seconds between two tries to switch a new file's journal
 CONNECT_SECONDS = 10
 POOL = 40
 """Connections of a process that was told no number: as many as it has threads that may ask."""
@@ -124,9 +126,25 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # SQLAlchemy's own BEGIN is emitted by _begin_immediate
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    _write_ahead(cursor)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _write_ahead(cursor: Any) -> None:
+    """The journal of a new file becomes WAL. SQLite's own waiting does not cover this switch: of two processes that
+    open a new file at once, one is told at once that it is busy (the low byte of the code; the rest says why)."""
+    until = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(_BUSY_PAUSE)
+        else:
+            return
 
 
 def _begin_immediate(connection: Connection) -> None:
