@@ -53,7 +53,7 @@ HOUSE_BOUNDS = {
 INTEGERS = {"bedrooms", "grade", "condition", "waterfront"}
 
 
-class Table:
+class BenchTable:
     """A table in memory: its reader, its facts, and an engine over it.
 
     A not-a-number in a column that may be missing is a missing cell.
@@ -111,7 +111,7 @@ def simulated(p, n, seed):
     arrays = {f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(p)}
     arrays["y"] = X.sum(axis=1) + 0.5 * rng.normal(size=n)
     columns = [Column(k, ColumnKind.NUMERIC, -10.0, 10.0) for k in arrays if k != "y"]
-    return Table(arrays, [*columns, Column("y", ColumnKind.NUMERIC, -100.0, 100.0)]).profiled()
+    return BenchTable(arrays, [*columns, Column("y", ColumnKind.NUMERIC, -100.0, 100.0)]).profiled()
 
 
 def slope_error(coefficients):
@@ -155,7 +155,7 @@ def houses():
         Column(k, ColumnKind.INTEGER if k in INTEGERS else ColumnKind.NUMERIC, float(a), float(b))
         for k, (a, b) in HOUSE_BOUNDS.items()
     ]
-    return Table(arrays, columns).profiled()
+    return BenchTable(arrays, columns).profiled()
 
 
 def house_runs(table, formula, epsilon):

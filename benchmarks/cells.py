@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import designs, private_peers
-from benchmarks.accuracy import EPSILONS, Table
+from benchmarks.accuracy import EPSILONS, BenchTable
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
@@ -88,7 +88,7 @@ class Cell:
         return {**{f"x{j}": np.ascontiguousarray(x) for j, x in enumerate(X.T)}, "y": y}
 
     def take_profile(self, X, y):
-        table = Table(self.arrays(X, y), columns(self.p)).profiled()
+        table = BenchTable(self.arrays(X, y), columns(self.p)).profiled()
         biweight = replace(self.query, loss="tukey")
         descent = replace(self.query, mechanism="gradient_descent")
         self.plans, self.biweight_plans, self.descent_plans = (

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtri
 
-from benchmarks.accuracy import Table
+from benchmarks.accuracy import BenchTable
 from benchmarks.designs import draw, slopes
 from benchmarks.figures import panels, save
 from reticent_server.domain.schema import Column, ColumnKind
@@ -58,7 +58,7 @@ def main():
 
 def cell(design, n):
     """Errors, levels and power of every method at one n."""
-    kept = Kept()
+    kept = KeptTables()
     runs = [one_table(design, n, k, kept) for k in range(RUNS)]
     errors, found = np.array([r[0] for r in runs]), np.array([r[1] for r in runs])
     rejected = power(found, n)
@@ -76,7 +76,7 @@ def cell(design, n):
     return row
 
 
-class Kept:
+class KeptTables:
     """The profile of each KEPT-th table."""
 
     profile = None
@@ -89,7 +89,9 @@ def one_table(design, n, k, kept):
     if design == CONTAMINATED:
         rng, bad = np.random.default_rng((seed, 1)), round(OUTLIERS * n)
         X[:bad, 2], y[:bad] = rng.normal(5.0, 0.1, bad), rng.normal(12.0, 0.1, bad)
-    table = Table({f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(3)} | {"y": y}, COLUMNS)
+    table = BenchTable(
+        {f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(3)} | {"y": y}, COLUMNS
+    )
     if k % KEPT == 0:
         kept.profile = table.profiled().facts.profile
     table.facts = replace(table.facts, profile=kept.profile)

@@ -11,7 +11,7 @@ import json
 
 import numpy as np
 
-from benchmarks.accuracy import Table
+from benchmarks.accuracy import BenchTable
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.location_scale.query import LocationScale
@@ -55,7 +55,9 @@ def one_table(family: str, seed: int) -> tuple[float, float]:
     y = Column("y", ColumnKind.NUMERIC, 0.0, 1000.0)
     if family == "binomial":
         y = Column("y", ColumnKind.BOOLEAN, 0.0, 1.0)
-    table = Table(arrays, [*(Column(f"x{j}", ColumnKind.NUMERIC, -10, 10) for j in range(P)), y])
+    table = BenchTable(
+        arrays, [*(Column(f"x{j}", ColumnKind.NUMERIC, -10, 10) for j in range(P)), y]
+    )
     query = Glm("y ~ " + " + ".join(f"x{j}" for j in range(P)), family)
     private = table.profiled().release(table.plan(query, 1.0))["coefficients"]
     table.close()
@@ -69,7 +71,7 @@ def location_scale() -> list[float]:
     gaps = []
     for k in range(4 * TABLES):
         y = np.random.default_rng(FIRST_SEED + k).normal(3, 2, 10_000)
-        table = Table({"y": y}, [Column("y", ColumnKind.NUMERIC, -100.0, 100.0)]).profiled()
+        table = BenchTable({"y": y}, [Column("y", ColumnKind.NUMERIC, -100.0, 100.0)]).profiled()
         result = table.release(table.plan(LocationScale("y"), 0.5))
         table.close()
         fit = fit_proposal2(y, result["tuning"])

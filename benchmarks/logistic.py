@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.accuracy import Table
+from benchmarks.accuracy import BenchTable
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
 from reticent_server.kinds.glm.query import Glm
@@ -70,7 +70,7 @@ def reticent(arrays: dict, columns: list[Column], mle) -> tuple[tuple[float, flo
     query = Glm("y ~ age + education_num + hours_per_week + male", "binomial")
     worst = []
     for _ in range(RUNS):
-        table = Table(arrays, columns).profiled()
+        table = BenchTable(arrays, columns).profiled()
         plan = table.plan(query, EPSILON)
         model = plan.planned
         target = noise_free_fit(model, Block(0, table.n, arrays, {}))

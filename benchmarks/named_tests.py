@@ -54,7 +54,7 @@ Table = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Law:
+class HalvesLaw:
     """A table of n records whose effect is δ standard errors of a comparison of two halves.
 
     step: what values are whole multiples of, 0 for none. by_ranks: the share of δ that tests of ranks are given, which
@@ -98,10 +98,12 @@ class Law:
 
 
 LAWS = (
-    Law("normal", lambda rng, n: rng.normal(size=n)),
-    Law("skewed", lambda rng, n: (np.exp(rng.normal(size=n)) - np.exp(0.5)) / 2.16, by_ranks=0.45),
-    Law("ties", lambda rng, n: np.floor(rng.exponential(2, size=n)) * 0.5, step=0.5),
-    Law("unequal", lambda rng, n: rng.normal(size=n), unequal=True),
+    HalvesLaw("normal", lambda rng, n: rng.normal(size=n)),
+    HalvesLaw(
+        "skewed", lambda rng, n: (np.exp(rng.normal(size=n)) - np.exp(0.5)) / 2.16, by_ranks=0.45
+    ),
+    HalvesLaw("ties", lambda rng, n: np.floor(rng.exponential(2, size=n)) * 0.5, step=0.5),
+    HalvesLaw("unequal", lambda rng, n: rng.normal(size=n), unequal=True),
 )
 
 
@@ -264,13 +266,13 @@ def answer(plan: Any, table: Table) -> Any:
             return stop.value
 
 
-def drawn(case: Case, law: Law, rng: Any, n: int, delta: float) -> Table:
+def drawn(case: Case, law: HalvesLaw, rng: Any, n: int, delta: float) -> Table:
     """The columns of a case."""
     table = law.table(rng, n, delta, tuple(case.columns.values()))
     return {name: table[source] for name, source in case.columns.items()}
 
 
-def line(case: Case, law: Law, n: int, epsilon: float) -> tuple[float, ...]:
+def line(case: Case, law: HalvesLaw, n: int, epsilon: float) -> tuple[float, ...]:
     """Level, SciPy's level, power, SciPy's power, coverage without and with the effect."""
     rng = np.random.default_rng([n, int(10 * epsilon), crc32(f"{case.name} {law.name}".encode())])
     public = facts(n, drawn(case, law, rng, 100_000, 0.0))
@@ -290,7 +292,7 @@ def line(case: Case, law: Law, n: int, epsilon: float) -> tuple[float, ...]:
     return none[0], none[1], some[0], some[1], none[2], some[2]
 
 
-def truth_of(case: Case, law: Law, plan: Any, rng: Any, delta: float) -> float:
+def truth_of(case: Case, law: HalvesLaw, plan: Any, rng: Any, delta: float) -> float:
     """What the plan's effect is without noise: of a large table, with the parts at 10⁶ times their ρ."""
     if delta == 0.0:
         return 0.5 if case.name == "mann_whitney" else 0.0

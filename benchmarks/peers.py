@@ -28,7 +28,7 @@ from benchmarks.scale import resident_mb, settle
 from benchmarks.tables import names, write_table
 from reticent_server.api.logs import configure_logging
 from reticent_server.app import build_services, create_app
-from reticent_server.cli.dataset_register import Place, register_dataset
+from reticent_server.cli.dataset_register import SourcePlace, register_dataset
 from reticent_server.cli.init import prepare
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.settings import Settings
@@ -69,7 +69,7 @@ def installation(folder):
         requests_per_minute=10**6,
     )
     prepare(settings)
-    place = Place(parquet=folder / "rows")
+    place = SourcePlace(parquet=folder / "rows")
     register_dataset(settings, "bench", place, folder / "schema.yaml")
     services = build_services(settings)
     budget = {"epsilon": 1e6, "delta": 0.009, "rule": "basic", "by": "bench"}

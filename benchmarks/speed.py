@@ -30,7 +30,7 @@ P, REPEATS = 10, 3
 NAMES = [f"x{j}" for j in range(P)]
 
 
-class Arrays:
+class ArrayReader:
     """A reader of arrays in memory."""
 
     n = N
@@ -74,7 +74,7 @@ def seconds(call, repeats=REPEATS):
 
 def engine_of(arrays, threads):
     return LocalEngine(
-        lambda _: Arrays(arrays),
+        lambda _: ArrayReader(arrays),
         AnyReservation(),
         cache_bytes=1 << 30,
         threads=threads,

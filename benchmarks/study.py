@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.accuracy import Table
+from benchmarks.accuracy import BenchTable
 from benchmarks.gauntlet.frame import Frame
 from benchmarks.gauntlet.replies import estimates
 from benchmarks.gauntlet.summary import Z
@@ -63,7 +63,7 @@ LOGARITHMS = (("log_price", "price", 1e4, 1e7), ("log_living", "sqft_living", 10
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class StudyProblem:
     """The frame of a table and twenty sets of regressors of one response, all of them first."""
 
     name: str
@@ -79,7 +79,7 @@ class Problem:
         return f"{self.response} ~ {' + '.join(names)}"
 
 
-def problem(name: str) -> Problem:
+def problem(name: str) -> StudyProblem:
     response, names = TABLES[name]
     rng, chosen = np.random.default_rng(FORMULA_SEED), {tuple(names): None}
     while len(chosen) < min(FORMULAS, 2 ** len(names) - 1):
@@ -90,24 +90,24 @@ def problem(name: str) -> Problem:
     if name == "houses, log":
         for new, old, low, high in LOGARITHMS:
             frame = frame.put(new, np.log(frame.arrays[old]), np.log(low), np.log(high))
-    return Problem(name, frame.of({response, *names}), response, tuple(chosen))
+    return StudyProblem(name, frame.of({response, *names}), response, tuple(chosen))
 
 
 Fits = Mapping[tuple[str, ...], LinearFit]
-Method = Callable[[Problem, Table, np.random.Generator], Fits]
+Method = Callable[[StudyProblem, BenchTable, np.random.Generator], Fits]
 
 
 def arrays(values: Mapping[str, FloatArray], names: Sequence[str]) -> FloatArray:
     return np.column_stack([values[k] for k in names])
 
 
-def exact(one: Problem, values: Mapping[str, FloatArray]) -> Fits:
+def exact(one: StudyProblem, values: Mapping[str, FloatArray]) -> Fits:
     y = values[one.response]
     return {names: least_squares(arrays(values, names), y) for names in one.subsets}
 
 
 def studied(epsilon: float, *, main: bool = False) -> Method:
-    def fit(one: Problem, sample: Table, _rng: np.random.Generator) -> Fits:
+    def fit(one: StudyProblem, sample: BenchTable, _rng: np.random.Generator) -> Fits:
         formula = one.formula(one.all) if main else None
         query = Study((one.response, *one.all), main=formula)
         result = result_json(sample.release(sample.plan(query, epsilon)))
@@ -127,7 +127,7 @@ def _ours(fit: object) -> LinearFit:
 def noisy(epsilon: float) -> Method:
     rho = rho_units(epsilon, DELTA) / RHO_UNITS
 
-    def fit(one: Problem, sample: Table, rng: np.random.Generator) -> Fits:
+    def fit(one: StudyProblem, sample: BenchTable, rng: np.random.Generator) -> Fits:
         """The bound is that of all columns: one release answers every formula."""
         values, found = sample.arrays, {}
         whole = Told.of(
@@ -144,7 +144,7 @@ def noisy(epsilon: float) -> Method:
 
 
 def separate(epsilon: float) -> Method:
-    def fit(one: Problem, sample: Table, _rng: np.random.Generator) -> Fits:
+    def fit(one: StudyProblem, sample: BenchTable, _rng: np.random.Generator) -> Fits:
         found = {}
         for names in one.subsets:
             query = LinearRegression(one.formula(names), loss="squared")
@@ -205,7 +205,7 @@ def methods() -> dict[tuple[str, float], tuple[Method, int]]:
     return found
 
 
-def run(one: Problem) -> list[dict[str, Any]]:
+def run(one: StudyProblem) -> list[dict[str, Any]]:
     used, whole = methods(), exact(one, one.frame.arrays)
     rows: dict[tuple[str, float], list[FloatArray]] = {key: [] for key in used}
     for k in range(RUNS):

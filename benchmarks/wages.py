@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.accuracy import Table
+from benchmarks.accuracy import BenchTable
 from benchmarks.gauntlet.frame import Frame
 from benchmarks.gauntlet.models import MINCER
 from benchmarks.gauntlet.replies import estimates
@@ -64,11 +64,11 @@ class Comparison:
         return {"ratio": np.median(self.ratio, axis=0).tolist(), **shares}
 
 
-Method = Callable[[Table, FloatArray, FloatArray, np.random.Generator], LinearFit]
+Method = Callable[[BenchTable, FloatArray, FloatArray, np.random.Generator], LinearFit]
 
 
 def ours(query: LinearRegression, epsilon: float) -> Method:
-    def fit(sample: Table, *_: object) -> LinearFit:
+    def fit(sample: BenchTable, *_: object) -> LinearFit:
         found = estimates(sample.release(sample.plan(query, epsilon)))
         return LinearFit(found.coefficients, np.where(found.estimable, found.errors, np.inf))
 
@@ -80,7 +80,7 @@ def peer(told: Told, epsilon: float) -> Method:
     return lambda _, X, y, rng: noisy_statistics(X, y, told, rho, rng)
 
 
-def arrays(sample: Frame | Table) -> tuple[FloatArray, FloatArray]:
+def arrays(sample: Frame | BenchTable) -> tuple[FloatArray, FloatArray]:
     return np.column_stack([sample.arrays[k] for k in X_NAMES]), sample.arrays[Y_NAME]
 
 

@@ -23,7 +23,7 @@ from reticent_server.domain.roles import STAFF
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import SecondPerson
-from reticent_server.ledger.budgets import Offer
+from reticent_server.ledger.budgets import BudgetTerms
 from reticent_server.ledger.service import Ledger
 from support_databases import SetClock
 from support_ledger import LEASE_SECONDS
@@ -99,7 +99,7 @@ def propose(approvals: Approvals) -> None:
 def make_project(projects: Projects, requests: Requests, ledger: Ledger, analyst_id: str) -> None:
     """ana asks twice; the first time she gets a project with bob and a budget."""
     asked = [requests.make(analyst_id, {"name": name}).id for name in ("trial", "other")]
-    offers = [("houses", "people", Offer(1.0, 1e-6, None))]
+    offers = [("houses", "people", BudgetTerms(1.0, 1e-6, None))]
     projects.approve(
         asked[0],
         Charter("trial", "To see", ("ana", "bob"), ("houses",), "2999-12-31"),

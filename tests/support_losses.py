@@ -19,13 +19,13 @@ class _Recorder:
 
     def __init__(self, monkeypatch):
         self.scales = []
-        real = _sampler.Gaussian.add
+        real = _sampler.DiscreteGaussian.add
 
         def add(noise, values):
             self.scales.append(noise.scale)
             return real(noise, values)
 
-        monkeypatch.setattr(_sampler.Gaussian, "add", add)
+        monkeypatch.setattr(_sampler.DiscreteGaussian, "add", add)
 
 
 def drawn_scales(part, sums):

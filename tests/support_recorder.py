@@ -114,7 +114,7 @@ def recording(recorder: Recorder) -> Iterator[None]:
 
 
 def _record_noise(patch: pytest.MonkeyPatch, recorder: Recorder) -> None:
-    for kind in (_sampler.Gaussian, _sampler.Laplace):
+    for kind in (_sampler.DiscreteGaussian, _sampler.Laplace):
         add = kind.add
 
         def recorded(self: Any, values: Any, add: Any = add, name: str = kind.__name__) -> Any:

@@ -34,7 +34,7 @@ def seed_noise(patch: pytest.MonkeyPatch, name: str) -> None:
     def below(limit: int) -> int:
         return int.from_bytes(rng.bytes(limit.bit_length() // 8 + 9), "big") % limit
 
-    patch.setattr(_sampler.Gaussian, "add", gaussian)
+    patch.setattr(_sampler.DiscreteGaussian, "add", gaussian)
     patch.setattr(_sampler.Laplace, "add", laplace)
     patch.setattr(_sampler, "words", words)
     patch.setattr(_sampler, "below", below)

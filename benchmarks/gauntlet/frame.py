@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from benchmarks.accuracy import Table
+from benchmarks.accuracy import BenchTable
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import FloatArray
 
@@ -76,15 +76,15 @@ class Frame:
         mixed = {name: rng.permutation(self.arrays[name]) for name in names}
         return replace(self, arrays=self.arrays | mixed)
 
-    def rows(self, index: np.ndarray) -> Table:
+    def rows(self, index: np.ndarray) -> BenchTable:
         """The table of the records `index`, profiled."""
         arrays = {k: np.ascontiguousarray(x[index]) for k, x in self.arrays.items()}
-        return Table(arrays, self.columns.values()).profiled(PROFILE_EPSILON)
+        return BenchTable(arrays, self.columns.values()).profiled(PROFILE_EPSILON)
 
-    def sample(self, rng: np.random.Generator, n: int) -> Table:
+    def sample(self, rng: np.random.Generator, n: int) -> BenchTable:
         """n records drawn with replacement."""
         return self.rows(rng.choice(self.n, n))
 
-    def repeated(self, least: int) -> Table:
+    def repeated(self, least: int) -> BenchTable:
         """Every record equally often, at least `least` of them: the distribution that samples come from."""
         return self.rows(np.tile(np.arange(self.n), max(1, -(-least // self.n))))

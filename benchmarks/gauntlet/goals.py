@@ -42,7 +42,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class IntervalCounts:
     """Of one model at one ε: samples with any interval, and those in which something happened."""
 
     fits: int
@@ -77,7 +77,7 @@ def rare_verdict(goal: str, samples: int, of: int) -> Verdict:
     return Verdict(goal, samples == 0, samples > 0 and binom.sf(samples - 1, of, TOLERATED) < LUCK)
 
 
-def forecast_verdict(ratio: float, counts: Counts) -> Verdict:
+def forecast_verdict(ratio: float, counts: IntervalCounts) -> Verdict:
     """By the sign test: a median within the goal has half of the samples on each side of its edges."""
     outside = max(counts.forecast_low, counts.forecast_high)
     missed = outside > 0 and binom.sf(outside - 1, counts.forecasts, 0.5) < LUCK

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from benchmarks.gauntlet import goals
-from benchmarks.gauntlet.goals import Counts, Verdict
+from benchmarks.gauntlet.goals import IntervalCounts, Verdict
 
 
 class Line(Protocol):
@@ -51,7 +51,7 @@ class FitLine:
     wild: float
     short: float
     no_reply: float
-    counts: Counts
+    counts: IntervalCounts
 
     @property
     def declined(self) -> bool:
@@ -159,5 +159,5 @@ def from_json(stored: dict[str, Any]) -> Line:
     """A line that was written before."""
     fields = {k: v for k, v in stored.items() if k != "type"}
     if "counts" in fields:
-        fields["counts"] = Counts(**fields["counts"])
+        fields["counts"] = IntervalCounts(**fields["counts"])
     return TYPES[stored["type"]](**fields)

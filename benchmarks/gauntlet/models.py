@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks.gauntlet.questions import Fit, Level, MeanFit, Question, Ranks
+from benchmarks.gauntlet.questions import Fit, GauntletQuestion, Level, MeanFit, Ranks
 from reticent_server.kinds.glm import target as glm_target
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest
@@ -53,7 +53,7 @@ def level(name: str, table: str, formula: str, test: str, **more: Any) -> Level:
     return Level(f"{test}: {name}", table, FEW, (1.0,), HypothesisTest(formula, rows, test, **more))
 
 
-NUMERIC: list[Question] = [
+NUMERIC: list[GauntletQuestion] = [
     linear(
         "11 terms",
         "houses",
@@ -94,7 +94,7 @@ NUMERIC: list[Question] = [
     linear("no intercept", "houses", MANY, "price ~ 0 + sqft_living + bathrooms"),
 ]
 
-FACTORS: list[Question] = [
+FACTORS: list[GauntletQuestion] = [
     linear(
         "23 terms with factors",
         "houses",
@@ -130,7 +130,7 @@ FACTORS: list[Question] = [
     ),
 ]
 
-SHAPES: list[Question] = [
+SHAPES: list[GauntletQuestion] = [
     linear("interaction, uncentred", "houses", MANY, "log(price) ~ sqft_living*lat"),
     linear("interaction, three-way", "houses", MANY, "log(price) ~ sqft_living*grade*yr_built"),
     linear(
@@ -155,7 +155,7 @@ SHAPES: list[Question] = [
     ),
 ]
 
-MASKS: list[Question] = [
+MASKS: list[GauntletQuestion] = [
     linear(
         "log with zeros, where",
         "houses",
@@ -193,7 +193,7 @@ MASKS: list[Question] = [
     linear("missing 5 %", "houses", MANY, "log(price) ~ sqft_living_m + grade_m + bathrooms_m"),
 ]
 
-RESPONSES: list[Question] = [
+RESPONSES: list[GauntletQuestion] = [
     linear(
         "heteroscedastic, heavy tails", "wages", MANY, "WSAL_VAL ~ educ_years + experience + female"
     ),
@@ -227,7 +227,7 @@ RESPONSES: list[Question] = [
     linear("anes, its own n", "anes", None, "selfLR ~ PID + age + educ + income"),
 ]
 
-OTHER_FITS: list[Question] = [
+OTHER_FITS: list[GauntletQuestion] = [
     linear(
         "tukey, logs",
         "houses",
@@ -276,7 +276,7 @@ OTHER_FITS: list[Question] = [
     ),
 ]
 
-GENERALISED: list[Question] = [
+GENERALISED: list[GauntletQuestion] = [
     glm("logit", "adult", MANY, "high ~ age + edu + hours + male", "binomial"),
     glm("logit, gain and loss", "adult", MANY, "high ~ age + edu + gain + loss", "binomial"),
     glm("logit, factors", "adult", MANY, "high ~ marital + race + work + age", "binomial"),
@@ -365,7 +365,7 @@ GENERALISED: list[Question] = [
     glm("Gamma, food", "engel", FEW, "foodexp ~ log(income)", "gamma"),
 ]
 
-COLUMNS: list[Question] = [
+COLUMNS: list[GauntletQuestion] = [
     location("location, price", "houses", FEW, "price"),
     location("location, wages", "wages", MANY, "WSAL_VAL"),
     location("location, counts", "randhie", MANY, "mdvis"),
@@ -382,7 +382,7 @@ COLUMNS: list[Question] = [
     ranks("quantiles, missing", "houses", FEW, "sqft_living_m", 0.25, 0.5, 0.75),
 ]
 
-LEVELS: list[Question] = [
+LEVELS: list[GauntletQuestion] = [
     each
     for test in ("wald", "lr", "score")
     for each in (
@@ -408,7 +408,7 @@ LEVELS: list[Question] = [
     )
 ]
 
-MODELS: dict[str, list[Question]] = {
+MODELS: dict[str, list[GauntletQuestion]] = {
     "numeric terms": NUMERIC,
     "factors": FACTORS,
     "interactions and bases": SHAPES,
@@ -433,11 +433,11 @@ SUITE = (
 """Eight models over statsmodels' tables alone, which every run of the tests asks."""
 
 
-def every() -> list[Question]:
+def every() -> list[GauntletQuestion]:
     return [question for group in MODELS.values() for question in group]
 
 
-def named(name: str) -> Question:
+def named(name: str) -> GauntletQuestion:
     """LookupError without such a model."""
     for question in every():
         if question.name == name:

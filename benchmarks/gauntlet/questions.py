@@ -12,7 +12,13 @@ from benchmarks.gauntlet.frame import Frame
 from benchmarks.gauntlet.lines import FitLine, LevelLine, Line, RankLine
 from benchmarks.gauntlet.replies import estimates, forecast_ratios
 from benchmarks.gauntlet.summary import fit_line, gathered
-from benchmarks.gauntlet.targets import LEAST_WHOLE, Solve, Target, almost_noise_free, noise_free
+from benchmarks.gauntlet.targets import (
+    LEAST_WHOLE,
+    Solve,
+    WholeTableTarget,
+    almost_noise_free,
+    noise_free,
+)
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.quantiles.kind import Quantiles
@@ -24,7 +30,7 @@ _NAME, _COMPARISON = re.compile(r"[A-Za-z_]\w*"), re.compile(r"(\w+) (>=|>|==) (
 _OPERATIONS = {">=": np.greater_equal, ">": np.greater, "==": np.equal}
 
 
-class Question(Protocol):
+class GauntletQuestion(Protocol):
     """name, kind: of its lines; table: the name of its whole table; epsilons: those it is asked at."""
 
     name: str
@@ -37,7 +43,7 @@ class Question(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionFields:
     """What all questions have. n: records of a sample, None for as many as the table has."""
 
     name: str
@@ -67,14 +73,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit(Asked):
+class Fit(QuestionFields):
     """A model with coefficients. solve: its equations without noise; None where they have no code.
     collinear: its terms depend on each other linearly."""
 
     solve: Solve | None = None
     collinear: bool = False
 
-    def target(self, whole: Frame) -> Target:
+    def target(self, whole: Frame) -> WholeTableTarget:
         table = whole.repeated(LEAST_WHOLE)
         try:
             if self.solve is None:
@@ -106,7 +112,13 @@ class Fit(Asked):
         ]
 
     def _line(
-        self, epsilon: float, n: int, replies: Any, forecasts: Any, target: Target, reps: int
+        self,
+        epsilon: float,
+        n: int,
+        replies: Any,
+        forecasts: Any,
+        target: WholeTableTarget,
+        reps: int,
     ) -> FitLine:
         samples = gathered(replies, forecasts, target)
         silent = 1 - len(replies) / reps
@@ -119,14 +131,14 @@ class MeanFit(Fit):
 
     query: Mean
 
-    def target(self, whole: Frame) -> Target:
+    def target(self, whole: Frame) -> WholeTableTarget:
         x = in_use(whole, self.query.column, self.query.where)
         error = x.std() / np.sqrt(self.size(whole) * len(x) / whole.n)
-        return Target(np.array([x.mean()]), np.array([error]))
+        return WholeTableTarget(np.array([x.mean()]), np.array([error]))
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks(Asked):
+class Ranks(QuestionFields):
     """Quantiles, judged by how many records lie between them and the sample's own."""
 
     query: Quantiles
@@ -159,7 +171,7 @@ class Ranks(Asked):
 
 
 @dataclass(frozen=True, slots=True)
-class Level(Asked):
+class Level(QuestionFields):
     """A test of columns that have nothing to do with any other: they are permuted anew in each sample."""
 
     query: HypothesisTest

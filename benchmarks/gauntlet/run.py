@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.gauntlet import goals
 from benchmarks.gauntlet.lines import Line
-from benchmarks.gauntlet.questions import Question
+from benchmarks.gauntlet.questions import GauntletQuestion
 from benchmarks.gauntlet.tables import AbsentTable, table
 from reticent_server.errors import InvalidRequest
 
@@ -15,7 +15,7 @@ from reticent_server.errors import InvalidRequest
 class Outcome:
     """Of one question: its lines, or why there are none. silent: ε at which no sample got a reply."""
 
-    question: Question
+    question: GauntletQuestion
     lines: list[Line]
     silent: tuple[float, ...] = ()
     refused: str = ""
@@ -29,7 +29,9 @@ class Outcome:
         return found | ({goals.ANSWERED} if self.refused or self.silent else set())
 
 
-def asked(question: Question, reps: int, epsilons: Sequence[float] | None = None) -> Outcome:
+def asked(
+    question: GauntletQuestion, reps: int, epsilons: Sequence[float] | None = None
+) -> Outcome:
     """One question at `epsilons`, or at its own."""
     try:
         whole = table(question.table)
@@ -45,7 +47,7 @@ def asked(question: Question, reps: int, epsilons: Sequence[float] | None = None
 
 
 def run(
-    questions: Sequence[Question], reps: int, epsilons: Sequence[float] | None = None
+    questions: Sequence[GauntletQuestion], reps: int, epsilons: Sequence[float] | None = None
 ) -> Iterator[Outcome]:
     """Each question in turn, printed as it is answered."""
     for question in questions:

@@ -7,10 +7,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from benchmarks.gauntlet import goals
-from benchmarks.gauntlet.goals import Counts
+from benchmarks.gauntlet.goals import IntervalCounts
 from benchmarks.gauntlet.lines import FitLine
 from benchmarks.gauntlet.replies import Estimates
-from benchmarks.gauntlet.targets import Target
+from benchmarks.gauntlet.targets import WholeTableTarget
 from reticent_server.domain.steps import FloatArray
 
 Z = float(ndtri(0.975))  # of a 95 % interval
@@ -33,7 +33,7 @@ class Samples:
 
 
 def gathered(
-    replies: Sequence[Estimates], forecasts: Sequence[FloatArray], target: Target
+    replies: Sequence[Estimates], forecasts: Sequence[FloatArray], target: WholeTableTarget
 ) -> Samples:
     """The replies in units of the target's standard errors."""
     b, se, privacy = (
@@ -86,7 +86,7 @@ def fit_line(
         wild=float(_mean(np.where(s.known, wild, np.nan))),
         short=float(_mean(np.where(s.known, short, np.nan))),
         no_reply=no_reply,
-        counts=Counts(
+        counts=IntervalCounts(
             fits=int(s.known.any(1).sum()),
             wild=int(wild.any(1).sum()),
             short=int(short.any(1).sum()),

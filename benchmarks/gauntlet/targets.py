@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.accuracy import Table
+from benchmarks.accuracy import BenchTable
 from benchmarks.gauntlet.replies import estimates
 from reticent_server.domain.query import Query
 from reticent_server.domain.steps import Block, FloatArray
@@ -21,7 +21,7 @@ PLAN_EPSILON = 1.0  # of the plan whose equations are solved: the estimand does 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class WholeTableTarget:
     """coefficients (q,) of the whole table, and sampling standard errors (q,) of n of its records."""
 
     coefficients: FloatArray
@@ -31,17 +31,17 @@ class Target:
 Solve = Callable[[Any, Block], NoiseFree]
 
 
-def noise_free(table: Table, query: Query, n: int, solve: Solve) -> Target:
+def noise_free(table: BenchTable, query: Query, n: int, solve: Solve) -> WholeTableTarget:
     """The equations of the plan, solved on all records; NaN errors of a coefficient that they do not have."""
     with np.errstate(invalid="ignore"):
         found = solve(table.plan(query, PLAN_EPSILON).planned, table.block())
-    return Target(found.coefficients, found.standard_errors * np.sqrt(table.n / n))
+    return WholeTableTarget(found.coefficients, found.standard_errors * np.sqrt(table.n / n))
 
 
-def almost_noise_free(table: Table, query: Query, n: int) -> Target:
+def almost_noise_free(table: BenchTable, query: Query, n: int) -> WholeTableTarget:
     """The mean of three releases at a very large ε; NaN where one has no standard error."""
     plan = table.plan(query, LARGE_EPSILON)
     found = [estimates(table.release(plan)) for _ in range(FITS)]
     sampling = [np.sqrt(np.maximum(e.errors**2 - e.privacy**2, 0)) for e in found]
     errors = np.median(sampling, axis=0) * np.sqrt(table.n / n)
-    return Target(np.mean([e.coefficients for e in found], axis=0), errors)
+    return WholeTableTarget(np.mean([e.coefficients for e in found], axis=0), errors)

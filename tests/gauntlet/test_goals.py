@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from benchmarks.gauntlet import goals
-from benchmarks.gauntlet.goals import Counts
+from benchmarks.gauntlet.goals import IntervalCounts
 from benchmarks.gauntlet.replies import Estimates
 from benchmarks.gauntlet.summary import fit_line, gathered
-from benchmarks.gauntlet.targets import Target
+from benchmarks.gauntlet.targets import WholeTableTarget
 
 RUNS, TERMS = 24, ("a", "b", "c")
 
@@ -27,7 +27,7 @@ def replies(bias=0.0, error=1.0, estimable=True, seed=0):
 
 
 def line_of(found, forecast=1.0):
-    target = Target(np.zeros(3), np.full(3, 1 / np.sqrt(2)))
+    target = WholeTableTarget(np.zeros(3), np.full(3, 1 / np.sqrt(2)))
     forecasts = [np.full(3, forecast)] * len(found)
     return fit_line("m", "k", 100, 1.0, gathered(found, forecasts, target), 0.0)
 
@@ -108,4 +108,4 @@ def test_a_family_s_mean_is_judged():
 
 def test_counts_are_of_samples():
     line = line_of(replies(error=30.0))
-    assert line.counts == Counts(RUNS, RUNS, 0, 0, RUNS, 0, RUNS)
+    assert line.counts == IntervalCounts(RUNS, RUNS, 0, 0, RUNS, 0, RUNS)

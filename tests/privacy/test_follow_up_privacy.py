@@ -9,7 +9,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import RunningCounts, VectorSum
 from reticent_server.kinds.log_rank.kind import KIND as LOG_RANK
 from reticent_server.kinds.log_rank.kind import LogRank
-from reticent_server.kinds.log_rank.scores import Pilot, ScoreMap, pilot_of, scores_of
+from reticent_server.kinds.log_rank.scores import LogRankMap, Pilot, pilot_of, scores_of
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
@@ -86,7 +86,7 @@ def hand_made(shares, hazard):
 def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained(shares, hazard):
     """Two persons with an event at once, one in each of two equal groups, are 2R apart."""
     scores = hand_made(shares, hazard)
-    found = ScoreMap(LOG_RANK_PLAN.asked, scores)(block_of({}, **records()))[0]
+    found = LogRankMap(LOG_RANK_PLAN.asked, scores)(block_of({}, **records()))[0]
     lengths = np.sqrt((found**2).sum(axis=0))
     assert lengths.max() == pytest.approx(scores.radius, rel=1e-9)
     if shares == (0.5, 0.5) and hazard == 0.01:
@@ -94,7 +94,7 @@ def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained
         step = replace(
             steps_on_a_path(LOG_RANK_PLAN, block(np.random.default_rng(0), N))[1],
             parts=(part,),
-            map_fn=ScoreMap(LOG_RANK_PLAN.asked, scores),
+            map_fn=LogRankMap(LOG_RANK_PLAN.asked, scores),
         )
         assert [share > 0.99 for _, share in farthest_records(step, records())] == [True]
 
@@ -103,7 +103,7 @@ def test_a_score_that_is_longer_than_promised_is_cut_by_the_mechanism():
     scores = replace(hand_made((0.5, 0.5), 0.2), radius=0.1)
     step = steps_on_a_path(LOG_RANK_PLAN, block(np.random.default_rng(0), N))[1]
     step = replace(
-        step, parts=(VectorSum(1, 0.1, 10**9),), map_fn=ScoreMap(LOG_RANK_PLAN.asked, scores)
+        step, parts=(VectorSum(1, 0.1, 10**9),), map_fn=LogRankMap(LOG_RANK_PLAN.asked, scores)
     )
     assert all(share <= 1 for _, share in farthest_records(step, records()))
 

@@ -12,8 +12,8 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import convex_fit, ptr
 from reticent_server.numerics.convex_fit import (
+    ConvexProblem,
     Curvature,
-    Problem,
     converged,
     first_phase,
     gradient,
@@ -312,11 +312,11 @@ def test_the_first_phase_comes_near_from_the_farthest_start(floor, reach):
     records = records_within(problem, rows)
 
     def above(steps):
-        class Cut(Problem):
+        class Cut(ConvexProblem):
             steps = property(lambda _: (steps_, 0))
 
         steps_ = steps
-        cut = Cut(*(getattr(problem, f.name) for f in fields(Problem)))
+        cut = Cut(*(getattr(problem, f.name) for f in fields(ConvexProblem)))
         left = np.abs(rows[1, :count] - first_phase(cut, records)[0] * LONGEST)
         loss = np.where(left <= 0.65, left**2 / 2, 0.65 * left - 0.65**2 / 2)
         return loss.sum() / n / (floor * 0.4**2 / 4)
@@ -338,10 +338,10 @@ def test_the_second_phase_converges_from_the_farthest_point_of_the_first(n, floo
     assert np.linalg.norm(gradient(problem, records, theta)) <= problem.tolerance / 2
     first, second = problem.steps
 
-    class Hasty(Problem):
+    class Hasty(ConvexProblem):
         steps = property(lambda _: (first, 2 * second // 5))
 
-    hasty = Hasty(*(getattr(problem, f.name) for f in fields(Problem)))
+    hasty = Hasty(*(getattr(problem, f.name) for f in fields(ConvexProblem)))
     theta = second_phase(hasty, records, start)
     assert np.linalg.norm(gradient(problem, records, theta)) > problem.tolerance / 2
 

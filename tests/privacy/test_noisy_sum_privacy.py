@@ -117,19 +117,19 @@ def _variance_p_value(group, sd):
     ],
 )
 def test_what_is_billed_is_what_the_sampler_says(part):
-    billed = _sampler.Gaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
+    billed = _sampler.DiscreteGaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
     assert billed <= part.rho / RHO_UNITS <= billed * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("value", [2**61 + 1, -(2**61) - 1, 2**63 - 1, -(2**63)])
-@pytest.mark.parametrize("noise", [_sampler.Gaussian(5.0), _sampler.Laplace(5.0)])
+@pytest.mark.parametrize("noise", [_sampler.DiscreteGaussian(5.0), _sampler.Laplace(5.0)])
 def test_a_sum_that_would_come_back_without_noise_is_refused(noise, value):
     """The size of the least int64 is negative: both signs have to be compared."""
     with pytest.raises(_sampler.SamplerError):
         noise.add(np.array([0, value], dtype=np.int64))
 
 
-@pytest.mark.parametrize("noise", [_sampler.Gaussian, _sampler.Laplace])
+@pytest.mark.parametrize("noise", [_sampler.DiscreteGaussian, _sampler.Laplace])
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, 2.0**61])
 def test_a_scale_that_is_no_scale_is_refused(noise, scale):
     with pytest.raises(_sampler.SamplerError):

@@ -10,7 +10,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import RunningCounts
 from reticent_server.mechanisms import registry, running_counts
-from reticent_server.mechanisms._sampler import Gaussian
+from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.numerics.running_factor import FACTOR_BITS, coefficients, running_factor
 from support_losses import loss
 
@@ -83,5 +83,5 @@ def test_noise_has_its_scale_and_no_other():
 
 
 def test_a_release_costs_what_it_says():
-    billed = Gaussian(running_counts.scale(PART)).rho(running_counts.sensitivity(PART))
+    billed = DiscreteGaussian(running_counts.scale(PART)).rho(running_counts.sensitivity(PART))
     assert 0.999 * RHO <= billed * RHO_UNITS <= RHO

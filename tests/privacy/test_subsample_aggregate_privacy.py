@@ -19,7 +19,7 @@ from reticent_server.domain.grid import Grid
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import column_registry, noisy_sum, quantile_tree, secret_blocks
 from reticent_server.mechanisms import subsample_aggregate as sa
-from reticent_server.mechanisms._sampler import Gaussian
+from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.numerics.grids import cell_codes
 from support_losses import loss_of_sums
 
@@ -128,7 +128,7 @@ def test_what_is_billed_is_what_is_charged():
         for mean in part.means:
             tree, unit = sa.quartile_tree(part, mean), sa.mean_sum(part, mean)
             billed += quantile_tree.billed_rho(tree)
-            billed += Gaussian(noisy_sum.scale(unit)).rho(noisy_sum.sensitivity(unit))
+            billed += DiscreteGaussian(noisy_sum.scale(unit)).rho(noisy_sum.sensitivity(unit))
         charged = column_registry.cost(part)
         assert billed * RHO_UNITS <= charged.rho
         assert billed * RHO_UNITS == pytest.approx(charged.rho, rel=1e-3)

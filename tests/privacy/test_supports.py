@@ -19,13 +19,13 @@ from reticent_server.domain.steps import QuantileTree
 from reticent_server.kinds.m_estimate.plan import plan_m_estimate
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.mechanisms import _sampler, m_estimate, quantile_tree, selection
-from reticent_server.mechanisms._sampler import Gaussian, Laplace
+from reticent_server.mechanisms._sampler import DiscreteGaussian, Laplace
 
 DRAWS = 4000
 """Of a window in which every whole number has a chance of .05 at least: one is missed less than once in 10⁸⁰ runs."""
 
 
-@pytest.mark.parametrize("kind", [Gaussian, Laplace])
+@pytest.mark.parametrize("kind", [DiscreteGaussian, Laplace])
 def test_noise_reaches_the_same_whole_numbers_from_every_value(kind: type) -> None:
     found = [
         set(kind(3.0).add(np.full(DRAWS, value, dtype=np.int64)).tolist()) for value in (-1, 0, 1)
@@ -37,7 +37,7 @@ def test_noise_reaches_the_same_whole_numbers_from_every_value(kind: type) -> No
 @pytest.mark.parametrize("value", [0, 7, -7])
 def test_no_whole_number_is_left_out_at_a_large_scale(value: int) -> None:
     """Noise of a large scale is not rounded to a coarser grid: every residue is drawn from every value."""
-    for kind in (Gaussian, Laplace):
+    for kind in (DiscreteGaussian, Laplace):
         drawn = kind(2.0**40).add(np.full(DRAWS, value, dtype=np.int64))
         assert set((drawn % 8).tolist()) == set(range(8))
 

@@ -23,7 +23,7 @@ _CLEAR = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Correlation:
+class PairwiseCorrelation:
     """r with standard errors, its p-value of "0" and a 1 − alpha interval by `conf_int`; NaN where a column hardly
     varies beside the noise.
 
@@ -99,7 +99,7 @@ class Correlations:
         return axes
 
 
-def correlation(moments: Moments, x: int, y: int, given: Sequence[int] = ()) -> Correlation:
+def correlation(moments: Moments, x: int, y: int, given: Sequence[int] = ()) -> PairwiseCorrelation:
     """Of the columns at places x and y, others held fixed."""
     found = moments.delta((x, y, *given), _partial)
     noise = sqrt(max(float(found.privacy[0, 0]), 0.0))
@@ -109,7 +109,9 @@ def correlation(moments: Moments, x: int, y: int, given: Sequence[int] = ()) -> 
     degrees = max(moments.records - len(given) - 3, 1.0)
     error = sqrt(1 / degrees + noise**2 / (1 - min(value**2, _MOST**2)) ** 2)
     names = moments.names
-    return Correlation((names[x], names[y]), tuple(names[k] for k in given), value, noise, error)
+    return PairwiseCorrelation(
+        (names[x], names[y]), tuple(names[k] for k in given), value, noise, error
+    )
 
 
 def correlations(moments: Moments, places: Sequence[int]) -> Correlations:

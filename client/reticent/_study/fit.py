@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from reticent._study.model import Model
+from reticent._study.model import StudyModel
 from reticent._study.moments import FloatArray, LeastSquares
 from reticent._text import paragraph
 from reticent.results.regression import RegressionResults
@@ -50,7 +50,7 @@ def document(
 
 
 def fit_result(
-    model: Model,
+    model: StudyModel,
     fit: LeastSquares,
     n: int,
     *,
@@ -98,7 +98,7 @@ def _shown(ends: FloatArray, fit: LeastSquares) -> list[list[float | None]]:
     return [[float(a), float(b)] if fit.open else [None, None] for a, b in ends]
 
 
-def _closed(model: Model, fit: LeastSquares) -> str:
+def _closed(model: StudyModel, fit: LeastSquares) -> str:
     weights = np.abs(fit.weakest)
     heavy = [
         name

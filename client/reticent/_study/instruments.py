@@ -20,7 +20,7 @@ from scipy.special import chdtrc, chdtri
 from reticent._errors import InvalidFormula, NotEstimable
 from reticent._study.fit import StudyFit, document, fit_result
 from reticent._study.formula import Specification
-from reticent._study.model import Model, model
+from reticent._study.model import StudyModel, model
 from reticent._study.moments import GATE, FloatArray, LeastSquares, Moments
 
 _ANGLES = 361
@@ -95,7 +95,7 @@ def instrumental(
     return InstrumentalFit(document(release, {"formula": specification.text}, result))
 
 
-def _two_stage(moments: Moments, structural: Model, Z: FloatArray) -> LeastSquares:
+def _two_stage(moments: Moments, structural: StudyModel, Z: FloatArray) -> LeastSquares:
     S, X = moments.sums, structural.X
     XZ = X @ S @ Z.T
     ZZ = np.linalg.pinv(Z @ S @ Z.T, hermitian=True)
@@ -142,13 +142,13 @@ def _reduced(moments: Moments, specification: Specification, excluded: list[int]
     return _Reduced(moments, whole.X, [head + exogenous.index(k) for k in excluded])
 
 
-def _first_stage(reduced: _Reduced, d: Model) -> dict[str, float]:
+def _first_stage(reduced: _Reduced, d: StudyModel) -> dict[str, float]:
     fit, k = reduced.fit(d.y), len(reduced.at)
     statistic = reduced.statistic(fit.theta, fit.residual, fit.inverse)
     return {"F": statistic / k, "pvalue": float(chdtrc(k, statistic))}
 
 
-def _anderson_rubin(reduced: _Reduced, y: Model, d: Model) -> list[list[float | None]]:
+def _anderson_rubin(reduced: _Reduced, y: StudyModel, d: StudyModel) -> list[list[float | None]]:
     """The 95 % set by intervals, None for an infinite end; everything where the gate of the instruments is shut."""
     from scipy.optimize import brentq  # noqa: PLC0415  (a tenth of a second that no other analysis needs)
 

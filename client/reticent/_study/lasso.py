@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from reticent import _drawing, _optional
-from reticent._study.model import Model
+from reticent._study.model import StudyModel
 from reticent._study.moments import FloatArray, Moments
 
 _POINTS, _SMALLEST = 60, 1e-3
@@ -46,7 +46,7 @@ class LassoPath:
         return axes
 
 
-def lasso_path(moments: Moments, model: Model) -> LassoPath:
+def lasso_path(moments: Moments, model: StudyModel) -> LassoPath:
     """Of a model with an intercept, which is not penalised; slopes are penalised in standard deviations of their columns."""
     S = moments.sums
     gram, cross = model.X @ S @ model.X.T, model.X @ S @ model.y

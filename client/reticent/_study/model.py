@@ -10,7 +10,7 @@ from reticent._study.moments import FloatArray, Moments
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class StudyModel:
     """y (q,) and X (p, q) of z̃; β = Lθ + o in the units of the data, with L (p, p), o (p,); unit: of y."""
 
     names: tuple[str, ...]
@@ -21,12 +21,12 @@ class Model:
     unit: float
 
 
-def model_of(moments: Moments, specification: Specification) -> Model:
+def model_of(moments: Moments, specification: Specification) -> StudyModel:
     """The model of a formula."""
     return model(moments, specification.response, specification.terms, specification.intercept)
 
 
-def model(moments: Moments, response: int, terms: Sequence[int], intercept: bool) -> Model:
+def model(moments: Moments, response: int, terms: Sequence[int], intercept: bool) -> StudyModel:
     """y at one place on the columns at others. With an intercept columns are centred at public centres, without one
     they are not, as that would change the model."""
     rows, places = np.eye(len(moments.names)), list(terms)
@@ -38,7 +38,9 @@ def model(moments: Moments, response: int, terms: Sequence[int], intercept: bool
         matrix = np.diag(unit / scales[used])
         matrix[0, 1:] -= unit * centres[places] / scales[places]
         offset = np.append(centres[response], np.zeros(len(places)))
-        return Model((moments.names[0], *names), rows[response], rows[used], matrix, offset, unit)
+        return StudyModel(
+            (moments.names[0], *names), rows[response], rows[used], matrix, offset, unit
+        )
     X = rows[places] + np.outer(centres[places] / scales[places], rows[0])
     y = rows[response] + centres[response] / unit * rows[0]
-    return Model(names, y, X, np.diag(unit / scales[places]), np.zeros(len(places)), unit)
+    return StudyModel(names, y, X, np.diag(unit / scales[places]), np.zeros(len(places)), unit)

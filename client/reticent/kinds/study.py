@@ -12,7 +12,12 @@ from reticent import _optional
 from reticent._errors import InvalidFormula
 from reticent._release import Release
 from reticent._study.components import Components, Factors, components, factors
-from reticent._study.correlations import Correlation, Correlations, correlation, correlations
+from reticent._study.correlations import (
+    Correlations,
+    PairwiseCorrelation,
+    correlation,
+    correlations,
+)
 from reticent._study.fit import StudyFit, document, fit_result
 from reticent._study.formula import Columns, Specification
 from reticent._study.instruments import InstrumentalFit, instrumental
@@ -168,7 +173,7 @@ class Study(Release):
         """All pairwise correlations, with intervals."""
         return correlations(self._moments, self._places(variables))
 
-    def partial_corr(self, x: str, y: str, given: Sequence[str] = ()) -> Correlation:
+    def partial_corr(self, x: str, y: str, given: Sequence[str] = ()) -> PairwiseCorrelation:
         """The correlation of two columns, with others held fixed."""
         one, other = self._columns.one(x), self._columns.one(y)
         fixed = [p for text in given for p in self._columns.places(text)]

@@ -34,7 +34,7 @@ from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, NotFound
 from reticent_server.opening import open_books
 from reticent_server.pipeline.books import Books
-from reticent_server.pipeline.budgets import NO_CAP, Offer, check_offer, has_cap, set_budget
+from reticent_server.pipeline.budgets import NO_CAP, BudgetChange, check_offer, has_cap, set_budget
 from reticent_server.settings import Settings
 
 app = typer.Typer(help="Add analysts and manage their keys.", no_args_is_help=True)
@@ -93,13 +93,13 @@ def _offer(
     delta: float | None,
     rule: RuleName | None,
     query_delta: float | None,
-) -> Offer | None:
+) -> BudgetChange | None:
     """The budget of the options: all of them, or none. Raises InvalidRequest."""
     if all(option is None for option in (dataset, epsilon, delta, rule, query_delta)):
         return None
     if dataset is None or epsilon is None or delta is None:
         raise InvalidRequest("A budget needs --dataset, --epsilon and --delta.")
-    return Offer(epsilon, delta, rule.value if rule else None, user(), query_delta)
+    return BudgetChange(epsilon, delta, rule.value if rule else None, user(), query_delta)
 
 
 @app.command()

@@ -22,7 +22,7 @@ from reticent_server.pipeline.accounts import account_json, account_row
 from reticent_server.pipeline.books import Books
 from reticent_server.pipeline.budgets import (
     NO_CAP,
-    Offer,
+    BudgetChange,
     account_of,
     balance_of,
     has_cap,
@@ -58,7 +58,7 @@ def set_budget(
     """Set a budget. Without --analyst and --project: the cap over all analysts of the population; with
     one, also the grant to ask about the data set."""
     books = open_books(Settings())
-    offer = Offer(epsilon, delta, rule.value if rule else None, user(), query_delta)
+    offer = BudgetChange(epsilon, delta, rule.value if rule else None, user(), query_delta)
     balance = set_account(books, dataset, analyst, offer, project=project)
     if not has_cap(books, balance):
         err.print(f"{NO_CAP} Set it with `budget set` without --analyst.")

@@ -102,11 +102,11 @@ def register(
     as_json: JsonFlag = False,
 ) -> None:
     """Register rows that stay where they are as the current version of a data set."""
-    from reticent_server.cli.dataset_register import Place, register_dataset  # noqa: PLC0415
+    from reticent_server.cli.dataset_register import SourcePlace, register_dataset  # noqa: PLC0415
 
     settings = Settings()
     known_url = url or (settings.source_url if table else None)
-    place = Place(url=known_url, table=table, order=tuple(order or ()), parquet=parquet)
+    place = SourcePlace(url=known_url, table=table, order=tuple(order or ()), parquet=parquet)
     with Progress(console=err, transient=True) as bar:
         task = bar.add_task(f"Checking {name}", total=1.0)
         registered = register_dataset(

@@ -20,7 +20,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """Where the rows are: a URL and a table, or a directory of Parquet files."""
 
     url: str | None = None
@@ -41,7 +41,7 @@ class Place:
 def register_dataset(
     settings: Settings,
     name: str,
-    place: Place,
+    place: SourcePlace,
     schema_file: Path,
     *,
     population: str | None = None,
@@ -71,14 +71,14 @@ def register_dataset(
 
 
 def _register_files(
-    _settings: Settings, place: Place, schema: Schema, strict: bool, progress: Progress
+    _settings: Settings, place: SourcePlace, schema: Schema, strict: bool, progress: Progress
 ) -> Registration:
     directory = place.parquet or Path()
     return register_files(directory, schema, strict=strict, progress=progress)
 
 
 def _register_table(
-    settings: Settings, place: Place, schema: Schema, strict: bool, progress: Progress
+    settings: Settings, place: SourcePlace, schema: Schema, strict: bool, progress: Progress
 ) -> Registration:
     secrets = place_of(settings)
     secrets.load()  # before a long scan, after which the URL is kept there

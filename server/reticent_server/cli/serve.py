@@ -18,7 +18,7 @@ from reticent_server.cli.listening import listen, refuse_exposure, tls_of, url_o
 from reticent_server.cli.running import run, running_beside
 from reticent_server.cli.shares import refuse_too_many, shares
 from reticent_server.cli.temporary import temporary_folder
-from reticent_server.cli.workers import Job, Supervisor
+from reticent_server.cli.workers import Supervisor, WorkerJob
 from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
@@ -78,7 +78,9 @@ def serve(
         metrics = f"{curated}/metrics" if curator_port is not None else None
         places = Places(served, f"{curated}/console", metrics, os.getpid())
         text = json.dumps(asdict(places)) if as_json else places.sentences()
-        _answer(services, Job(parts.worker, listener, tls, curator_port is None), workers, text)
+        _answer(
+            services, WorkerJob(parts.worker, listener, tls, curator_port is None), workers, text
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Places:
         return "\n".join([*lines, "Ctrl-C or SIGTERM ends it."])
 
 
-def _answer(services: Services, job: Job, workers: int, text: str) -> None:
+def _answer(services: Services, job: WorkerJob, workers: int, text: str) -> None:
     def announce() -> None:
         typer.echo(text)
         sys.stdout.flush()

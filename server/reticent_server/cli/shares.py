@@ -28,7 +28,7 @@ SELECT pg_postmaster_start_time()::text AS started,
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class WorkerShares:
     """parent: of the process that is started; worker: of each of `workers` processes below it, or, with
     one worker, of the same process."""
 
@@ -49,17 +49,17 @@ class Shares:
         return self.workers * self.worker.vault_connections
 
 
-def shares(settings: Settings, workers: int) -> Shares:
+def shares(settings: Settings, workers: int) -> WorkerShares:
     """An equal part of the cache and of the connections for every worker process."""
     if workers == 1:
-        return Shares(settings, settings, 1)
+        return WorkerShares(settings, settings, 1)
     parent = settings.model_copy(update={"database_connections": PARENT})
     part = {
         "cache_bytes": settings.cache_bytes // workers,
         "database_connections": max(MIN_POOL, (settings.database_connections - PARENT) // workers),
         "vault_connections": max(1, settings.vault_connections // workers),
     }
-    return Shares(parent, settings.model_copy(update=part), workers)
+    return WorkerShares(parent, settings.model_copy(update=part), workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class _Limits:
     own: int
 
 
-def refuse_too_many(settings: Settings, wanted: Shares) -> None:
+def refuse_too_many(settings: Settings, wanted: WorkerShares) -> None:
     """Raises CuratorError, which says what to set, where a PostgreSQL allows fewer connections than a
     server may open: it would answer 503 under load, after a charge perhaps."""
     database = _database_limits(settings.database_url)

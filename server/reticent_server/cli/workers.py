@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WorkerJob:
     """What every worker does. console: whether the curator's pages are on this port."""
 
     settings: Settings
@@ -64,7 +64,7 @@ class _Worker:
 class Supervisor:
     """Starts `count` workers, replaces those that die, and ends them all on a signal."""
 
-    def __init__(self, job: Job, count: int) -> None:
+    def __init__(self, job: WorkerJob, count: int) -> None:
         self._job = job
         self._context = get_context("spawn")  # a copy of a process with threads would not be safe
         self._workers = [self._started(number) for number in range(count)]
@@ -135,7 +135,7 @@ class Supervisor:
                 worker.process.join()
 
 
-def work(job: Job, number: int, ready: Event) -> None:
+def work(job: WorkerJob, number: int, ready: Event) -> None:
     """One worker: the first of them also finishes what dead processes left behind."""
     keep_to_itself()
     configure_logging(job.settings.log_level)

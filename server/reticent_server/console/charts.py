@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reticent_server.pipeline.oversight import Point
+from reticent_server.pipeline.oversight import AccountPoint
 
 WIDTH, HEIGHT = 640.0, 220.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 12.0, 28.0
@@ -29,7 +29,7 @@ class BurnDown:
     y_ticks: tuple[Tick, ...]
 
 
-def burn_down(points: Sequence[Point], now: datetime) -> BurnDown | None:
+def burn_down(points: Sequence[AccountPoint], now: datetime) -> BurnDown | None:
     """The chart of an account's history until now; None where there is no history."""
     if not points:
         return None

@@ -6,14 +6,14 @@ from typing import Annotated, Any, cast
 from fastapi import Depends, Response
 
 from reticent_server.console.forms import amount
-from reticent_server.console.pages import Account, account, chart
+from reticent_server.console.pages import AccountRow, account, chart
 from reticent_server.console.routing import pages_router
 from reticent_server.console.visits import Signed, Visit, posted_for
 from reticent_server.domain.amounts import Rule
 from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, ReticentError
 from reticent_server.pipeline import budgets
-from reticent_server.pipeline.budgets import Offer
+from reticent_server.pipeline.budgets import BudgetChange
 
 router = pages_router()
 
@@ -50,7 +50,7 @@ def _page(visit: Visit, problem: ReticentError | None = None, form: str = "") ->
     )
 
 
-def _given(given: dict[str, str], chosen: Account | None) -> dict[str, Any]:
+def _given(given: dict[str, str], chosen: AccountRow | None) -> dict[str, Any]:
     """What the forms are filled with: what was sent or linked, else empty."""
     amounts = ("epsilon", "delta", "query_delta", "rule", "primary", "reason")
     names = ("dataset", "analyst", "project", *amounts)
@@ -63,7 +63,7 @@ def set_budget(visit: Paying) -> Response:
     """Opens an account or changes its cap; with an analyst, also grants the data set."""
     fields = visit.fields
     try:
-        offer = Offer(
+        offer = BudgetChange(
             epsilon=amount(fields, "epsilon", "Epsilon"),
             delta=amount(fields, "delta", "Delta"),
             rule=_rule(fields.get("rule", "")),

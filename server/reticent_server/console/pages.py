@@ -24,7 +24,7 @@ _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class AccountRow:
     """An account for a template. share: of its cap that is spent. row: as the command line shows it. place:
     the page about whose it is."""
 
@@ -39,13 +39,13 @@ class Account:
         return f"account-{self.balance.account}"
 
 
-def account(services: Services, balance: Balance) -> Account:
+def account(services: Services, balance: Balance) -> AccountRow:
     """A balance with what the templates show of it."""
     whose = oversight.whose(services, balance)
     shared = {project.id for project in services.projects.all()}
     own = f"/console/analysts/{quote(whose)}"
     place = "/console/projects" if balance.analyst_id in shared else own
-    return Account(balance, whose, share_spent(balance), account_row(balance), place)
+    return AccountRow(balance, whose, share_spent(balance), account_row(balance), place)
 
 
 def chart(services: Services, balance: Balance | None) -> BurnDown | None:
@@ -130,7 +130,7 @@ def release(visit: Signed, release_id: str) -> Response:
     )
 
 
-def _cap_of(services: Services, found: oversight.ShownRelease) -> Account | None:
+def _cap_of(services: Services, found: oversight.ShownRelease) -> AccountRow | None:
     """The cap that the release was charged to."""
     populations = {b.population: b for b in services.ledger.all_balances() if not b.analyst_id}
     for row in found.entries:

@@ -12,7 +12,7 @@ from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.steps import Block, GramSum, PowerSum, SumStep, VectorSum
 from reticent_server.engine.cache import ColumnCache, Columns
-from reticent_server.engine.pieces import Arrays, Piece
+from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.prefetch import prefetched
 from reticent_server.engine.shared_memory import shared_empty
 from reticent_server.vault.ports import MarkingReader, PartitionedReader, Reader
@@ -82,7 +82,7 @@ class Table:
         block_rows: int,
         subset: RowSubset | None = None,
         threads: int = 1,
-    ) -> Generator[Piece, None, None]:
+    ) -> Generator[RowSlice, None, None]:
         """Every record of the subset (None: of the table) once, in stored order.
 
         threads: by which the pieces will be worked on.
@@ -105,7 +105,7 @@ class Table:
         subset: RowSubset,
         whole: Columns | None,
         threads: int,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[RowSlice]:
         """The subset's records: taken out once for all passes of a release, where there is room, and
         none is made for them where the whole table has its own."""
         rows = self.rows(subset)
@@ -144,7 +144,7 @@ class Table:
             start, position = stop, end
         return arrays
 
-    def _streamed(self, block_rows: int, subset: RowSubset | None) -> Iterator[Piece]:
+    def _streamed(self, block_rows: int, subset: RowSubset | None) -> Iterator[RowSlice]:
         start = self._first
         for arrays, rows in prefetched(self._batches(), BATCHES_AHEAD):
             yield from self._cut(arrays, start, rows, block_rows, subset)
@@ -167,7 +167,7 @@ class Table:
         rows: int,
         block_rows: int,
         subset: RowSubset | None = None,
-    ) -> Iterator[Piece]:
+    ) -> Iterator[RowSlice]:
         """Pieces of `rows` records, of which the first is at the stored position `start`.
 
         With a subset, of about block_rows records of it each; pieces without any are left out.
@@ -182,7 +182,7 @@ class Table:
             high = min(low + step, rows)
             records = _indices(subset, start + low, start + high) if subset else None
             if records is None or len(records):
-                yield Piece(whole, start + low, low, high, records)
+                yield RowSlice(whole, start + low, low, high, records)
 
 
 def _indices(subset: RowSubset, start: int, stop: int) -> NDArray[np.int64]:

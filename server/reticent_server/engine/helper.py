@@ -22,7 +22,7 @@ from typing import Any
 
 from reticent_server.domain.steps import SumStep
 from reticent_server.engine.helper_process import FAILED, MOST_FILES, READY, UNABLE, Message, Order
-from reticent_server.engine.pieces import Arrays, Piece
+from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.shared_memory import File, file_of, numbers
 
 _MODULE = "reticent_server.engine.helper_process"
@@ -45,7 +45,7 @@ class Helper:
         self._pass = -1
         self._end = weakref.finalize(self, _ended, self._process, self._line, ours)
 
-    def sums(self, number: int, step: SumStep, pieces: Sequence[Piece]) -> list[Any] | None:
+    def sums(self, number: int, step: SumStep, pieces: Sequence[RowSlice]) -> list[Any] | None:
         """The step's integer sums of the pieces; None where the thread must add them up by itself.
 
         number: of the pass, whose step and arrays are the same every time. Raises RuntimeError,
@@ -100,7 +100,7 @@ class Helper:
         return self._ready and not self.lost
 
     def _asked(
-        self, number: int, step: SumStep, pieces: Sequence[Piece], files: dict[int, File]
+        self, number: int, step: SumStep, pieces: Sequence[RowSlice], files: dict[int, File]
     ) -> bytes:
         gone = self._known - numbers()
         known = number == self._pass and not gone

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from reticent_server.domain.scratch import ReusedScratch
 from reticent_server.domain.steps import SumStep
 from reticent_server.engine.block_sums import added, block_sums
-from reticent_server.engine.pieces import Arrays, Piece
+from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.shared_memory import mapped
 from reticent_server.process import keep_to_itself
 
@@ -87,7 +87,7 @@ class Work:
         try:
             sums: list[Any] | None = None
             for start, low, high in rows:
-                block = Piece(arrays, start, low, high).block(self._scratch)
+                block = RowSlice(arrays, start, low, high).block(self._scratch)
                 sums = added(sums, block_sums(step, block))
         except Exception:  # noqa: BLE001 - its text may depend on a private cell
             return FAILED

@@ -28,7 +28,7 @@ from reticent_server.vault.ports import Reader
 Totals = tuple[Private[Any], ...]
 
 
-class Ledger(Protocol):
+class EngineLedger(Protocol):
     """What the engine asks of the ledger."""
 
     def confirm(self, reservation: Reservation) -> bool:
@@ -55,7 +55,7 @@ class LocalEngine:
     def __init__(
         self,
         open_reader: Callable[[str], Reader],
-        ledger: Ledger,
+        ledger: EngineLedger,
         *,
         cache_bytes: int,
         threads: int,

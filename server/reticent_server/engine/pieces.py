@@ -22,7 +22,7 @@ class Arrays:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class RowSlice:
     """The rows [low, high) of the arrays. start: the stored position of the first; records: as in Block."""
 
     arrays: Arrays

@@ -14,7 +14,7 @@ from reticent_server.domain.scratch import ReusedScratch
 from reticent_server.domain.steps import SumStep
 from reticent_server.engine.block_sums import added, block_sums
 from reticent_server.engine.helper import Helper
-from reticent_server.engine.pieces import Piece
+from reticent_server.engine.pieces import RowSlice
 from reticent_server.engine.shared_memory import make_room
 
 TURN_BLOCKS = 16
@@ -42,7 +42,7 @@ class Workers:
     def totals(
         self,
         step: SumStep,
-        pieces: Generator[Piece, None, None],
+        pieces: Generator[RowSlice, None, None],
         rows: int = 0,
         block_rows: int = 1,
     ) -> list[Any]:
@@ -118,7 +118,9 @@ class _Pass:
     pieces equal shares.
     """
 
-    def __init__(self, step: SumStep, pieces: Iterator[Piece], expected: int, threads: int) -> None:
+    def __init__(
+        self, step: SumStep, pieces: Iterator[RowSlice], expected: int, threads: int
+    ) -> None:
         self._step = step
         self._pieces = pieces
         self._left, self._threads = expected, threads
@@ -159,7 +161,7 @@ class _Pass:
                 sums = added(sums, found)
         return sums
 
-    def _taken(self, most: int) -> list[Piece]:
+    def _taken(self, most: int) -> list[RowSlice]:
         """Pieces that no other thread has taken: fewer when few are left; none at the end."""
         with self._reading:
             if self._exhausted:

@@ -69,7 +69,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class JointParts:
     """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian where `step`, with
     the meat where `meat`. signed: whether a Jacobian's contributions have both signs."""
 
@@ -79,7 +79,7 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class FitBudget:
     """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T, or none),
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
     precision: ν of the last round. size: q. joint: which parts of a step are of one vector."""
@@ -93,7 +93,7 @@ class Budget:
     eta: float
     precision: float
     size: int
-    joint: "Joint"
+    joint: "JointParts"
 
     @property
     def steps(self) -> int:
@@ -129,7 +129,7 @@ class Budget:
         )
         return together + meat - within
 
-    def raised(self, rho: int) -> "Budget":
+    def raised(self, rho: int) -> "FitBudget":
         """All amounts by one factor, so that the steps cost at most `rho`, and less by a few units only."""
         whole = self.rho
         target = rho - len(self.rounds) - self.steps - rho // _ROUNDING
@@ -172,9 +172,9 @@ class Signal:
     signed: bool = False
 
     @property
-    def together(self) -> Joint:
+    def together(self) -> JointParts:
         """A moved gradient is not along the record's vector; a joint meat is that of a longer one."""
-        return Joint(self.centred, self.centred and not self.joint, self.signed)
+        return JointParts(self.centred, self.centred and not self.joint, self.signed)
 
 
 def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
@@ -185,7 +185,7 @@ def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
     return 2 * clip * signal.unit / (whole * gain)
 
 
-def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budget:
+def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitBudget:
     """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho, and a few units less where parts are
     joint."""
     eta = noise_ratio(sizes, rho, signal)
@@ -211,7 +211,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
     )
     *spent, meat_rho, last = allocate(rho, weights)
     parts = iter(spent)
-    budget = Budget(
+    budget = FitBudget(
         rounds=tuple((next(parts), radius) for _, radius in rounds),
         gradients=tuple(next(parts) for _ in fractions),
         scales=tuple(next(parts) for _ in range(measured)),

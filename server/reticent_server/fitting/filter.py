@@ -38,7 +38,7 @@ _BENT_STEPS, _LONGEST = 20, 1.0  # Gauss-Newton steps of a bent score, and the l
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curvature:
+class StepCurvature:
     """H of a step, J per unit of the score.
 
     J: (q, q) in u. E: its correction in the frame B. back: B⁻¹ (q, q), symmetric, BJ̄B = I for the expected J̄. error: (q,) τ² and
@@ -72,10 +72,10 @@ def no_correction(whitening: Whitening, shape: float) -> Correction:
     return Correction(np.eye(len(errors)), whitening.error**2, errors)
 
 
-def corrected_curvature(J: FloatArray, unit: float, known: Correction) -> Curvature:
+def corrected_curvature(J: FloatArray, unit: float, known: Correction) -> StepCurvature:
     """Of the public rows' J (q, q) at a step."""
     back = power(J, 0.5, _SMALLEST)
-    return Curvature(back @ known.E @ back, known.E, unit, back, known.error, known.shape)
+    return StepCurvature(back @ known.E @ back, known.E, unit, back, known.error, known.shape)
 
 
 def measured(
@@ -154,7 +154,7 @@ class PublicModel:
         return np.asarray(score.mean_square * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
 
     def way(
-        self, score: BentScore, theta: FloatArray, curvature: Curvature
+        self, score: BentScore, theta: FloatArray, curvature: StepCurvature
     ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
         """From a way d (q,) to the solution: the mean score (q,) to be expected there, and its derivative (q, q)."""
         U, T = self.whitening.rows, self.whitening.frequency
@@ -180,7 +180,9 @@ class Moved:
     covariance: FloatArray
 
 
-def surprised(C: FloatArray, curvature: Curvature, noise: FloatArray, g: FloatArray) -> FloatArray:
+def surprised(
+    C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: FloatArray
+) -> FloatArray:
     """C (q, q) before a step, raised where the released mean score g (q,) is larger than it explains.
 
     gᵀ(HCHᵀ + N)⁻¹g is χ²_q where the filter is right about itself. Above the 1 − 10⁻⁴ quantile the fit is farther off than C says:
@@ -196,7 +198,7 @@ def surprised(C: FloatArray, curvature: Curvature, noise: FloatArray, g: FloatAr
 
 def moved(
     C: FloatArray,
-    curvature: Curvature,
+    curvature: StepCurvature,
     noise: FloatArray,
     g: FloatArray,
     reach: FloatArray | None = None,
@@ -213,7 +215,7 @@ def moved(
 
 def moved_far(
     C: FloatArray,
-    curvature: Curvature,
+    curvature: StepCurvature,
     noise: FloatArray,
     g: FloatArray,
     expected: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
@@ -256,18 +258,18 @@ def _after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatA
     return np.asarray(left @ C @ left.T + G @ N @ G.T)
 
 
-def _curvature_error(C: FloatArray, curvature: Curvature) -> FloatArray:
+def _curvature_error(C: FloatArray, curvature: StepCurvature) -> FloatArray:
     """(q, q) covariance of what H is wrong by, times the way that is left."""
     return _errors(np.diag(curvature.back @ C @ curvature.back), curvature) / curvature.unit**2
 
 
-def _score_error(M: FloatArray, curvature: Curvature) -> FloatArray:
+def _score_error(M: FloatArray, curvature: StepCurvature) -> FloatArray:
     """(q, q) the same, where the second moment of the mean score along the way is M (q, q)."""
     B = np.linalg.inv(curvature.back)
     return _errors(np.diag(B @ M @ B), curvature)
 
 
-def _errors(way: FloatArray, curvature: Curvature) -> FloatArray:
+def _errors(way: FloatArray, curvature: StepCurvature) -> FloatArray:
     """(q, q) from the squared way (q,) in the frame B."""
     back, tau = curvature.back, np.sqrt(curvature.error)
     spread = tau * (np.sum(tau * way) + tau * way) / 2 + curvature.shape**2 * way

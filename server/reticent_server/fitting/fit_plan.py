@@ -36,7 +36,7 @@ from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
-from reticent_server.fitting.budget import Budget, Signal, Sizes, plan_budget
+from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, Location, code_design
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.forecast import Forecast, forecast_fit
@@ -51,7 +51,7 @@ from reticent_server.fitting.recipe import NoisyNewton, StandardFit
 from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.results import RegressionResult
-from reticent_server.fitting.score import Family
+from reticent_server.fitting.score import ScoreFamily
 
 _PRODUCTS_A_MS = 200  # squared coefficients whose moments of 4,096 public rows take 1 ms
 _SINGULAR = 1e-6
@@ -60,7 +60,7 @@ ResponseT = TypeVar("ResponseT")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground(Generic[ResponseT]):
+class FitGround(Generic[ResponseT]):
     """What a fit stands on, all public: the coding, the coordinates, what is known of the response, the share of
     records in use; the start (q,), whose predictor is typical, and `spread`: 1, or more where it cannot be."""
 
@@ -72,7 +72,7 @@ class Ground(Generic[ResponseT]):
     spread: float
 
 
-class Model(Protocol[ResponseT]):
+class RegressionModel(Protocol[ResponseT]):
     """A regression model with its constants, which do not depend on the data.
 
     radius: R² for each coefficient. tuning: c of the reply, None for no cut. nanoseconds: planned time that a
@@ -109,10 +109,10 @@ class Model(Protocol[ResponseT]):
         """With constants for the smallest error at these sizes, where the query asks for them."""
         ...
 
-    def family(self, ground: Ground[ResponseT]) -> Family: ...
-    def signal(self, ground: Ground[ResponseT]) -> Signal: ...
+    def family(self, ground: FitGround[ResponseT]) -> ScoreFamily: ...
+    def signal(self, ground: FitGround[ResponseT]) -> Signal: ...
 
-    def notes(self, ground: Ground[ResponseT]) -> list[str]:
+    def notes(self, ground: FitGround[ResponseT]) -> list[str]:
         """What a forecast has to say of the response."""
         ...
 
@@ -122,7 +122,7 @@ class Model(Protocol[ResponseT]):
 
     def described(
         self,
-        ground: Ground[ResponseT],
+        ground: FitGround[ResponseT],
         fit: StandardFit,
         radius_squared: float,
         found: Mapping[str, Any],
@@ -141,9 +141,9 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     facts: DatasetFacts
     design: Design
-    model: Model[ResponseT]
-    ground: Ground[ResponseT]
-    budget: Budget
+    model: RegressionModel[ResponseT]
+    ground: FitGround[ResponseT]
+    budget: FitBudget
     sizes: Sizes
     own_profile: OwnProfile | None
     level: float
@@ -193,7 +193,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         return self._newton(self.ground)
 
     def _newton(
-        self, ground: Ground[ResponseT], restriction: Restriction | None = None
+        self, ground: FitGround[ResponseT], restriction: Restriction | None = None
     ) -> NoisyNewton:
         return NoisyNewton(
             coding=ground.coding,
@@ -264,7 +264,7 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     def fitted(
         self, restrict: Callable[[Coding], Restriction] | None = None
-    ) -> Generator[Step, tuple[Released, ...], tuple[Ground[ResponseT], StandardFit]]:
+    ) -> Generator[Step, tuple[Released, ...], tuple[FitGround[ResponseT], StandardFit]]:
         """The recipe without its report. restrict: gives the restriction of a score test (fitting.restriction)."""
         ground = self.ground
         if self.own_profile:
@@ -274,7 +274,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         fit = yield from self._newton(ground, restriction).fit()
         return ground, self.model.adjusted(ground.coding, fit)
 
-    def result(self, ground: Ground[ResponseT], fit: StandardFit) -> dict[str, Any]:
+    def result(self, ground: FitGround[ResponseT], fit: StandardFit) -> dict[str, Any]:
         """What a reply says of a fit."""
         radius_squared = self.sizes.radius_squared
         result = fit_result(
@@ -292,7 +292,7 @@ class FitPlan(Planned, Generic[ResponseT]):
 
 
 def plan_fit(
-    facts: DatasetFacts, design: Design, model: Model[ResponseT], level: float, rho: int
+    facts: DatasetFacts, design: Design, model: RegressionModel[ResponseT], level: float, rho: int
 ) -> FitPlan[ResponseT]:
     """Plans a fit at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without response or terms."""
     if design.response is None or not design.names:
@@ -311,8 +311,8 @@ def plan_fit(
 def _sized(
     facts: DatasetFacts,
     design: Design,
-    model: Model[ResponseT],
-    ground: Ground[ResponseT],
+    model: RegressionModel[ResponseT],
+    ground: FitGround[ResponseT],
     own: OwnProfile | None,
     level: float,
     rho: int,
@@ -331,8 +331,8 @@ def _sized(
 
 
 def ground_of(
-    design: Design, facts: DatasetFacts, model: Model[ResponseT], *, masked: bool = True
-) -> Ground[ResponseT] | None:
+    design: Design, facts: DatasetFacts, model: RegressionModel[ResponseT], *, masked: bool = True
+) -> FitGround[ResponseT] | None:
     """The public ground of a design's fit; None where no profile covers its columns."""
     rows = draw_public_rows(design, facts, masked=masked)
     if rows is None or design.response is None:
@@ -341,8 +341,8 @@ def ground_of(
 
 
 def _ground(
-    design: Design, term: Term, rows: PublicRows, model: Model[ResponseT]
-) -> Ground[ResponseT]:
+    design: Design, term: Term, rows: PublicRows, model: RegressionModel[ResponseT]
+) -> FitGround[ResponseT]:
     """The start is the typical predictor at the intercept; without one, what comes nearest to it."""
     response, intercept = model.response(term, rows.y), design.intercept
     coding = code_design(design, term, rows, model.location(response, intercept=intercept))
@@ -353,4 +353,4 @@ def _ground(
     else:
         start = np.linalg.lstsq(X, level, rcond=_SINGULAR)[0]
     spread = float(np.hypot(1.0, np.sqrt(np.mean((level - X @ start) ** 2))))
-    return Ground(coding, public_coordinates(X), response, rows.share, start, spread)
+    return FitGround(coding, public_coordinates(X), response, rows.share, start, spread)

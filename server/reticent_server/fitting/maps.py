@@ -62,7 +62,7 @@ class RowsMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class FitState:
     """A public state of the fit: θ (q,) of x̃, W (q, q), R² and the score."""
 
     theta: FloatArray
@@ -77,7 +77,7 @@ class ScoreMap:
     unmoved score after it; with `joint` that is (score, wχ), and wχ follows."""
 
     coding: Coding
-    point: Point
+    point: FitState
     shift: FloatArray
     curvature: bool = False
     meat: bool = False
@@ -121,7 +121,7 @@ class ResidualMap:
     """Gives what the family's residuals contribute to its scale; nothing for records not in use."""
 
     coding: Coding
-    point: Point
+    point: FitState
     residuals: Residuals
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
@@ -190,7 +190,7 @@ def response(coding: Coding, block: Block) -> FloatArray:
     return np.ascontiguousarray(y)
 
 
-def predictor(point: Point, coding: Coding, x: FloatArray) -> FloatArray:
+def predictor(point: FitState, coding: Coding, x: FloatArray) -> FloatArray:
     """(rows,) η, clipped to the score's public range."""
     eta = on_lattice(point.theta, coding.size) @ x
     low, high = point.score.limits

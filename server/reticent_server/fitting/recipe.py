@@ -27,14 +27,14 @@ from reticent_server.domain.steps import (
     SumStep,
     VectorSum,
 )
-from reticent_server.fitting.budget import Budget, Sizes
+from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     Correction,
-    Curvature,
     PublicModel,
+    StepCurvature,
     being_far,
     corrected_curvature,
     measured,
@@ -46,10 +46,10 @@ from reticent_server.fitting.filter import (
     unfinished,
 )
 from reticent_server.fitting.identifiability import Directions, fit_directions
-from reticent_server.fitting.maps import Point, ResidualMap, ScoreMap, on_lattice
+from reticent_server.fitting.maps import FitState, ResidualMap, ScoreMap, on_lattice
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.rounds import whitening_rounds
-from reticent_server.fitting.score import Ball, BentScore, DriftingFamily, Family, Score
+from reticent_server.fitting.score import Ball, BentScore, DriftingFamily, Score, ScoreFamily
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import power
 
@@ -124,8 +124,8 @@ class NoisyNewton:
 
     coding: Coding
     coordinates: Coordinates
-    family: Family
-    budget: Budget
+    family: ScoreFamily
+    budget: FitBudget
     sizes: Sizes
     start: FloatArray
     restriction: Restriction | None = None
@@ -179,7 +179,7 @@ class NoisyNewton:
             score, theta, np.zeros_like(C) if isinstance(score, BentScore) else C
         )
 
-    def _expected(self, model: PublicModel, state: State, score: Score) -> Curvature:
+    def _expected(self, model: PublicModel, state: State, score: Score) -> StepCurvature:
         return corrected_curvature(self._public(model, state, score), score.unit, state.known)
 
     def _measured(
@@ -226,8 +226,8 @@ class NoisyNewton:
             return None
         return OneVector(vector=0, curvature=1, meat=2 if last and joint.meat else None)
 
-    def _point(self, state: State, whitening: Whitening, score: Score) -> Point:
-        return Point(state.theta, whitening.transform, self.sizes.radius_squared, score)
+    def _point(self, state: State, whitening: Whitening, score: Score) -> FitState:
+        return FitState(state.theta, whitening.transform, self.sizes.radius_squared, score)
 
     def _gradient(
         self, state: State, whitening: Whitening, score: Score, released: Released
@@ -243,7 +243,7 @@ class NoisyNewton:
         state: State,
         score: Score,
         seen: tuple[FloatArray, FloatArray],
-        curvature: Curvature,
+        curvature: StepCurvature,
         reach: FloatArray | None = None,
         *,
         last: bool = False,
@@ -326,7 +326,7 @@ class NoisyNewton:
         state: State,
         score: Score,
         released: tuple[Released, ...],
-        curvature: Curvature,
+        curvature: StepCurvature,
     ) -> LastScores:
         """Jointly with the scale, where the family asks for that (fitting.score.JointStep)."""
         whitening, joint = model.whitening, self.family.joint

@@ -135,7 +135,7 @@ class Joint(Protocol):
         ...
 
 
-class Family(Protocol):
+class ScoreFamily(Protocol):
     """A model: its scores and its scale. joint: of the last step; None where it is not joint.
 
     residuals: None where the scale is known. start: the scale before any release. offset: what a row's
@@ -160,7 +160,7 @@ class Family(Protocol):
 
 
 @runtime_checkable
-class DriftingFamily(Family, Protocol):
+class DriftingFamily(ScoreFamily, Protocol):
     """A family whose steps have solutions of their own, each near the next one's."""
 
     def drift(self, remaining: int) -> float:

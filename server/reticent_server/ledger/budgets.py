@@ -12,7 +12,7 @@ from reticent_server.domain.cost import DELTA_UNITS
 from reticent_server.errors import Conflict, InvalidPrivacy, InvalidRequest, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.model import Balance
-from reticent_server.ledger.rules import Budget, ZcdpCaps, budget, decimal_floor
+from reticent_server.ledger.rules import BudgetLimits, ZcdpCaps, budget, decimal_floor
 
 DEFAULT_RULE: Rule = "zcdp"
 
@@ -28,7 +28,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class BudgetTerms:
     """What a curator sets. rule None: the account's own, zcdp for a new one.
 
     query_delta: δ″, of δ what queries may be charged under zcdp. None: the same share of δ as it was, and for a
@@ -42,7 +42,12 @@ class Offer:
 
 
 def set_budget(
-    connection: Connection, holder: Holder, offer: Offer, zcdp_caps: ZcdpCaps, by: str, at: str
+    connection: Connection,
+    holder: Holder,
+    offer: BudgetTerms,
+    zcdp_caps: ZcdpCaps,
+    by: str,
+    at: str,
 ) -> Balance:
     """Opens the account, or changes its cap.
 
@@ -64,7 +69,7 @@ def set_budget(
     return replace(present, epsilon=wanted.epsilon, delta=wanted.delta, cap=wanted.cap)
 
 
-def _refuse_exchange(present: Balance, wanted: Budget, offer: Offer) -> None:
+def _refuse_exchange(present: Balance, wanted: BudgetLimits, offer: BudgetTerms) -> None:
     """Raises Conflict where one cap would be exchanged for the other after something was charged (see
     ledger.rules): a split of δ that follows from answers has no proof."""
     exchanged = not (present.cap.within(wanted.cap) or wanted.cap.within(present.cap))
@@ -75,13 +80,13 @@ def _refuse_exchange(present: Balance, wanted: Budget, offer: Offer) -> None:
         )
 
 
-def check(offer: Offer, zcdp_caps: ZcdpCaps) -> None:
+def check(offer: BudgetTerms, zcdp_caps: ZcdpCaps) -> None:
     """Raises the InvalidPrivacy that opening an account with this offer would raise."""
     rule = offer.rule or DEFAULT_RULE
     budget(offer.epsilon, offer.delta, rule, zcdp_caps, _second(offer, rule, None))
 
 
-def _second(offer: Offer, rule: Rule, present: Balance | None) -> int | None:
+def _second(offer: BudgetTerms, rule: Rule, present: Balance | None) -> int | None:
     """δ″ in units; None: the usual part of δ. Raises InvalidPrivacy."""
     if offer.query_delta is not None:
         if rule == "basic":
@@ -93,7 +98,7 @@ def _second(offer: Offer, rule: Rule, present: Balance | None) -> int | None:
 
 
 def _open(
-    connection: Connection, holder: Holder, rule: Rule, wanted: Budget, by: str, at: str
+    connection: Connection, holder: Holder, rule: Rule, wanted: BudgetLimits, by: str, at: str
 ) -> Balance:
     opened = Balance(
         account=holder.account,
@@ -118,7 +123,7 @@ def _open(
     return opened
 
 
-def _caps(wanted: Budget) -> dict[str, Any]:
+def _caps(wanted: BudgetLimits) -> dict[str, Any]:
     return {
         "epsilon": wanted.epsilon,
         "delta": wanted.delta,

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from reticent_server.chain.repository import pages
 from reticent_server.domain.amounts import Amounts
 from reticent_server.ledger.model import Balance, ReleaseRecord
-from reticent_server.ledger.rules import Budget
+from reticent_server.ledger.rules import BudgetLimits
 from reticent_server.ledger.tables import accounts, releases
 
 # Built once, as every charge and every GET /v1/budget runs them, and building a statement takes
@@ -92,7 +92,7 @@ def insert_account(connection: Connection, opened: Balance) -> None:
     )
 
 
-def change_cap(connection: Connection, account_id: str, budget: Budget) -> bool:
+def change_cap(connection: Connection, account_id: str, budget: BudgetLimits) -> bool:
     """Sets caps, unless more is spent already."""
     query = (
         update(accounts)

@@ -46,7 +46,7 @@ def charge(cost: PrivacyCost, rule: Rule) -> Amounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetLimits:
     """A budget as given: (ε, δ) in units, and the caps that its rule makes of it."""
 
     epsilon: int
@@ -56,7 +56,7 @@ class Budget:
 
 def budget(
     epsilon: float, delta: float, rule: Rule, zcdp_caps: ZcdpCaps, second: int | None = None
-) -> Budget:
+) -> BudgetLimits:
     """The budget for (ε, δ), rounded down; the decimal that prints is meant (0.1 is one tenth).
 
     second: δ″ of a zcdp account in DELTA_UNITS; None: the usual part of δ.
@@ -76,7 +76,7 @@ def budget(
         )
     if max(epsilon_units, cap.primary) > MAX_AMOUNT:
         raise InvalidPrivacy("That epsilon is too large to protect anything; give a smaller one.")
-    return Budget(epsilon_units, delta_units, cap)
+    return BudgetLimits(epsilon_units, delta_units, cap)
 
 
 def _zcdp_cap(epsilon: int, delta: int, second: int | None, zcdp_caps: ZcdpCaps) -> Amounts:

@@ -102,7 +102,7 @@ class Ledger:
         InvalidPrivacy.
         """
         holder = budgets.Holder(population_account(population), population)
-        return self._set(holder, budgets.Offer(epsilon, delta, rule, query_delta), by)
+        return self._set(holder, budgets.BudgetTerms(epsilon, delta, rule, query_delta), by)
 
     def set_analyst_budget(
         self,
@@ -119,13 +119,13 @@ class Ledger:
         """Opens the analyst's account for a data set, or changes its cap; raises as the above."""
         account = analyst_account(analyst_id, dataset)
         holder = budgets.Holder(account, population, analyst_id, dataset)
-        return self._set(holder, budgets.Offer(epsilon, delta, rule, query_delta), by)
+        return self._set(holder, budgets.BudgetTerms(epsilon, delta, rule, query_delta), by)
 
     def open_accounts(
         self,
         connection: Connection,
         project_id: str,
-        offers: Sequence[tuple[str, str, budgets.Offer]],
+        offers: Sequence[tuple[str, str, budgets.BudgetTerms]],
         by: str,
     ) -> None:
         """Opens a new project's accounts in the caller's transaction. offers: (data set, population,
@@ -359,7 +359,7 @@ class Ledger:
                 row = entry_row(entry.seq, entry.draft) | {"hash": entry.hash}
                 yield json.dumps(row, sort_keys=True)
 
-    def _set(self, holder: budgets.Holder, offer: budgets.Offer, by: str) -> Balance:
+    def _set(self, holder: budgets.Holder, offer: budgets.BudgetTerms, by: str) -> Balance:
         at, caps = self._moment().at, self._zcdp_caps
         return self._retried(lambda c: budgets.set_budget(c, holder, offer, caps, by, at))
 

@@ -39,7 +39,7 @@ class SamplerError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class DiscreteGaussian:
     """Discrete Gaussian noise of a scale σ > 0 on integer vectors."""
 
     scale: float
@@ -136,7 +136,7 @@ def smallest_scale(sensitivity: float, rho: float) -> float:
     """
     scale = float(sensitivity / sqrt(2 * rho))
     for _ in range(60):
-        if Gaussian(scale).rho(sensitivity) <= rho:
+        if DiscreteGaussian(scale).rho(sensitivity) <= rho:
             return scale
         scale *= 1 + 1e-9
     raise SamplerError

@@ -33,9 +33,9 @@ from reticent_server.domain.columns import AsymptoticFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released
-from reticent_server.mechanisms._sampler import Gaussian
+from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.numerics.convex_fit import (
-    Problem,
+    ConvexProblem,
     loss_named,
     records_within,
     second_moments,
@@ -52,7 +52,7 @@ _FARTHEST = 1e6  # of t, which is then as good as infinite: 2Φ(−t) is 0 in fl
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredFit:
     """Private. theta (q,), the noise of its coefficients, α and its noise (k,)."""
 
     theta: FloatArray
@@ -73,9 +73,9 @@ def cost(part: AsymptoticFit) -> PrivacyCost:
     )
 
 
-def problem_of(part: AsymptoticFit, n: int) -> Problem:
+def problem_of(part: AsymptoticFit, n: int) -> ConvexProblem:
     """The public side of the fit."""
-    return Problem(
+    return ConvexProblem(
         loss=loss_named(part.loss, part.tuning),
         radius_squared=part.radius_squared,
         n=n,
@@ -86,7 +86,7 @@ def problem_of(part: AsymptoticFit, n: int) -> Problem:
     )
 
 
-def measure(part: AsymptoticFit, rows: FloatArray) -> Measured:
+def measure(part: AsymptoticFit, rows: FloatArray) -> MeasuredFit:
     """The fit, the p-values, and the scales of their noise."""
     problem = problem_of(part, rows.shape[1])
     records = records_within(problem, rows)
@@ -97,11 +97,15 @@ def measure(part: AsymptoticFit, rows: FloatArray) -> Measured:
     least = max(float(values[0]), part.floor)
     factor = noise_factor(problem.n, *_amounts(part.epsilon_fit, part.delta_fit))
     alpha, alpha_noise = _p_values(part, problem, theta, inverse, Q)
-    return Measured(theta, problem.score_bound / least * factor, alpha, alpha_noise)
+    return MeasuredFit(theta, problem.score_bound / least * factor, alpha, alpha_noise)
 
 
 def _p_values(
-    part: AsymptoticFit, problem: Problem, theta: FloatArray, inverse: FloatArray, Q: FloatArray
+    part: AsymptoticFit,
+    problem: ConvexProblem,
+    theta: FloatArray,
+    inverse: FloatArray,
+    Q: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     a, b, sound = _hypotheses(part)
     directions = a @ inverse
@@ -156,7 +160,7 @@ def noise(values: FloatArray, sds: FloatArray, step: float) -> FloatArray:
     """values + discrete Gaussian noise of these standard deviations, on multiples of `step`."""
     whole = np.rint(values / step).astype(np.int64)
     scales = np.maximum(sds / step, _LEAST_STEPS)
-    drawn = [Gaussian(float(s)).add(v) for s, v in zip(scales, whole[:, None], strict=True)]
+    drawn = [DiscreteGaussian(float(s)).add(v) for s, v in zip(scales, whole[:, None], strict=True)]
     return np.array([float(v[0]) for v in drawn]) * step
 
 

@@ -41,7 +41,7 @@ from reticent_server.numerics.smooth_p_value import noise_factor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredLocationScale:
     """Private. theta (2,), and the standard deviation of the noise of each."""
 
     theta: FloatArray
@@ -63,14 +63,14 @@ def factor(part: AsymptoticLocationScale, n: int) -> float:
     return noise_factor(n, part.epsilon / EPSILON_UNITS, part.delta / DELTA_UNITS)
 
 
-def measure(part: AsymptoticLocationScale, rows: FloatArray) -> Measured:
+def measure(part: AsymptoticLocationScale, rows: FloatArray) -> MeasuredLocationScale:
     """The solution of (1, n) records, and the scale of its noise."""
     n = rows.shape[1]
     problem = problem_of(part, n)
     z = within(problem, rows[0])
     m, s = solve(problem, z)
     gamma = s * largest_influence(curvature(z, m, s, part.tuning), part.tuning, part.floor)
-    return Measured(np.array([m, s]), gamma * factor(part, n))
+    return MeasuredLocationScale(np.array([m, s]), gamma * factor(part, n))
 
 
 def release(part: AsymptoticLocationScale, values: Private[FloatArray]) -> Released:

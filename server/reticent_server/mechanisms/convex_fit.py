@@ -52,11 +52,11 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, P
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.mechanisms import ptr, selection
-from reticent_server.mechanisms._sampler import Gaussian, smallest_scale
+from reticent_server.mechanisms._sampler import DiscreteGaussian, smallest_scale
 from reticent_server.mechanisms.selection import Ladder
 from reticent_server.numerics.convex_fit import (
+    ConvexProblem,
     Curvature,
-    Problem,
     Records,
     converged,
     loss_named,
@@ -84,9 +84,9 @@ def cost(part: ConvexFit) -> PrivacyCost:
     )
 
 
-def problem_of(part: ConvexFit, n: int) -> Problem:
+def problem_of(part: ConvexFit, n: int) -> ConvexProblem:
     """The public side of the fit; its steps suffice for the smallest floor."""
-    return Problem(
+    return ConvexProblem(
         loss=loss_named(part.loss, part.tuning),
         radius_squared=part.radius_squared,
         n=n,
@@ -97,7 +97,7 @@ def problem_of(part: ConvexFit, n: int) -> Problem:
     )
 
 
-def sensitivity(problem: Problem, floor: float) -> float:
+def sensitivity(problem: ConvexProblem, floor: float) -> float:
     """Δ at m = floor, with what rounding may add."""
     return (2 * problem.score_bound / problem.n + 2 * problem.tolerance) / floor + _ROUNDING
 
@@ -113,7 +113,9 @@ def margin_cap(part: ConvexFit) -> int:
     return threshold + ceil(_SURELY * EPSILON_UNITS / part.epsilon_test)
 
 
-def margins(part: ConvexFit, problem: Problem, records: Records, theta: FloatArray) -> list[int]:
+def margins(
+    part: ConvexFit, problem: ConvexProblem, records: Records, theta: FloatArray
+) -> list[int]:
     """min(q, cap) for each floor."""
     if not converged(problem, records, theta):
         return [0] * len(part.floors)
@@ -123,7 +125,9 @@ def margins(part: ConvexFit, problem: Problem, records: Records, theta: FloatArr
     return [_margin(problem, curvature, size, floor, cap) for floor in part.floors]
 
 
-def _margin(problem: Problem, curvature: Curvature, size: float, floor: float, cap: int) -> int:
+def _margin(
+    problem: ConvexProblem, curvature: Curvature, size: float, floor: float, cap: int
+) -> int:
     delta = sensitivity(problem, floor)
     change = problem.largest_curvature / problem.n + 2 * problem.eigenvalue_error
 
@@ -161,11 +165,11 @@ def choice(part: ConvexFit) -> Ladder:
 
 
 def _noisy(
-    part: ConvexFit, problem: Problem, theta: Private[FloatArray], floor: float
+    part: ConvexFit, problem: ConvexProblem, theta: Private[FloatArray], floor: float
 ) -> FloatArray:
     g = _granule(sensitivity(problem, floor))
     inside = _projected(theta.unwrap(), problem.reach)
-    steps = Gaussian(_steps_scale(part)).add(np.rint(inside / g).astype(np.int64))
+    steps = DiscreteGaussian(_steps_scale(part)).add(np.rint(inside / g).astype(np.int64))
     return np.asarray(steps * g)
 
 

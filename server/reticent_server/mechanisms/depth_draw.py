@@ -39,7 +39,7 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.mechanisms import depth_proposals, ptr, selection
-from reticent_server.mechanisms.depth_proposals import Target
+from reticent_server.mechanisms.depth_proposals import ProposalTarget
 from reticent_server.mechanisms.selection import Ladder
 from reticent_server.numerics.depth import Projections
 from reticent_server.numerics.depth_certificate import Certificate, start_of
@@ -138,7 +138,7 @@ def _directions(part: DepthDraw) -> NDArray[np.int64]:
     return np.array(part.directions, dtype=np.int64)
 
 
-def law(directions: NDArray[np.int64], projections: Projections, eta: float) -> Target:
+def law(directions: NDArray[np.int64], projections: Projections, eta: float) -> ProposalTarget:
     """The law ∝ exp(−ηO), which is drawn from: private."""
     location = projections.location
     program = Program(directions, location, location, projections.scale)

@@ -51,7 +51,7 @@ _ERROR = 2.0**-37  # e, above
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class ProposalTarget:
     """The law ∝ exp(−ηO) of x/denominator, exactly, and in float64 what proposals are held against.
 
     program: of min O. slopes (K, d + 1): a_jᵀD_m. heights (K,): ηl_j(c). lowest: ηh_min. bounds: the
@@ -68,11 +68,13 @@ class Target:
     bounds: tuple[Fraction, ...]
 
 
-def target(program: Program, simplex: Simplex, eta: Fraction, denominator: int = 1) -> Target:
+def target(
+    program: Program, simplex: Simplex, eta: Fraction, denominator: int = 1
+) -> ProposalTarget:
     """The law of points in units of 1/denominator of the program's."""
     columns = [_scaled(program, edge) for edge in simplex.edges]
     heights = _heights(program, simplex)
-    return Target(
+    return ProposalTarget(
         program=program,
         simplex=simplex,
         eta=eta,
@@ -97,7 +99,7 @@ def _heights(program: Program, simplex: Simplex) -> Vector:
     return [Fraction(value - m * common, s * common) for value, m, s in ends]
 
 
-def draw(law: Target) -> list[int]:
+def draw(law: ProposalTarget) -> list[int]:
     """(d,) whole numbers."""
     batch = 0
     while True:
@@ -110,7 +112,7 @@ def draw(law: Target) -> list[int]:
         batch += 1
 
 
-def possible(law: Target, words: Words) -> NDArray[np.bool_]:
+def possible(law: ProposalTarget, words: Words) -> NDArray[np.bool_]:
     """(size,) False only for proposals that are surely not kept. words: (d + 2, size), the facets' first."""
     facets = np.zeros(words.shape[1], dtype=np.int64)
     unsure = ((words[1:] < _EDGE) | (words[1:] > 2**_BITS - _EDGE)).any(axis=0)
@@ -148,7 +150,7 @@ class Bits:
         return Bits(words, self.count + _BITS)
 
 
-def decided(law: Target, bits: Bits) -> list[int] | None:
+def decided(law: ProposalTarget, bits: Bits) -> list[int] | None:
     """The whole numbers nearest to the proposal of these random numbers; None where it is not kept."""
     while True:
         facet = _facet(law, bits)
@@ -164,7 +166,7 @@ def decided(law: Target, bits: Bits) -> list[int] | None:
         bits = bits.more()
 
 
-def _facet(law: Target, bits: Bits) -> int | None:
+def _facet(law: ProposalTarget, bits: Bits) -> int | None:
     """How many of the bounds are ≤ U; None where the bits do not tell."""
     ends = [bound * 2**bits.count for bound in law.bounds]
     surely = sum(end <= bits.words[0] for end in ends)
@@ -194,7 +196,7 @@ def _context(count: int) -> Context:
     return Context(prec=count // 3 + 20)
 
 
-def _kept(law: Target, facet: int, E: Sequence[Interval]) -> bool | None:
+def _kept(law: ProposalTarget, facet: int, E: Sequence[Interval]) -> bool | None:
     """Whether all inequalities hold; None where the intervals do not tell."""
     sure = True
     for j in _doubtful(law, facet, E):
@@ -209,16 +211,16 @@ def _kept(law: Target, facet: int, E: Sequence[Interval]) -> bool | None:
     return True if sure else None
 
 
-def _height(law: Target, j: int) -> Fraction:
+def _height(law: ProposalTarget, j: int) -> Fraction:
     u, m, s = law.program.directions[j].tolist(), law.program.lower[j], law.program.scale[j]
     return (dot(u, law.simplex.centre) - m) / s
 
 
-def _slope(law: Target, j: int, edge: Vector) -> Fraction:
+def _slope(law: ProposalTarget, j: int, edge: Vector) -> Fraction:
     return dot(law.program.directions[j].tolist(), edge) / law.program.scale[j]
 
 
-def _doubtful(law: Target, facet: int, E: Sequence[Interval]) -> list[int]:
+def _doubtful(law: ProposalTarget, facet: int, E: Sequence[Interval]) -> list[int]:
     """The directions whose inequality float64 cannot confirm."""
     sizes = np.array([float(high) for _, high in E])
     slack = sizes.sum() * (1 - _ERROR) + law.lowest - _ERROR * abs(law.lowest)
@@ -237,7 +239,7 @@ def _combined(shares: Sequence[Fraction], E: Sequence[Interval], constant: Fract
     return low, high
 
 
-def _nearest(law: Target, facet: int, E: Sequence[Interval]) -> list[int] | None:
+def _nearest(law: ProposalTarget, facet: int, E: Sequence[Interval]) -> list[int] | None:
     """The whole numbers nearest to x; None where the intervals do not tell."""
     found = []
     for k, centre in enumerate(law.simplex.centre):

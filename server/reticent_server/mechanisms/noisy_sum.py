@@ -48,7 +48,7 @@ from reticent_server.domain.steps import (
     VectorSum,
 )
 from reticent_server.mechanisms import power_sum
-from reticent_server.mechanisms._sampler import Gaussian, smallest_scale
+from reticent_server.mechanisms._sampler import DiscreteGaussian, smallest_scale
 from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
 
 IntArray = NDArray[np.int64]
@@ -185,7 +185,7 @@ def release(part: SumPart, total: Private[IntArray]) -> Released:
 
 
 def _noisy(sigma: float, sums: IntArray) -> FloatArray:
-    return Gaussian(sigma).add(sums).astype(np.float64)
+    return DiscreteGaussian(sigma).add(sums).astype(np.float64)
 
 
 def _noisy_gram(part: GramSum, sums: IntArray) -> FloatArray:

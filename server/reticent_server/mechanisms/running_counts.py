@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released, RunningCounts
-from reticent_server.mechanisms._sampler import Gaussian, smallest_scale
+from reticent_server.mechanisms._sampler import DiscreteGaussian, smallest_scale
 from reticent_server.mechanisms.noisy_sum import count_codes
 from reticent_server.numerics.running_factor import (
     FACTOR_BITS,
@@ -68,5 +68,5 @@ def factored(part: RunningCounts, counts: IntArray) -> IntArray:
 
 def release(part: RunningCounts, total: Private[IntArray]) -> Released:
     """Adds the noise: the only way of the counts out of the engine."""
-    noisy = Gaussian(scale(part)).add(factored(part, total.unwrap()))
+    noisy = DiscreteGaussian(scale(part)).add(factored(part, total.unwrap()))
     return Released(values=noisy / (1 << FACTOR_BITS), sd=noise_sd(part))

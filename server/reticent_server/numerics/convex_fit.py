@@ -124,7 +124,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConvexProblem:
     """What is public: the loss, R², n, q, the least curvature m, D (reach) and r (slack)."""
 
     loss: Loss
@@ -170,7 +170,7 @@ class Problem:
         return first, ceil(sqrt(condition) * max(log(gap), 1.0))
 
 
-def records_within(problem: Problem, rows: FloatArray) -> Records:
+def records_within(problem: ConvexProblem, rows: FloatArray) -> Records:
     """Rows (q + 3, n) of weight, response, offset and vector, with the bounds of the module enforced.
 
     A record that is not finite has weight 0; a weight is lowered to min(1, R²/‖u‖²).
@@ -188,7 +188,7 @@ def records_within(problem: Problem, rows: FloatArray) -> Records:
     return Records(weights, response, np.ascontiguousarray(offset), vectors)
 
 
-def gradient(problem: Problem, records: Records, theta: FloatArray) -> FloatArray:
+def gradient(problem: ConvexProblem, records: Records, theta: FloatArray) -> FloatArray:
     """∇L(ϑ) (q,)."""
     total = np.zeros(problem.size)
     for piece in _pieces(problem.n):
@@ -204,12 +204,12 @@ def _pieces(n: int) -> list[slice]:
     return [slice(start, start + _PIECE) for start in range(0, n, _PIECE)]
 
 
-def solve(problem: Problem, records: Records) -> FloatArray:
+def solve(problem: ConvexProblem, records: Records) -> FloatArray:
     """ϑ (q,) after t₁ + t₂ steps from 0."""
     return second_phase(problem, records, first_phase(problem, records))
 
 
-def first_phase(problem: Problem, records: Records) -> FloatArray:
+def first_phase(problem: ConvexProblem, records: Records) -> FloatArray:
     """ϑ (q,) after t₁ steps from 0, with the momentum for convex losses."""
     theta = before = np.zeros(problem.size)
     t = 1.0
@@ -220,7 +220,7 @@ def first_phase(problem: Problem, records: Records) -> FloatArray:
     return theta
 
 
-def second_phase(problem: Problem, records: Records, start: FloatArray) -> FloatArray:
+def second_phase(problem: ConvexProblem, records: Records, start: FloatArray) -> FloatArray:
     """ϑ (q,) after t₂ steps from the point that the first phase has found, with that for strongly convex ones."""
     root = sqrt(problem.floor / problem.largest_curvature)
     momentum = (1 - root) / (1 + root)
@@ -231,21 +231,21 @@ def second_phase(problem: Problem, records: Records, start: FloatArray) -> Float
 
 
 def _step(
-    problem: Problem, records: Records, theta: FloatArray, before: FloatArray, momentum: float
+    problem: ConvexProblem, records: Records, theta: FloatArray, before: FloatArray, momentum: float
 ) -> FloatArray:
     """A gradient step of length 1/B from the point ahead."""
     ahead = theta + momentum * (theta - before)
     return np.asarray(ahead - gradient(problem, records, ahead) / problem.largest_curvature)
 
 
-def converged(problem: Problem, records: Records, theta: FloatArray) -> bool:
+def converged(problem: ConvexProblem, records: Records, theta: FloatArray) -> bool:
     """Whether ‖∇L(ϑ)‖ < τ for certain."""
     size = float(np.linalg.norm(gradient(problem, records, theta)))
     return size <= 0.75 * problem.tolerance
 
 
 def second_moments(
-    problem: Problem, records: Records, theta: FloatArray
+    problem: ConvexProblem, records: Records, theta: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The means M of Hessians w a uuᵀ and Q of squared scores w²s² uuᵀ, (q, q), at ϑ."""
     M, Q = np.zeros((2, problem.size, problem.size))
@@ -263,7 +263,7 @@ class Curvature:
     A record's η moves by at most max(‖u‖, 1) r, which is ≥ ‖u‖r by more than what rounding moves it.
     """
 
-    def __init__(self, problem: Problem, records: Records, theta: FloatArray) -> None:
+    def __init__(self, problem: ConvexProblem, records: Records, theta: FloatArray) -> None:
         self._problem, self._records = problem, records
         u = records.vectors
         self._eta = records.offset + theta @ u

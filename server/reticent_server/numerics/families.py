@@ -28,7 +28,7 @@ _LOG_LOWEST = -12.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class ResidualMoments:
     """a = E ψ_c(r), d = E[ψ_c(r) r] and E ψ_c²(r), each in the shape of η."""
 
     mean: FloatArray
@@ -51,7 +51,7 @@ class Family(Protocol):
     def mean(self, eta: FloatArray) -> FloatArray: ...
     def gain(self, eta: FloatArray) -> FloatArray: ...
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
-    def moments(self, eta: FloatArray, c: float) -> Moments: ...
+    def moments(self, eta: FloatArray, c: float) -> ResidualMoments: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class Binomial:
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray((y - expit(eta)) / self.gain(eta))
 
-    def moments(self, eta: FloatArray, c: float) -> Moments:
+    def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         if c == inf:
             return _unbounded(eta)
         mu, up, down = expit(eta), np.exp(-0.5 * eta), -np.exp(0.5 * eta)
         high, low = np.minimum(up, c), np.maximum(down, -c)
-        return Moments(
+        return ResidualMoments(
             mean=np.asarray(mu * high + (1 - mu) * low),
             slope=np.asarray(mu * high * up + (1 - mu) * low * down),
             square=np.asarray(mu * high**2 + (1 - mu) * low**2),
@@ -106,7 +106,7 @@ class Poisson:
         root = np.exp(0.5 * eta)
         return np.asarray(y / root - root)
 
-    def moments(self, eta: FloatArray, c: float) -> Moments:
+    def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         """From E[Y − μ; Y ≤ k] = −μf(k) and E[(Y − μ)²; Y ≤ k] = μF(k − 1) − μ(k − μ)f(k)."""
         if c == inf:
             return _unbounded(eta)
@@ -118,7 +118,7 @@ class Poisson:
         middle = (
             _poisson_cdf(j2 - 1, mu) - _poisson_cdf(j1 - 1, mu) - (j2 - mu) * f2 + (j1 - mu) * f1
         )
-        return Moments(
+        return ResidualMoments(
             mean=np.asarray(c * (above - below) + root * (f1 - f2)),
             slope=np.asarray(c * root * (f1 + f2) + middle),
             square=np.asarray(c**2 * (above + below) + middle),
@@ -151,7 +151,7 @@ class NegativeBinomial:
         mu = np.exp(eta)
         return np.asarray((y - mu) / np.sqrt(mu + self.dispersion * mu * mu))
 
-    def moments(self, eta: FloatArray, c: float) -> Moments:
+    def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         """From E[Y; Y ≤ k] = μF₁(k − 1) and E[Y(Y − 1); Y ≤ k] = (1 + α)μ²F₂(k − 2), F_j the law with the
         shape 1/α + j and the same chance."""
         if c == inf:
@@ -165,7 +165,7 @@ class NegativeBinomial:
         lower = low[1] - mu * low[0]
         upper = -(high[1] - mu * high[0])
         middle = second / root**2
-        return Moments(
+        return ResidualMoments(
             mean=np.asarray(c * (above - below) + first / root),
             slope=np.asarray(c * (upper - lower) / root + middle),
             square=np.asarray(c**2 * (above + below) + middle),
@@ -201,10 +201,10 @@ class Gamma:
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray((y * np.exp(-eta) - 1) / sqrt(self.dispersion))
 
-    def moments(self, eta: FloatArray, c: float) -> Moments:
+    def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         """The same for every η: with T = Y/μ, E[T^k; T ≤ t] = E T^k · P(Gamma(ν + k) ≤ νt)."""
         found = gamma_moments(self.dispersion, self.dispersion, c)
-        return Moments(*(np.full(np.shape(eta), v) for v in found))
+        return ResidualMoments(*(np.full(np.shape(eta), v) for v in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,12 +226,12 @@ class Gaussian:
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray((y - eta) / sqrt(self.dispersion))
 
-    def moments(self, eta: FloatArray, c: float) -> Moments:
+    def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         huber, shape = Huber(c), np.shape(eta)
         if c == inf:
             return _unbounded(eta)
         b = np.full(shape, huber.mean_derivative)
-        return Moments(np.zeros(shape), b, np.full(shape, huber.mean_square))
+        return ResidualMoments(np.zeros(shape), b, np.full(shape, huber.mean_square))
 
 
 def gamma_moments(dispersion: float, unit: float, c: float) -> tuple[float, float, float]:
@@ -258,9 +258,9 @@ def gamma_moments(dispersion: float, unit: float, c: float) -> tuple[float, floa
     )
 
 
-def _unbounded(eta: FloatArray) -> Moments:
+def _unbounded(eta: FloatArray) -> ResidualMoments:
     ones = np.ones(np.shape(eta))
-    return Moments(np.zeros(np.shape(eta)), ones, ones)
+    return ResidualMoments(np.zeros(np.shape(eta)), ones, ones)
 
 
 def _poisson_cdf(k: FloatArray, mu: FloatArray) -> FloatArray:

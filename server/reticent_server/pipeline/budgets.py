@@ -6,7 +6,7 @@ from typing import Protocol
 from reticent_server.accounting.conversions import zcdp_caps
 from reticent_server.domain.amounts import UNITS, Amounts, Rule
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
-from reticent_server.ledger.budgets import Offer as BudgetOffer
+from reticent_server.ledger.budgets import BudgetTerms as BudgetOffer
 from reticent_server.ledger.budgets import check
 from reticent_server.ledger.model import Balance, analyst_account, population_account
 from reticent_server.ledger.rules import decimal_floor
@@ -17,7 +17,7 @@ NO_CAP = "No cap over all analysts is set yet for this data set; until then noth
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class BudgetChange:
     """A budget to be set. rule None: the account's own, zcdp for a new one. by: who sets it.
 
     query_delta: δ″, what queries may be charged of δ under zcdp; None: as it was, a tenth of δ for a new account.
@@ -34,7 +34,7 @@ def set_budget(
     books: Books,
     dataset: str,
     analyst: str | None,
-    offer: Offer,
+    offer: BudgetChange,
     *,
     project: str | None = None,
 ) -> Balance:
@@ -103,7 +103,7 @@ def _holder(books: Books, analyst: str | None, project: str | None) -> _Holder |
     return _Holder(found.id, books.access.grant)
 
 
-def check_offer(books: Books, dataset: str, offer: Offer) -> None:
+def check_offer(books: Books, dataset: str, offer: BudgetChange) -> None:
     """Raises what set_budget would raise for a new account: NotFound, InvalidPrivacy."""
     books.catalog.facts(dataset)
     check(BudgetOffer(offer.epsilon, offer.delta, offer.rule, offer.query_delta), zcdp_caps)

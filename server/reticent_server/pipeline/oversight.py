@@ -24,7 +24,7 @@ EVERYBODY = "all analysts"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class AccountPoint:
     """An account after one entry, by its rule's first amount (ε or ρ). at: ISO 8601."""
 
     at: str
@@ -32,7 +32,7 @@ class Point:
     spent: float
 
 
-def history(services: Services, balance: Balance) -> tuple[Point, ...]:
+def history(services: Services, balance: Balance) -> tuple[AccountPoint, ...]:
     """The account after each of its last entries, oldest first."""
     entries = services.ledger.entries(balance.account, HISTORY)[::-1]
     unit = UNITS[balance.rule][0][1]
@@ -43,7 +43,9 @@ def history(services: Services, balance: Balance) -> tuple[Point, ...]:
         spent += entry.draft.change.primary
         cap = entry.draft.detail["primary_cap"] if _sets_cap(entry) else cap
         if entry.draft.at is not None and cap is not None:
-            points.append(Point(entry.draft.at, from_units(cap, unit), from_units(spent, unit)))
+            points.append(
+                AccountPoint(entry.draft.at, from_units(cap, unit), from_units(spent, unit))
+            )
     return tuple(points)
 
 

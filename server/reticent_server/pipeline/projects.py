@@ -27,7 +27,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlanLine:
     """A query of an attached plan. epsilon: what it would cost; None: it is refused, for `refusal`."""
 
     dataset: str
@@ -47,19 +47,19 @@ def shares_of(request: Request) -> tuple[Share, ...]:
     return tuple(Share(b["dataset"], float(b["epsilon"]), float(b["delta"])) for b in asked)
 
 
-def lines_of(services: Services, request: Request) -> tuple[Line, ...]:
+def lines_of(services: Services, request: Request) -> tuple[PlanLine, ...]:
     """The attached plan, planned now: what each query would cost, from public facts alone."""
     return tuple(_line(services, item) for item in request.document["plan"])
 
 
-def _line(services: Services, item: Mapping[str, Any]) -> Line:
+def _line(services: Services, item: Mapping[str, Any]) -> PlanLine:
     try:
         ask = Ask.from_canonical(item)
         facts = services.catalog.facts(ask.dataset)
         cost = planning.plan(facts, ask.query, ask.privacy).cost
     except ReticentError as error:
-        return Line(item["dataset"], item["query"], None, error.detail)
-    return Line(item["dataset"], item["query"], from_units(cost.epsilon, EPSILON_UNITS), "")
+        return PlanLine(item["dataset"], item["query"], None, error.detail)
+    return PlanLine(item["dataset"], item["query"], from_units(cost.epsilon, EPSILON_UNITS), "")
 
 
 def wish(services: Services, request: Request) -> Charter:
@@ -107,8 +107,8 @@ def approve(
     )
 
 
-def _offer(share: Share) -> budgets.Offer:
-    return budgets.Offer(share.epsilon, share.delta, None)
+def _offer(share: Share) -> budgets.BudgetTerms:
+    return budgets.BudgetTerms(share.epsilon, share.delta, None)
 
 
 def request_json(request: Request) -> Json:

@@ -13,7 +13,7 @@ from reticent_server.errors import CuratorError, Unavailable
 from reticent_server.vault.adbc import BATCH_ROWS, DRIVER_ERRORS
 from reticent_server.vault.blocks import find_columns
 from reticent_server.vault.ports import Reader
-from reticent_server.vault.registered import UNREADABLE, Piece, RegisteredReader
+from reticent_server.vault.registered import UNREADABLE, RegisteredReader, SourcePart
 
 PARTITION_ROWS = 1 << 20
 _BUFFER_BYTES = 1 << 20
@@ -58,7 +58,7 @@ class ParquetReader(RegisteredReader):
     def __init__(self, schema: Schema, source: ParquetFiles) -> None:
         self._directory = Path(source.directory)
         self._files = source.files
-        pieces = [Piece(f.rows, FileRows(str(self._directory / f.name))) for f in source.files]
+        pieces = [SourcePart(f.rows, FileRows(str(self._directory / f.name))) for f in source.files]
         super().__init__(schema, pieces)
         self._schema = schema
 
@@ -77,17 +77,17 @@ class ParquetReader(RegisteredReader):
         return found
 
 
-def _split(path: Path, rows: int) -> list[Piece]:
+def _split(path: Path, rows: int) -> list[SourcePart]:
     """Pieces of about PARTITION_ROWS rows; the last one has what is left of the pinned number."""
-    pieces: list[Piece] = []
+    pieces: list[SourcePart] = []
     left, groups, held = rows, [], 0
     for group, size in enumerate(_group_rows(path)):
         groups.append(group)
         held += size
         if PARTITION_ROWS <= held < left:
-            pieces.append(Piece(held, FileRows(str(path), tuple(groups))))
+            pieces.append(SourcePart(held, FileRows(str(path), tuple(groups))))
             left, groups, held = left - held, [], 0
-    return [*pieces, Piece(left, FileRows(str(path), tuple(groups)))]
+    return [*pieces, SourcePart(left, FileRows(str(path), tuple(groups)))]
 
 
 def _group_rows(path: Path) -> list[int]:

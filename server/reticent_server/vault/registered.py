@@ -28,7 +28,7 @@ ReadRaw = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SourcePart:
     """A part of the rows with a pinned number of them; `read` yields cells under declared names."""
 
     rows: int
@@ -40,7 +40,7 @@ class RegisteredReader:
 
     marks_bad_cells = True
 
-    def __init__(self, schema: Schema, pieces: Sequence[Piece]) -> None:
+    def __init__(self, schema: Schema, pieces: Sequence[SourcePart]) -> None:
         self._columns = {column.name: column for column in schema.columns}
         self._pieces = tuple(pieces)
 
@@ -68,7 +68,7 @@ class RegisteredReader:
             raise Unavailable(UNREADABLE)
 
 
-def _exactly(piece: Piece, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+def _exactly(piece: SourcePart, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
     left = piece.rows
     if columns:
         with closing(_generator(piece.read([c.name for c in columns]))) as raw:

@@ -33,7 +33,7 @@ from reticent_server.vault.adbc import (
     parse_url,
     stream,
 )
-from reticent_server.vault.registered import Piece
+from reticent_server.vault.registered import SourcePart
 
 _NULL_TEXT = "\x01null"
 _PART = r"[A-Za-z_][A-Za-z0-9_$]{0,62}"
@@ -99,7 +99,7 @@ def opened(place: VaultUrl) -> Iterator[Any]:
         yield connection
 
 
-def sql_pieces(url: str, source: SqlTable, permits: Permits | None = None) -> list[Piece]:
+def sql_pieces(url: str, source: SqlTable, permits: Permits | None = None) -> list[SourcePart]:
     """All rows as one piece. permits: how many passes hold a connection at once."""
     place = source_url(url)
     known = {column.name: column for column in source.columns}
@@ -110,7 +110,7 @@ def sql_pieces(url: str, source: SqlTable, permits: Permits | None = None) -> li
             place, source.table, source.order, wanted, limit=source.n, permits=permits
         )
 
-    return [Piece(source.n, read)]
+    return [SourcePart(source.n, read)]
 
 
 def read_table(

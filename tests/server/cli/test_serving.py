@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from reticent_server.cli.listening import listen, refuse_exposure, tls_of
-from reticent_server.cli.workers import Job, Supervisor
+from reticent_server.cli.workers import Supervisor, WorkerJob
 from reticent_server.domain.roles import STAFF
 from reticent_server.errors import CuratorError
 from support_installation import Installation, Server, opened, request_body, serving
@@ -143,7 +143,7 @@ def test_workers_that_cannot_start_end_the_server(installation: Installation) ->
     announced: list[int] = []
     kept = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
     try:
-        status = Supervisor(Job(settings, listener, None), 1).run(lambda: announced.append(1))
+        status = Supervisor(WorkerJob(settings, listener, None), 1).run(lambda: announced.append(1))
     finally:
         listener.close()
         for number, handler in kept.items():

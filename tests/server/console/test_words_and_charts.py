@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reticent_server.console.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
 from reticent_server.console.filters import percent
 from reticent_server.console.words import bound, plain_words
-from reticent_server.pipeline.oversight import Point
+from reticent_server.pipeline.oversight import AccountPoint
 
 GUARANTEE = {"tier": "unconditional", "unit": "row", "epsilon": 1.0, "delta": 1e-6}
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -45,8 +45,8 @@ def test_the_words_of_a_guarantee() -> None:
     assert "nothing is promised" in plain_words(GUARANTEE | {"delta": 1.0}).failure
 
 
-def point(hours: float, cap: float, spent: float) -> Point:
-    return Point((START + timedelta(hours=hours)).isoformat(), cap, spent)
+def point(hours: float, cap: float, spent: float) -> AccountPoint:
+    return AccountPoint((START + timedelta(hours=hours)).isoformat(), cap, spent)
 
 
 def test_a_burn_down_falls_in_steps_from_the_cap_to_what_is_left() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reticent_server.domain.steps import CountSum, SumStep
 from reticent_server.engine.cache import ColumnCache
-from reticent_server.engine.pieces import Arrays, Piece
+from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.prefetch import prefetched
 from reticent_server.engine.workers import TURN_BLOCKS, Workers
 
@@ -128,7 +128,7 @@ def test_reading_ends_with_an_iteration_that_is_given_up():
 def blocks(number, seen=lambda _: None):
     for k in range(number):
         seen(k)
-        yield Piece(Arrays({"x": np.zeros(1)}, {}), k, 0, 1)
+        yield RowSlice(Arrays({"x": np.zeros(1)}, {}), k, 0, 1)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import pytest
 from reticent_server.fitting.coordinates import public_coordinates
 from reticent_server.fitting.filter import (
     Correction,
-    Curvature,
     PublicModel,
+    StepCurvature,
     corrected_curvature,
     measured,
     moved,
@@ -170,5 +170,5 @@ def test_a_bent_step_finds_a_solution_beyond_the_reach_of_a_straight_one():
 
 def test_units_of_the_score_are_units_of_the_predictor():
     there = curvature(np.eye(Q), unit=0.5)
-    assert isinstance(there, Curvature)
+    assert isinstance(there, StepCurvature)
     np.testing.assert_allclose(there.H, 2 * np.eye(Q))

@@ -23,7 +23,7 @@ from reticent_server.fitting.huber import (
     SquareResidual,
 )
 from reticent_server.fitting.maps import (
-    Point,
+    FitState,
     ResidualMap,
     RowsMap,
     ScoreMap,
@@ -97,7 +97,7 @@ def rich_maps(design):
     W = np.eye(q) + 0.3 * rng.normal(size=(q, q))
     theta, shift = rng.normal(size=q), 0.1 * rng.normal(size=q)
     scores = HuberScore(Huber(1.0), 0.37), BiweightScore(Biweight(), 0.5)
-    huber, biweight = (Point(theta, W, 2.0 * q, score) for score in scores)
+    huber, biweight = (FitState(theta, W, 2.0 * q, score) for score in scores)
     return [
         RowsMap(coding, W, 4.0 * q, count=True),
         ScoreMap(coding, huber, np.zeros(q)),
@@ -113,7 +113,7 @@ def gamma_maps():
     table = glm_table("gamma", N, np.random.default_rng(0))
     plan = planned(table, slopes(3), "gamma", 10**10)
     q, score = plan.coding.size, plan.newton.family.score(0.7, 0)
-    point = Point(0.1 * np.ones(q), np.eye(q), 2.0 * q, score)
+    point = FitState(0.1 * np.ones(q), np.eye(q), 2.0 * q, score)
     scores = ScoreMap(plan.coding, point, np.zeros(q), True, True, GammaDispersion())
     return [scores, ResidualMap(plan.coding, point, plan.newton.family.residuals)], table
 

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from reticent_server.kinds.location_scale.maps import STRETCH
 from reticent_server.kinds.location_scale.recipe import _normal_fourth
 from reticent_server.kinds.location_scale.step import (
-    Measured,
+    MeasuredStep,
     moved,
     normal_entries,
     start_position,
@@ -28,7 +28,7 @@ def measured(y, at, noise=0.0):
     inner = np.abs(t) < 1
     score = np.array([psi.mean(), (STRETCH / C * psi**2).mean()])
     entries = np.array([inner.mean(), (t * inner).mean(), (t * t * inner).mean()])
-    return Measured(score, noise, entries, noise)
+    return MeasuredStep(score, noise, entries, noise)
 
 
 @pytest.mark.parametrize("c", [0.7, 1.5, 2.5])

@@ -28,7 +28,7 @@ from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import InvalidRequest
 from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.mechanisms import noisy_sum, quantile_tree
-from reticent_server.mechanisms._sampler import Gaussian
+from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
 
@@ -200,7 +200,7 @@ def billed(step: Step, plan: Plan) -> PrivacyCost:
         if isinstance(part, QuantileTree):
             rho = quantile_tree.billed_rho(part)
         else:
-            rho = Gaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
+            rho = DiscreteGaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
         assert rho * RHO_UNITS <= part.rho * (1 + 1e-12)
     return COST(step, plan)
 

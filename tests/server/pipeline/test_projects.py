@@ -28,7 +28,7 @@ from reticent_server.pipeline import browse, deferred, projects
 from reticent_server.pipeline.accounts import account_json
 from reticent_server.pipeline.answer import answer, plan
 from reticent_server.pipeline.ask import Ask
-from reticent_server.pipeline.budgets import Offer, set_budget
+from reticent_server.pipeline.budgets import BudgetChange, set_budget
 from reticent_server.pipeline.projects import Share
 from reticent_server.pipeline.services import Services
 from support_backends import installation
@@ -184,7 +184,7 @@ def test_a_project_s_budget_ends_its_questions(services: Services, who: Who) -> 
     answer(services, eve, COUNT)
     with pytest.raises(BudgetExhausted):
         answer(services, eve, Ask("people", Count(), Privacy(5.0)))
-    offer = Offer(20.0, 1e-4, None, by="t")
+    offer = BudgetChange(20.0, 1e-4, None, by="t")
     set_budget(services, "people", None, offer, project="trial")
     answer(services, eve, Ask("people", Count(), Privacy(5.0)))
     set_budget(services, "secret", None, offer, project="trial")
@@ -225,7 +225,9 @@ def test_a_project_that_is_over_pays_nothing(services: Services, who: Who, clock
         with pytest.raises(NotFound):
             answer(services, eve, Ask("people", Count(), Privacy(0.1), project=name))
         with pytest.raises(Conflict, match="over"):
-            set_budget(services, "people", None, Offer(9.0, 1e-5, None, by="t"), project=name)
+            set_budget(
+                services, "people", None, BudgetChange(9.0, 1e-5, None, by="t"), project=name
+            )
     assert [p["live"] for p in browse.projects(services, eve)] == [False, False]
     assert [a["project"] for a in browse.accounts(services, eve)] == []
     with pytest.raises(NotFound):
@@ -267,7 +269,7 @@ def test_a_data_set_that_is_taken_out_can_be_granted_again(services: Services, w
     with pytest.raises(NotFound):
         services.projects.remove_dataset("trial", "people", by="t")
     assert spent(services, project) == before
-    set_budget(services, "people", None, Offer(9.0, 1e-5, None, by="t"), project="trial")
+    set_budget(services, "people", None, BudgetChange(9.0, 1e-5, None, by="t"), project="trial")
     answer(services, eve, ask)
     assert spent(services, project) > before
     assert services.ledger.verify() == []

@@ -28,7 +28,7 @@ from reticent_server.errors import (
 )
 from reticent_server.pipeline import second_person
 from reticent_server.pipeline.accounts import account_json
-from reticent_server.pipeline.budgets import Offer, credit, set_budget
+from reticent_server.pipeline.budgets import BudgetChange, credit, set_budget
 from reticent_server.pipeline.services import Services
 from support_backends import installation
 from support_databases import SetClock
@@ -36,7 +36,7 @@ from support_installation import Installation, opened
 
 __all__ = ["installation"]
 
-CAP = Offer(2e3, 0.02, None, by="console:carol")
+CAP = BudgetChange(2e3, 0.02, None, by="console:carol")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def total(services: Services, population: str = "people") -> float:
 
 
 def test_a_cap_is_raised_by_two_and_once(services: Services) -> None:
-    def raise_cap(offer: Offer = CAP) -> object:
+    def raise_cap(offer: BudgetChange = CAP) -> object:
         return set_budget(services, "people", None, offer)
 
     waiting = proposed(raise_cap)
@@ -108,7 +108,7 @@ def test_of_many_at_once_one_uses_an_approval(services: Services) -> None:
             return False
         return True
 
-    set_budget(services, "people", "ana", Offer(50.0, 1e-3, None, by="t"))
+    set_budget(services, "people", "ana", BudgetChange(50.0, 1e-3, None, by="t"))
     with writing(services.catalog._engine) as connection:  # something to give back
         connection.execute(
             text(

@@ -3,7 +3,7 @@
 from reticent_server.access.identities import Identities
 from reticent_server.access.oidc.assurance import Assurance
 from reticent_server.access.oidc.fetching import Fetcher
-from reticent_server.access.oidc.flow import Flow, Registration
+from reticent_server.access.oidc.flow import ClientRegistration, Flow
 from reticent_server.access.oidc.provider import Provider
 from reticent_server.access.oidc.single_sign_on import SingleSignOn
 from reticent_server.access.oidc.tokens import Tokens
@@ -35,7 +35,7 @@ def _flow(settings: Settings, provider: Provider, tokens: Tokens) -> Flow | None
         return None
     if not settings.oidc_client_id:
         raise CuratorError("RETICENT_OIDC_REDIRECT_URL needs RETICENT_OIDC_CLIENT_ID.")
-    own = Registration(settings.oidc_client_id, settings.oidc_redirect_url, _secret(settings))
+    own = ClientRegistration(settings.oidc_client_id, settings.oidc_redirect_url, _secret(settings))
     return Flow(provider, tokens, own, settings.oidc_acr)
 
 

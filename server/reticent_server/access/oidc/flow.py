@@ -29,7 +29,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Registration:
+class ClientRegistration:
     """This server as the provider knows it. secret: None for a public client."""
 
     client_id: str
@@ -52,7 +52,9 @@ def is_reply(begun: Attempt, query: Mapping[str, str]) -> bool:
 class Flow:
     """Sends people to the provider, and reads what they come back with."""
 
-    def __init__(self, provider: Provider, tokens: Tokens, own: Registration, acr: str) -> None:
+    def __init__(
+        self, provider: Provider, tokens: Tokens, own: ClientRegistration, acr: str
+    ) -> None:
         self._provider = provider
         self._tokens = tokens
         self._own = own

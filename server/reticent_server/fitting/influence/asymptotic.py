@@ -29,7 +29,7 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import ColumnStep, FloatArray
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import Ground
+from reticent_server.fitting.fit_plan import FitGround
 from reticent_server.fitting.influence.maps import InfluenceMap, PilotPoint
 from reticent_server.fitting.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes
 from reticent_server.fitting.influence.settings import FLOORS, LARGEST_FLOOR, REACH, SLACK
@@ -128,7 +128,7 @@ class AsymptoticPlan(Planned):
         return self._described(ground, moved, found.values[q:])
 
     def _described(
-        self, ground: Ground[Any], moved: StandardFit, p_values: FloatArray
+        self, ground: FitGround[Any], moved: StandardFit, p_values: FloatArray
     ) -> RegressionResult:
         result = self.pilot.result(ground, moved)
         result["warnings"].append(SCALE_NOTE)

@@ -16,10 +16,10 @@ from reticent_server.domain.steps import GramSum, Part, SumStep
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.shared.group_means import GroupMean, equal_means, group_means
 from reticent_server.kinds.shared.groups import (
+    ComparedValue,
     GroupMoments,
     GroupMomentsMap,
     Groups,
-    Value,
     mean_noise,
     moments,
     moments_ms,
@@ -49,7 +49,7 @@ class AnovaPlan(Planned):
 
     design: Design
     groups: Groups
-    value: Value
+    value: ComparedValue
     span: ClipRange
     confidence_level: float
     part: GramSum
@@ -119,4 +119,6 @@ def plan_anova(
     """An analysis of variance at `rho` (RHO_UNITS); design: mask and columns only."""
     a = weight(span.tilt)
     part = moments_part(facts, groups, a, rho)
-    return AnovaPlan(design, groups, Value(column), span, confidence_level, part, a, facts.n)
+    return AnovaPlan(
+        design, groups, ComparedValue(column), span, confidence_level, part, a, facts.n
+    )

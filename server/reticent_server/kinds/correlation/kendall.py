@@ -25,7 +25,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import CountSum, FloatArray, Part, Released, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import half_width
-from reticent_server.kinds.correlation.result import Asked, CorrelationResult
+from reticent_server.kinds.correlation.result import CorrelationQuestion, CorrelationResult
 from reticent_server.kinds.shared.group_bins import PairBinsMap, public_edges, shares
 from reticent_server.kinds.shared.named_tests import normal_p_value
 from reticent_server.kinds.shared.ranks import centred_ridits
@@ -89,7 +89,7 @@ class KendallPlan(Planned):
 
     cells: PairBinsMap
     part: CountSum
-    asked: Asked
+    asked: CorrelationQuestion
     n: int
     mechanism: str = "discrete Gaussian counts"
     reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
@@ -139,7 +139,11 @@ class KendallPlan(Planned):
 
 
 def plan_kendall(
-    facts: DatasetFacts, design: Design, columns: tuple[Column, Column], asked: Asked, rho: int
+    facts: DatasetFacts,
+    design: Design,
+    columns: tuple[Column, Column],
+    asked: CorrelationQuestion,
+    rho: int,
 ) -> KendallPlan:
     """τ_b at `rho` (RHO_UNITS); design: mask and columns only."""
     m = facts.schema.unit.max_rows

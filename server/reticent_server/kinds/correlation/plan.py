@@ -25,7 +25,7 @@ from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import Block, FloatArray, GramSum, Part, Released, SumStep
 from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import Interval
-from reticent_server.kinds.correlation.result import Asked, CorrelationResult
+from reticent_server.kinds.correlation.result import CorrelationQuestion, CorrelationResult
 from reticent_server.kinds.shared.named_tests import normal_p_value
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
@@ -35,7 +35,7 @@ _GRID = np.linspace(-1, 1, 4001)  # correlations that an interval is looked for 
 _LEAST_VARIANCE = 1e-6  # of what is expected: a column that hardly varies divides by no zero
 
 
-class Scores(Protocol):
+class PairScores(Protocol):
     """A pair of scores of a record."""
 
     @property
@@ -51,11 +51,11 @@ class Scores(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ScoresMap:
+class CorrelationMap:
     """(3, rows) (a, z) of a record in use."""
 
     design: Design
-    scores: Scores
+    scores: PairScores
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         used = in_use(self.design, block)
@@ -65,7 +65,7 @@ class ScoresMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class ScoreMoments:
     """Released: N, C, variances v (2,) drawn to what is expected, and the noise: η of C, s of an entry."""
 
     N: float
@@ -84,7 +84,7 @@ class Moments:
         return np.asarray((own + r**2 * self.s**2 * (self.v**-2.0).sum() / 4) / self.N**2)
 
 
-def moments(released: Released, expected_variance: float) -> Moments:
+def moments(released: Released, expected_variance: float) -> ScoreMoments:
     """Of the released Gram sum of a ScoresMap."""
     G, s = released.values, released.sd
     N = max(float(G[0, 0]) / A**2, 1.0)
@@ -94,7 +94,7 @@ def moments(released: Released, expected_variance: float) -> Moments:
     v = v + tau2 / (tau2 + expected_variance**2) * (expected_variance - v)
     v = np.clip(v, expected_variance * _LEAST_VARIANCE, 1.0)
     eta = s**2 / 2 * (1 + float(m @ m) / A**2) + s**2 * float(m[0] * m[1]) ** 2 / A**4
-    return Moments(N, float(G[1, 2] - N * m[0] * m[1]), v, eta, s)
+    return ScoreMoments(N, float(G[1, 2] - N * m[0] * m[1]), v, eta, s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class CorrelationPlan(Planned):
     """A planned correlation of scores."""
 
     design: Design
-    scores: Scores
+    scores: PairScores
     part: GramSum
-    asked: Asked
+    asked: CorrelationQuestion
     n: int
     mechanism: str = "discrete Gaussian sums"
     reference: str = "Canonne, Kamath & Steinke (2020)"
@@ -129,7 +129,9 @@ class CorrelationPlan(Planned):
 
     def run(self) -> Recipe:
         """1. Moments of the scores. 2. The correlation, its test and its interval."""
-        (released,) = yield SumStep("moments", (self.part,), ScoresMap(self.design, self.scores))
+        (released,) = yield SumStep(
+            "moments", (self.part,), CorrelationMap(self.design, self.scores)
+        )
         found = moments(released, self.scores.expected_variance)
         z = found.C / sqrt(found.N * found.v[0] * found.v[1] + found.eta)
         r = np.asarray(found.r)
@@ -148,7 +150,7 @@ class CorrelationPlan(Planned):
             n=self.n,
         )
 
-    def _interval(self, found: Moments) -> Interval:
+    def _interval(self, found: ScoreMoments) -> Interval:
         """From the least to the largest correlation that is not refused."""
         z = half_width(1.0, self.asked.confidence_level)
         variance = self.scores.spread(_GRID) / found.N + found.noise(_GRID)
@@ -159,7 +161,7 @@ class CorrelationPlan(Planned):
 
 
 def plan_moments(
-    facts: DatasetFacts, design: Design, scores: Scores, asked: Asked, rho: int
+    facts: DatasetFacts, design: Design, scores: PairScores, asked: CorrelationQuestion, rho: int
 ) -> CorrelationPlan:
     """A correlation of scores at `rho` (RHO_UNITS); design: mask and columns only."""
     part = GramSum(3, sqrt(A * A + scores.norm**2), rho, facts.schema.unit.max_rows)

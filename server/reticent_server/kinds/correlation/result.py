@@ -16,7 +16,7 @@ class CorrelationResult(TestResult):
     number: float
 
 
-class Asked(Protocol):
+class CorrelationQuestion(Protocol):
     """What a correlation asks beside its columns."""
 
     @property

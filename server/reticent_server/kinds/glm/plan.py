@@ -19,7 +19,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding, Location
-from reticent_server.fitting.fit_plan import FitPlan, Ground, plan_fit
+from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.tuning import least_variance
 from reticent_server.kinds.glm.families import FAMILIES
@@ -90,15 +90,15 @@ class GlmModel:
         c, radius = least_variance(sizes, rho, choices)
         return replace(self, c=c, radius=radius)
 
-    def family(self, ground: Ground[Start]) -> FittedFamily:
+    def family(self, ground: FitGround[Start]) -> FittedFamily:
         intercept = ground.coding.design.intercept
         return FittedFamily(self.law, self.c, ground.response, intercept, ground.spread)
 
-    def signal(self, ground: Ground[Start]) -> Signal:
+    def signal(self, ground: FitGround[Start]) -> Signal:
         intercept = ground.coding.design.intercept
         return self.law.signal(self.c, ground.response, intercept=intercept)
 
-    def notes(self, ground: Ground[Start]) -> list[str]:  # noqa: ARG002
+    def notes(self, ground: FitGround[Start]) -> list[str]:  # noqa: ARG002
         return []
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:  # noqa: ARG002
@@ -106,7 +106,7 @@ class GlmModel:
 
     def described(
         self,
-        ground: Ground[Start],
+        ground: FitGround[Start],
         fit: StandardFit,
         radius_squared: float,
         found: Mapping[str, Any],
@@ -121,7 +121,7 @@ class GlmModel:
             **({"dispersion": self.dispersion} if self.law.dispersed else {}),
         }
 
-    def estimand(self, ground: Ground[Start], radius_squared: float) -> str:
+    def estimand(self, ground: FitGround[Start], radius_squared: float) -> str:
         """The target in words; with `weighting` of the reply it can be computed on any table."""
         score = self.law.score(self.c, ground.response.scale, ground.response)
         residuals = self.law.residuals(ground.response)

@@ -24,7 +24,7 @@ from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.results import RegressionResult, Share
 from reticent_server.kinds.hypothesis_test.statistics import (
     FitUnderTest,
-    Outcome,
+    HypothesisOutcome,
     likelihood_ratio,
     wald,
 )
@@ -140,7 +140,7 @@ class HypothesisTestPlan(Planned):
         texts = list(self.hypothesis.texts)
         return JointTest(**head, hypotheses=texts, **_shown(outcomes[0][1]))
 
-    def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
+    def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> HypothesisOutcome:
         test = likelihood_ratio if self.test == "lr" else wald
         return test(fit, hypothesis)
 
@@ -167,7 +167,7 @@ def tested_fit(coding: Coding, fitted: StandardFit) -> FitUnderTest:
     )
 
 
-def _shown(outcome: Outcome) -> dict[str, Any]:
+def _shown(outcome: HypothesisOutcome) -> dict[str, Any]:
     return {
         "statistic": outcome.statistic,
         "df": outcome.df,

@@ -39,7 +39,7 @@ class FitUnderTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class HypothesisOutcome:
     """A test's statistic, degrees of freedom and p-value; None where some combination of what is tested is
     not estimable."""
 
@@ -48,27 +48,27 @@ class Outcome:
     p_value: float | None
 
 
-def wald(fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
+def wald(fit: FitUnderTest, hypothesis: LinearHypothesis) -> HypothesisOutcome:
     """The Wald test; the score test where `fit` is the one-step estimate from a restricted fit."""
     R, gap = _tested(fit, hypothesis)
     if not fit.directions.estimable(R):
-        return Outcome(None, hypothesis.df, None)
+        return HypothesisOutcome(None, hypothesis.df, None)
     middle = R @ fit.covariance @ R.T
     statistic = float(gap @ np.linalg.pinv(_scaled(middle), hermitian=True) @ gap)
-    return Outcome(statistic, hypothesis.df, float(chdtrc(hypothesis.df, statistic)))
+    return HypothesisOutcome(statistic, hypothesis.df, float(chdtrc(hypothesis.df, statistic)))
 
 
-def likelihood_ratio(fit: FitUnderTest, hypothesis: LinearHypothesis) -> Outcome:
+def likelihood_ratio(fit: FitUnderTest, hypothesis: LinearHypothesis) -> HypothesisOutcome:
     """The likelihood-ratio-type test, with the privacy noise in its null law."""
     R, gap = _tested(fit, hypothesis)
     if not fit.directions.estimable(R):
-        return Outcome(None, hypothesis.df, None)
+        return HypothesisOutcome(None, hypothesis.df, None)
     values, vectors = eigen(R @ fit.inverse_information @ R.T)
     root = vectors / np.sqrt(np.maximum(values, _SMALLEST * max(float(values[-1]), 1e-300)))
     U = root.T @ gap
     law = eigen(fit.n * root.T @ R @ fit.covariance @ R.T @ root)[0]
     statistic = fit.n * float(U @ U)
-    return Outcome(statistic, hypothesis.df, survival(statistic, np.maximum(law, 0.0)))
+    return HypothesisOutcome(statistic, hypothesis.df, survival(statistic, np.maximum(law, 0.0)))
 
 
 def _tested(fit: FitUnderTest, hypothesis: LinearHypothesis) -> tuple[FloatArray, FloatArray]:

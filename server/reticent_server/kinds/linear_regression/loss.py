@@ -29,7 +29,7 @@ _MENU = ((0.6, 0.8), (0.6, 1.0), (1.0, 1.0), (1.0, 2.0), (1.345, 2.0), (1.345, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class ResidualLoss:
     """start: Huber's ψ. biweight: the ψ of the last steps, or None. radius: R²/q. name: as asked for.
     planned: whether the constants were chosen for the smallest error."""
 
@@ -92,7 +92,7 @@ class Loss:
         )
 
 
-def asked_loss(query: LinearRegression) -> Loss:
+def asked_loss(query: LinearRegression) -> ResidualLoss:
     """The loss that a query asks for. InvalidQuery for constants that it cannot have.
 
     With tuning="planned" the constants are the defaults until sizes are known (planned_loss).
@@ -103,7 +103,7 @@ def asked_loss(query: LinearRegression) -> Loss:
             raise InvalidQuery(
                 'tuning="planned" is for loss="huber"; leave it out or give a number.'
             )
-        return Loss("huber", Huber(DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=True)
+        return ResidualLoss("huber", Huber(DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=True)
     match query.loss:
         case "tukey":
             if tuning is not None and tuning < LEAST_BIWEIGHT:
@@ -111,18 +111,20 @@ def asked_loss(query: LinearRegression) -> Loss:
                     f"The biweight's tuning constant is at least {LEAST_BIWEIGHT:g}."
                 )
             biweight = Biweight(tuning or EFFICIENT_95)
-            return Loss("tukey", Huber(DEFAULT_HUBER), biweight, DEFAULT_RADIUS, planned=False)
+            return ResidualLoss(
+                "tukey", Huber(DEFAULT_HUBER), biweight, DEFAULT_RADIUS, planned=False
+            )
         case "squared":
-            return Loss(
+            return ResidualLoss(
                 "squared", Huber(tuning or SQUARED_TUNING), None, SQUARED_RADIUS, planned=False
             )
         case _:
-            return Loss(
+            return ResidualLoss(
                 "huber", Huber(tuning or DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=False
             )
 
 
-def planned_loss(sizes: Sizes, rho: int) -> Loss:
+def planned_loss(sizes: Sizes, rho: int) -> ResidualLoss:
     """Huber's loss with the constants of the smallest error."""
 
     def signal(psi: Huber) -> Signal:
@@ -133,4 +135,4 @@ def planned_loss(sizes: Sizes, rho: int) -> Loss:
         (pair, pair[1], signal(psi), psi.mean_square / psi.mean_derivative) for pair, psi in laws
     )
     c, radius = least_variance(sizes, rho, choices)
-    return Loss("huber", Huber(c), None, radius, planned=True)
+    return ResidualLoss("huber", Huber(c), None, radius, planned=True)

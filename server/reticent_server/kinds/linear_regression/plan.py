@@ -9,11 +9,11 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding, Location
-from reticent_server.fitting.fit_plan import FitPlan, Ground, plan_fit
+from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import without_intervals
-from reticent_server.kinds.linear_regression.loss import Loss, asked_loss, planned_loss
+from reticent_server.kinds.linear_regression.loss import ResidualLoss, asked_loss, planned_loss
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.response import PublicResponse, public_response
 from reticent_server.kinds.linear_regression.ridge import PENALISED, penalised_estimand, ridged
@@ -30,7 +30,7 @@ LinearRegressionPlan = FitPlan[PublicResponse]
 class LinearModel:
     """A linear regression with its loss and penalty; satisfies fitting.fit_plan.Model."""
 
-    loss: Loss
+    loss: ResidualLoss
     ridge: float | None = None
     mechanism: str = "noisy Newton (Huber-Mallows), discrete Gaussian sums"
     reference: str = "Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2"
@@ -63,13 +63,13 @@ class LinearModel:
     def tuned(self, sizes: Sizes, rho: int, response: PublicResponse) -> "LinearModel":  # noqa: ARG002
         return replace(self, loss=planned_loss(sizes, rho)) if self.loss.planned else self
 
-    def family(self, ground: Ground[PublicResponse]) -> LinearFamily:
+    def family(self, ground: FitGround[PublicResponse]) -> LinearFamily:
         return self.loss.family(ground.spread, ground.response.tie)
 
-    def signal(self, ground: Ground[PublicResponse]) -> Signal:
+    def signal(self, ground: FitGround[PublicResponse]) -> Signal:
         return self.loss.signal(ground.response.tie)
 
-    def notes(self, ground: Ground[PublicResponse]) -> list[str]:
+    def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
         return [DECLINED] if self.loss.declines(ground.response.tie) else []
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:
@@ -77,7 +77,7 @@ class LinearModel:
 
     def described(
         self,
-        ground: Ground[PublicResponse],
+        ground: FitGround[PublicResponse],
         fit: StandardFit,
         radius_squared: float,
         found: Mapping[str, Any],

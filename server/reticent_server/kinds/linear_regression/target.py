@@ -5,7 +5,7 @@ import numpy as np
 from reticent_server.domain.steps import Block
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.target import Target, records, settled_whitening
-from reticent_server.kinds.linear_regression.loss import Loss
+from reticent_server.kinds.linear_regression.loss import ResidualLoss
 from reticent_server.kinds.linear_regression.plan import LinearModel, LinearRegressionPlan
 from reticent_server.numerics.biweight import fit_biweight
 from reticent_server.numerics.huber_mallows import fit_mallows
@@ -32,7 +32,7 @@ def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
     return Target(back.coefficients(theta), np.asarray(errors), scale, w)
 
 
-def _loss(plan: LinearRegressionPlan) -> Loss:
+def _loss(plan: LinearRegressionPlan) -> ResidualLoss:
     if not isinstance(plan.model, LinearModel):
         raise TypeError("the target of a linear regression is asked for")
     return plan.model.loss

@@ -33,7 +33,7 @@ from reticent_server.kinds.location_scale.maps import (
 )
 from reticent_server.kinds.location_scale.settings import LocationScaleSettings
 from reticent_server.kinds.location_scale.step import (
-    Measured,
+    MeasuredStep,
     Position,
     entry_effect,
     moved,
@@ -86,9 +86,11 @@ def fit(design: Design, column: str, settings: LocationScaleSettings, start: Loc
     return _fitted(at, _meat(released, n, c), c, n, count_sd, present=present)
 
 
-def _measured(released: tuple[Released, ...], n: float, c: float) -> Measured:
+def _measured(released: tuple[Released, ...], n: float, c: float) -> MeasuredStep:
     score, entries = released[0], released[1]
-    return Measured(c * score.values[:2] / n, c * score.sd / n, entries.values / n, entries.sd / n)
+    return MeasuredStep(
+        c * score.values[:2] / n, c * score.sd / n, entries.values / n, entries.sd / n
+    )
 
 
 def _meat(released: tuple[Released, ...], n: float, c: float) -> FloatArray:

@@ -60,7 +60,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredStep:
     """A step's released means: score (2,) of (ψ, aψ²/c), entries (3,), and the noise of an entry of each."""
 
     score: FloatArray
@@ -80,7 +80,7 @@ def start_position(centre: float, scale: float, c: float) -> Position:
     return Position(centre, log(scale), C, normal_entries(c), ENTRY_SD**2, _LONGEST)
 
 
-def moved(at: Position, found: Measured, c: float) -> Position:
+def moved(at: Position, found: MeasuredStep, c: float) -> Position:
     """The position after a step's releases."""
     entries, variance = _filtered(at, found)
     kappa, unit = Huber(c).mean_square, c / STRETCH
@@ -124,7 +124,7 @@ def usable_jacobian(
     return np.array([[a, c * b], [2 * c * b, 2 * c * c * d]])
 
 
-def _filtered(at: Position, found: Measured) -> tuple[FloatArray, float]:
+def _filtered(at: Position, found: MeasuredStep) -> tuple[FloatArray, float]:
     """Entries and their variance with a step's release."""
     gain = at.variance / (at.variance + found.entry_noise**2)
     return at.entries + gain * (found.entries - at.entries), (1 - gain) * at.variance

@@ -21,8 +21,8 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import RunningCounts, SumStep, VectorSum
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.log_rank.scores import ScoreMap, pilot_of, scores_of
-from reticent_server.kinds.shared.follow_up.question import CellMap, FollowUp
+from reticent_server.kinds.log_rank.scores import LogRankMap, pilot_of, scores_of
+from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.mechanisms import running_counts
 
@@ -82,12 +82,12 @@ class LogRankPlan(Planned):
 
     def run(self) -> Recipe:
         """Two steps; always a reply."""
-        (cells,) = yield SumStep("pilot", (self.pilot,), CellMap(self.asked))
+        (cells,) = yield SumStep("pilot", (self.pilot,), FollowUpMap(self.asked))
         pilot = pilot_of(life_table(self.asked, cells, self.n))
         scores = scores_of(pilot, self.score_rho / RHO_UNITS / self.unit_rows**2)
         G = self.asked.size
         part = VectorSum(G - 1, scores.radius, self.score_rho, self.unit_rows)
-        (total,) = yield SumStep("scores", (part,), ScoreMap(self.asked, scores))
+        (total,) = yield SumStep("scores", (part,), LogRankMap(self.asked, scores))
         noise = total.sd**2 * np.eye(G - 1)
         statistic = float(total.values @ np.linalg.solve(scores.variance + noise, total.values))
         return LogRankResult(

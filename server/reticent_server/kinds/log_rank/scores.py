@@ -42,7 +42,7 @@ class Pilot:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class LogRankScores:
     """What persons add, in contrasts: `seen` (G, G − 1, K) for an event, `lived` (G, G − 1, K + 1) for the time up to
     the start of an interval, K intervals. radius: no person's is longer. variance (G − 1, G − 1) of their sum, the
     pilot's errors included."""
@@ -63,11 +63,11 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoreMap:
+class LogRankMap:
     """(G − 1, rows) each record's score; zero for records in no cell."""
 
     asked: FollowUp
-    scores: Scores
+    scores: LogRankScores
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         group, position, status, inside = self.asked.cells(block)
@@ -103,7 +103,7 @@ def pilot_of(table: LifeTable) -> Pilot:
     return Pilot(shares, hazard, (hazard * at_risk)[:J, None, None] * spread, errors[labels])
 
 
-def scores_of(pilot: Pilot, rho: float) -> Scores:
+def scores_of(pilot: Pilot, rho: float) -> LogRankScores:
     """Scores up to the interval with which the test is most powerful, at `rho` (not in units) of their sum."""
     H = contrasts(len(pilot.shares))
     J = len(pilot.hazard)
@@ -117,7 +117,7 @@ def scores_of(pilot: Pilot, rho: float) -> Scores:
     noise = 2 * radii**2 / rho
     K = int(np.argmax(signal**2 / (signal + noise + errors + 1e-300))) + 1 if J else 0
     within = variance[K - 1] + errors[K - 1] * np.eye(len(H))
-    return Scores(deviation[:, :, :K], lived[:, :, : K + 1], float(radii[K - 1]), within)
+    return LogRankScores(deviation[:, :, :K], lived[:, :, : K + 1], float(radii[K - 1]), within)
 
 
 def contrasts(groups: int) -> FloatArray:

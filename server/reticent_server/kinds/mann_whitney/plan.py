@@ -31,7 +31,7 @@ class MannWhitneyResult(TestResult):
     edges: tuple[float, ...]
 
 
-class Asked(Protocol):
+class RankSumQuestion(Protocol):
     """What a rank-sum test asks beside its columns."""
 
     @property
@@ -69,7 +69,12 @@ class MannWhitneyPlan(BinsPlan):
 
 
 def plan_mann_whitney(
-    facts: DatasetFacts, design: Design, groups: Groups, column: Column, asked: Asked, rho: int
+    facts: DatasetFacts,
+    design: Design,
+    groups: Groups,
+    column: Column,
+    asked: RankSumQuestion,
+    rho: int,
 ) -> MannWhitneyPlan:
     """A rank-sum test at `rho` (RHO_UNITS); design: mask and columns only."""
     edges = public_edges(facts, column, number_of_bins(facts, groups.size, rho))

@@ -25,10 +25,10 @@ from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.shared.by import group_estimates, group_mask, groups_by
 from reticent_server.kinds.shared.groups import (
     SURE,
+    ComparedValue,
     GroupMoments,
     GroupMomentsMap,
     Groups,
-    Value,
     mean_noise,
     moments,
     moments_ms,
@@ -108,7 +108,7 @@ def plan_group_mean(
     design = group_mask(facts, where, by, column.name)
     bounds = _bounds(facts, column)
     a = weight(bounds.tilt)
-    map_fn = GroupMomentsMap(design, groups, Value(column.name), bounds, a)
+    map_fn = GroupMomentsMap(design, groups, ComparedValue(column.name), bounds, a)
     return GroupMeanPlan(map_fn, moments_part(facts, groups, a, rho), bounds.tilt, facts.n)
 
 

@@ -39,7 +39,7 @@ class ProportionTestResult(TestResult):
     intervals: tuple[Interval, ...]
 
 
-class Asked(Protocol):
+class ProportionQuestion(Protocol):
     """What a test of proportions asks beside its columns."""
 
     @property
@@ -133,7 +133,7 @@ def plan_proportion_test(
     groups: Groups,
     column: Column,
     code: float,
-    asked: Asked,
+    asked: ProportionQuestion,
     rho: int,
 ) -> ProportionTestPlan:
     """A test of proportions at `rho` (RHO_UNITS); design: mask and columns only."""

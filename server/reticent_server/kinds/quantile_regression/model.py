@@ -23,7 +23,7 @@ from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding, Location
-from reticent_server.fitting.fit_plan import Ground
+from reticent_server.fitting.fit_plan import FitGround
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import without_intervals
 from reticent_server.kinds.linear_regression.response import (
@@ -84,15 +84,15 @@ class QuantileModel:
     def tuned(self, sizes: Sizes, rho: int, response: PublicResponse) -> "QuantileModel":  # noqa: ARG002 - one interface
         return replace(self, bandwidth=planned_bandwidth(sizes, rho, self.tau))
 
-    def family(self, ground: Ground[PublicResponse]) -> QuantileFamily:
+    def family(self, ground: FitGround[PublicResponse]) -> QuantileFamily:
         return QuantileFamily(self.tau, self.bandwidth, ground.spread)
 
-    def signal(self, ground: Ground[PublicResponse]) -> Signal:  # noqa: ARG002 - one interface
+    def signal(self, ground: FitGround[PublicResponse]) -> Signal:  # noqa: ARG002 - one interface
         score = QuantileScore(self.tau, self.bandwidth, 1.0, fine=True)
         bound = score.curvature_bound
         return Signal(score.bound, score.density, scaled=True, curvature_bound=bound)
 
-    def notes(self, ground: Ground[PublicResponse]) -> list[str]:
+    def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
         return [DECLINED] if ground.response.tie >= TIED else []
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:  # noqa: ARG002 - one interface
@@ -100,7 +100,7 @@ class QuantileModel:
 
     def described(
         self,
-        ground: Ground[PublicResponse],
+        ground: FitGround[PublicResponse],
         fit: StandardFit,
         radius_squared: float,
         found: Mapping[str, Any],

@@ -66,7 +66,7 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ComparedValue:
     """The number that is compared: a column, or one column minus another."""
 
     column: str
@@ -83,7 +83,7 @@ class GroupMomentsMap:
 
     design: Design
     groups: Groups
-    value: Value
+    value: ComparedValue
     range: ClipRange
     a: float
 

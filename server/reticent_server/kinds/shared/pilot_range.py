@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Released
-from reticent_server.kinds.shared.groups import Value
+from reticent_server.kinds.shared.groups import ComparedValue
 from reticent_server.kinds.shared.ranges import REACH, ClipRange
 from reticent_server.numerics.evaluate import in_use
 
@@ -33,7 +33,7 @@ class ShellMap:
     """(rows,) shell of a record in use."""
 
     design: Design
-    value: Value
+    value: ComparedValue
     range: ClipRange
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:

@@ -17,8 +17,8 @@ from reticent_server.formula.model import column_levels
 from reticent_server.kinds.base import Kind
 from reticent_server.kinds.fields import Formula, Level, Name, Text, Where
 from reticent_server.kinds.shared.columns import declared
-from reticent_server.kinds.study.maps import Groups
-from reticent_server.kinds.study.plan import Question, StudyPlan, plan_study
+from reticent_server.kinds.study.maps import RecordGroups
+from reticent_server.kinds.study.plan import StudyPlan, StudyQuestion, plan_study
 from reticent_server.kinds.study.result import StudyResult
 
 MOST_COLUMNS = 256  # of all groups together: their Gram matrix is released as one
@@ -59,20 +59,22 @@ def _plan(facts: DatasetFacts, query: Study, offer: PrivacyCost) -> StudyPlan:
     if query.main is not None:
         main = query.main, parse_formula(query.main, facts.schema, query.where)
     with_by = _reading(design, facts, query.by)
-    question = Question(with_by, variables, groups, levels, main, query.confidence_level)
+    question = StudyQuestion(with_by, variables, groups, levels, main, query.confidence_level)
     return plan_study(facts, question, offer.rho)
 
 
-def _groups(facts: DatasetFacts, by: str | None, design: Design) -> tuple[Groups, tuple[str, ...]]:
+def _groups(
+    facts: DatasetFacts, by: str | None, design: Design
+) -> tuple[RecordGroups, tuple[str, ...]]:
     if by is None:
-        return Groups(), ()
+        return RecordGroups(), ()
     column = declared(facts, by)
     if column.kind is not ColumnKind.CATEGORICAL and not column.is_dummy:
         raise InvalidQuery("by must be a categorical or a 0/1 column.")
     if by in design.columns:
         raise InvalidQuery("Leave the column of by out of variables and where.")
     codes, names = zip(*column_levels(column), strict=True)
-    return Groups(by, codes), names
+    return RecordGroups(by, codes), names
 
 
 def _reading(design: Design, facts: DatasetFacts, by: str | None) -> Design:

@@ -20,7 +20,7 @@ from reticent_server.domain.steps import FloatArray, GramSum, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.report import intervals, p_values, roots
-from reticent_server.kinds.study.maps import Scores
+from reticent_server.kinds.study.maps import StudyScores
 from reticent_server.kinds.study.moments import LeastSquares, Moments
 from reticent_server.kinds.study.result import MainFit
 from reticent_server.numerics.matrices import floored, power
@@ -52,12 +52,12 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
+class GroupFit:
     """A group's least squares before its meat: B̄ = (S_XX/S₀₀)^(−1/2) (p, p), and what the scores are made with."""
 
     fit: LeastSquares
     root: FloatArray
-    scores: Scores
+    scores: StudyScores
     records: float
 
 
@@ -92,16 +92,16 @@ def _place(term: Term, coding: TermCoding) -> int:
     )
 
 
-def before_meat(formula: Formula, moments: Moments) -> Fitted:
+def before_meat(formula: Formula, moments: Moments) -> GroupFit:
     """Least squares of a group, and what its scores are made with."""
     fit = moments.least_squares(formula.y, formula.X)
     records = max(float(moments.sums[0, 0]), 1.0)
     root = power(fit.inverse * records, 0.5)
     sigma = sqrt(max(fit.variance, np.finfo(float).tiny))
-    return Fitted(fit, root, Scores(root @ formula.X, fit.residual / sigma), records)
+    return GroupFit(fit, root, StudyScores(root @ formula.X, fit.residual / sigma), records)
 
 
-def meat(formula: Formula, released: Released, g: int, fitted: Fitted) -> FloatArray:
+def meat(formula: Formula, released: Released, g: int, fitted: GroupFit) -> FloatArray:
     """(p, p) M/S₀₀, with eigenvalues that noise cannot hide."""
     p = len(formula.X)
     own, size = slice(g * p, (g + 1) * p), formula.limit**2 / fitted.records
@@ -109,7 +109,9 @@ def meat(formula: Formula, released: Released, g: int, fitted: Fitted) -> FloatA
     return floored(released.values[own, own] * size, min(1.0, noise))
 
 
-def main_fit(formula: Formula, fitted: Fitted, middle: FloatArray, level: float, n: int) -> MainFit:
+def main_fit(
+    formula: Formula, fitted: GroupFit, middle: FloatArray, level: float, n: int
+) -> MainFit:
     """The report. middle: M/S₀₀ (p, p)."""
     fit, L = fitted.fit, formula.matrix
     sampling = fit.variance / fitted.records * fitted.root @ middle @ fitted.root

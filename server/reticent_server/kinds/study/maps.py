@@ -24,7 +24,7 @@ BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class RecordGroups:
     """Disjoint groups of records by the values `codes` of a column; without a column one group of all."""
 
     column: str | None = None
@@ -43,7 +43,7 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class MomentFrame:
     """Where a group's moments are taken: W (q, q) on the lattice, and R²."""
 
     transform: FloatArray
@@ -60,8 +60,8 @@ class MomentsMap:
     """Gives rows (Gq, rows); with `count` the code g of each record in use after it."""
 
     coding: TermCoding
-    groups: Groups
-    frames: tuple[Frame, ...]
+    groups: RecordGroups
+    frames: tuple[MomentFrame, ...]
     count: bool = False
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
@@ -81,8 +81,8 @@ class LengthsMap:
     """Gives (rows,) codes gB + b of the bin b of ‖u‖² among B = len(edges) + 1."""
 
     coding: TermCoding
-    groups: Groups
-    frames: tuple[Frame, ...]
+    groups: RecordGroups
+    frames: tuple[MomentFrame, ...]
     edges: tuple[float, ...]
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
@@ -99,7 +99,7 @@ class LengthsMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class StudyScores:
     """A group's fit of the declared formula: B (p, q) with Bz̃ white columns x, v/σ (q,) with v the residual."""
 
     whitener: FloatArray
@@ -107,13 +107,13 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoresMap:
+class StudyScoresMap:
     """Gives scores (Gp, rows), divided by C = `limit`."""
 
     coding: TermCoding
-    groups: Groups
-    frames: tuple[Frame, ...]
-    scores: tuple[Scores, ...]
+    groups: RecordGroups
+    frames: tuple[MomentFrame, ...]
+    scores: tuple[StudyScores, ...]
     limit: float
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:

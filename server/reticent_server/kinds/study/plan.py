@@ -43,10 +43,10 @@ from reticent_server.kinds.study.main import (
     main_fit,
     meat,
 )
-from reticent_server.kinds.study.maps import Groups, ScoresMap
+from reticent_server.kinds.study.maps import RecordGroups, StudyScoresMap
 from reticent_server.kinds.study.moments import GATE, Moments
 from reticent_server.kinds.study.radius import choose_radius, counted
-from reticent_server.kinds.study.recipe import Sampled, Sampling, Shares
+from reticent_server.kinds.study.recipe import Sampled, Sampling, StudyBudget
 from reticent_server.kinds.study.result import Clipped, GroupResult, MainFit, Noise, StudyResult
 from reticent_server.numerics.mallows import mallows_weights
 
@@ -63,20 +63,20 @@ _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StudyQuestion:
     """What is asked: the columns by variable, groups and their levels' names, the declared formula, the level of its
     intervals."""
 
     design: Design
     variables: Mapping[str, Sequence[str]]
-    groups: Groups
+    groups: RecordGroups
     levels: tuple[str, ...]
     main: tuple[str, Design] | None
     level: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class StudyGround:
     """What a study stands on, all public: coding, coordinates, the share of records in use."""
 
     coding: TermCoding
@@ -89,9 +89,9 @@ class StudyPlan(Planned):
     """A planned study. own_profile: released first where no profile covers the columns; it replaces `ground`."""
 
     facts: DatasetFacts
-    question: Question
-    ground: Ground
-    shares: Shares
+    question: StudyQuestion
+    ground: StudyGround
+    shares: StudyBudget
     own_profile: OwnProfile | None
     mechanism: str = "noisy second moments in whitened coordinates"
     reference: str = "Canonne, Kamath & Steinke (2020); Dwork, Talwar, Thakurta & Zhang (2014)"
@@ -170,7 +170,7 @@ class StudyPlan(Planned):
             )
         return notes
 
-    def _heavy(self, ground: Ground, radius_squared: float) -> list[str]:
+    def _heavy(self, ground: StudyGround, radius_squared: float) -> list[str]:
         """What to say of terms whose tails a radius cuts, judged by public rows, whose columns are independent."""
         frame = ground.coordinates
         x = np.linalg.inv(frame.transform) @ frame.rows.T
@@ -198,7 +198,7 @@ class StudyPlan(Planned):
         }
         return {name: amount / self.rho for name, amount in amounts.items()}
 
-    def _sampling(self, ground: Ground) -> Sampling:
+    def _sampling(self, ground: StudyGround) -> Sampling:
         return Sampling(
             coding=ground.coding,
             coordinates=ground.coordinates,
@@ -234,7 +234,9 @@ class StudyPlan(Planned):
         fitted = [before_meat(formula, sampled.moments) for sampled in found]
         part = formula.part(groups.count, self.shares.scores, self.facts.schema.unit.max_rows)
         frames = tuple(sampled.frame for sampled in found)
-        rows = ScoresMap(coding, groups, frames, tuple(f.scores for f in fitted), formula.limit)
+        rows = StudyScoresMap(
+            coding, groups, frames, tuple(f.scores for f in fitted), formula.limit
+        )
         (released,) = yield SumStep("scores", (part,), rows)
         return [
             main_fit(formula, f, meat(formula, released, g, f), self.question.level, self.facts.n)
@@ -268,7 +270,7 @@ class StudyPlan(Planned):
         )
 
 
-def plan_study(facts: DatasetFacts, question: Question, rho: int) -> StudyPlan:
+def plan_study(facts: DatasetFacts, question: StudyQuestion, rho: int) -> StudyPlan:
     """Plans a study at `rho` (RHO_UNITS) from public facts alone; InvalidQuery for a formula over other columns."""
     ends = (abs(end) for term in question.design.terms for end in (term.lower, term.upper))
     if any(_WIDEST_COLUMN < end < inf for end in ends):
@@ -291,13 +293,13 @@ def plan_study(facts: DatasetFacts, question: Question, rho: int) -> StudyPlan:
     return StudyPlan(facts, question, ground, shares, own)
 
 
-def ground_of(design: Design, facts: DatasetFacts, *, masked: bool = True) -> Ground | None:
+def ground_of(design: Design, facts: DatasetFacts, *, masked: bool = True) -> StudyGround | None:
     """The public ground of a study's columns; None where no profile covers them."""
     rows = draw_public_rows(design, facts, masked=masked)
     if rows is None:
         return None
     coding = code_terms(design, rows)
-    return Ground(coding, public_coordinates(coding.standardised(rows.X)), rows.share)
+    return StudyGround(coding, public_coordinates(coding.standardised(rows.X)), rows.share)
 
 
 def _planned_rounds(rho: int, norm: float) -> tuple[tuple[int, float], ...]:
@@ -312,13 +314,13 @@ def _planned_rounds(rho: int, norm: float) -> tuple[tuple[int, float], ...]:
 
 def _planned_shares(
     rho: int, rounds: tuple[tuple[int, float], ...], *, counted: bool, scores: float
-) -> Shares:
+) -> StudyBudget:
     """scores: the norm of the meat's noise relative to the records, at 2ρ = 1; 0 without a declared formula."""
     count, lengths = int(_COUNT * rho) * counted, int(_LENGTHS * rho)
     left = rho - sum(amount for amount, _ in rounds) - count - lengths
     wanted = (scores / _MEAT) ** 2 / (2 * left / RHO_UNITS)
     meat = int(min(max(wanted, _MAIN[0]), _MAIN[1]) * left) if scores else 0
-    return Shares(rounds, count, lengths, left - meat, meat)
+    return StudyBudget(rounds, count, lengths, left - meat, meat)
 
 
 def _beyond(found: Sequence[Sampled], q: int) -> list[str]:

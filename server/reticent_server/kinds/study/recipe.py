@@ -38,7 +38,7 @@ from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
-from reticent_server.kinds.study.maps import Frame, Groups, LengthsMap, MomentsMap
+from reticent_server.kinds.study.maps import LengthsMap, MomentFrame, MomentsMap, RecordGroups
 from reticent_server.kinds.study.moments import Moments
 from reticent_server.kinds.study.radius import EDGES, Radius, choose_radius
 
@@ -48,7 +48,7 @@ Steps = Generator[Step, tuple[Released, ...], "list[Sampled]"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class StudyBudget:
     """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius for each column), count (0 where it is n), lengths,
     moments, and scores (0 without a declared formula)."""
 
@@ -70,7 +70,7 @@ class Sampled:
     the sd of their number."""
 
     moments: Moments
-    frame: Frame
+    frame: MomentFrame
     radius: Radius
     records: float
     records_sd: float
@@ -82,8 +82,8 @@ class Sampling:
 
     coding: TermCoding
     coordinates: Coordinates
-    groups: Groups
-    shares: Shares
+    groups: RecordGroups
+    shares: StudyBudget
     n: int
     unit_rows: int
 
@@ -97,7 +97,7 @@ class Sampling:
             for counts, number in zip(lengths, records, strict=True)
         ]
         frames = tuple(
-            Frame(state.transform, radius.squared)
+            MomentFrame(state.transform, radius.squared)
             for state, radius in zip(states, radii, strict=True)
         )
         part = self._gram(self.shares.moments)
@@ -123,7 +123,7 @@ class Sampling:
         records, records_sd = [float(self.n)] * G, 0.0
         for k, (rho, factor) in enumerate(self.shares.rounds):
             states = [_rounded(state) for state in states]
-            frames = tuple(Frame(state.transform, factor * q) for state in states)
+            frames = tuple(MomentFrame(state.transform, factor * q) for state in states)
             counted = k == 0 and self.shares.count > 0
             parts: list[Part] = [self._gram(rho)]
             if counted:
@@ -148,7 +148,7 @@ class Sampling:
         """(G, bins) counts by ‖u‖², and their noise."""
         edges = tuple(self.coding.size * edge for edge in EDGES)
         bins = len(edges) + 1
-        frames = tuple(Frame(state.transform, edges[-1]) for state in states)
+        frames = tuple(MomentFrame(state.transform, edges[-1]) for state in states)
         part = CountSum(bins * self.groups.count, self.shares.lengths, self.unit_rows)
         (found,) = yield SumStep(
             "lengths", (part,), LengthsMap(self.coding, self.groups, frames, edges)
@@ -166,7 +166,7 @@ def _block(released: Released, g: int, q: int, radius_squared: float) -> Release
     return Released(released.values[own, own] * radius_squared, released.sd * radius_squared)
 
 
-def _moments(released: Released, g: int, frame: Frame) -> Moments:
+def _moments(released: Released, g: int, frame: MomentFrame) -> Moments:
     """A group's moments of z̃ from the release of u's."""
     own = _block(released, g, len(frame.transform), frame.radius_squared)
     inverse: FloatArray = np.asarray(np.linalg.inv(frame.transform), np.float64)

@@ -25,7 +25,7 @@ from reticent_server.kinds.subsample_aggregate.bounds import (
     checked_bounds,
     planned_bounds,
 )
-from reticent_server.kinds.subsample_aggregate.model import Fitted
+from reticent_server.kinds.subsample_aggregate.model import FittedModel
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from reticent_server.kinds.subsample_aggregate.report import TOO_FEW, report
 from reticent_server.mechanisms import noisy_sum, quantile_tree, subsample_aggregate
@@ -44,7 +44,7 @@ _RANK_ERROR = 0.2
 class SubsampleAggregatePlan(Planned):
     """A planned query. bounds: of each estimate, public."""
 
-    fitted: Fitted
+    fitted: FittedModel
     part: SubsampleAggregate
     bounds: tuple[Bounds, ...]
     confidence_level: float
@@ -96,7 +96,7 @@ class SubsampleAggregatePlan(Planned):
 
 
 def plan_subsample_aggregate(
-    facts: DatasetFacts, fitted: Fitted, query: SubsampleAggregateQuery, rho: int
+    facts: DatasetFacts, fitted: FittedModel, query: SubsampleAggregateQuery, rho: int
 ) -> SubsampleAggregatePlan:
     """Plans at `rho` (RHO_UNITS). Raises InvalidQuery for bounds or blocks that do not fit."""
     m = fitted.model.size

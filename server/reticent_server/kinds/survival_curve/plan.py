@@ -14,7 +14,7 @@ from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import RunningCounts, SumStep
 from reticent_server.fitting.normal import CONFIDENCE
 from reticent_server.fitting.results import Interval, OpenInterval
-from reticent_server.kinds.shared.follow_up.question import CellMap, FollowUp
+from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.curve import Curve, described, raw_curve
 from reticent_server.mechanisms import running_counts
@@ -88,7 +88,7 @@ class SurvivalCurvePlan(Planned):
 
     def run(self) -> Recipe:
         """One step; always a reply, whose curves end where the numbers at risk are below their noise."""
-        (cells,) = yield SumStep("follow-up", (self.part,), CellMap(self.asked))
+        (cells,) = yield SumStep("follow-up", (self.part,), FollowUpMap(self.asked))
         table, cuts = life_table(self.asked, cells, self.n), self.asked.cuts
         raw = [raw_curve(table, g) for g in range(self.asked.size)]
         horizon = min(len(each.log_survival) for each in raw)

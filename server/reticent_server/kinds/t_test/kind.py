@@ -12,7 +12,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.base import Kind
 from reticent_server.kinds.fields import Flag, Level, Name, Number, Where
 from reticent_server.kinds.shared.columns import bounded_column, mask
-from reticent_server.kinds.shared.groups import Groups, Value, names_of, two_groups
+from reticent_server.kinds.shared.groups import ComparedValue, Groups, names_of, two_groups
 from reticent_server.kinds.shared.named_tests import Alternative, Levels
 from reticent_server.kinds.shared.ranges import ClipRange, clip_range
 from reticent_server.kinds.t_test.plan import TTestPlan, plan_t_test
@@ -62,7 +62,7 @@ def _check_popmean(popmean: float, span: ClipRange, groups: int) -> None:
         )
 
 
-def _value(query: TTest) -> Value:
+def _value(query: TTest) -> ComparedValue:
     """What is compared. Raises InvalidQuery for fields that do not go together."""
     if query.paired != (query.columns is not None):
         raise InvalidQuery("A paired test needs columns with two names, and paired: true.")
@@ -75,7 +75,7 @@ def _value(query: TTest) -> Value:
     if query.group is not None and query.group == query.column:
         raise InvalidQuery("column and group must be different columns.")
     first, second = query.columns or (query.column, None)
-    return Value(str(first), second)
+    return ComparedValue(str(first), second)
 
 
 KIND = Kind(

@@ -21,10 +21,10 @@ from reticent_server.kinds.shared.group_means import (
     one_mean,
 )
 from reticent_server.kinds.shared.groups import (
+    ComparedValue,
     GroupMoments,
     GroupMomentsMap,
     Groups,
-    Value,
     mean_noise,
     moments,
     moments_ms,
@@ -41,7 +41,7 @@ _FAR = (
 )
 
 
-class Asked(Protocol):
+class TTestQuestion(Protocol):
     """What a t test asks beside its columns."""
 
     @property
@@ -58,9 +58,9 @@ class TTestPlan(Planned):
 
     design: Design
     groups: Groups
-    value: Value
+    value: ComparedValue
     span: ClipRange
-    asked: Asked
+    asked: TTestQuestion
     part: GramSum
     pilot: CountSum | None
     a: float
@@ -147,9 +147,9 @@ def plan_t_test(
     facts: DatasetFacts,
     design: Design,
     groups: Groups,
-    value: Value,
+    value: ComparedValue,
     span: ClipRange,
-    asked: Asked,
+    asked: TTestQuestion,
     rho: int,
 ) -> TTestPlan:
     """A t test at `rho` (RHO_UNITS); design: mask and columns only."""

@@ -7,12 +7,12 @@ from reticent_server.domain.design import ColumnValue, Design, Term
 from reticent_server.fitting.coding import Location, TermCoding
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.kinds.study.maps import (
-    Frame,
-    Groups,
     LengthsMap,
+    MomentFrame,
     MomentsMap,
-    Scores,
-    ScoresMap,
+    RecordGroups,
+    StudyScores,
+    StudyScoresMap,
 )
 from support_study import whole
 
@@ -22,10 +22,10 @@ DESIGN = Design(
     None, TERMS, intercept=True, where=None, columns=("x", "y", "g"), missing_columns=("x",)
 )
 CODING = TermCoding(DESIGN, (Location(1.0, 2.0), Location(-1.0, 0.5)))
-GROUPS = Groups("g", (0.0, 1.0))
+GROUPS = RecordGroups("g", (0.0, 1.0))
 RNG = np.random.default_rng(8)
 W = [invertible_on_lattice(RNG.normal(size=(3, 3))) for _ in range(2)]
-FRAMES = tuple(Frame(w, RADIUS) for w in W)
+FRAMES = tuple(MomentFrame(w, RADIUS) for w in W)
 
 
 @pytest.fixture
@@ -67,8 +67,10 @@ def test_lengths_are_counted_by_bin(table):
 
 def test_scores_are_weighted_as_the_moments_are(table):
     B, v = RNG.normal(size=(2, 3)), RNG.normal(size=3)
-    scores = tuple(Scores(B * (g + 1), v) for g in range(2))
-    (rows,) = ScoresMap(CODING, GROUPS, FRAMES, scores, LIMIT)(whole(table[0], {"x": table[1]}))
+    scores = tuple(StudyScores(B * (g + 1), v) for g in range(2))
+    (rows,) = StudyScoresMap(CODING, GROUPS, FRAMES, scores, LIMIT)(
+        whole(table[0], {"x": table[1]})
+    )
     for g in range(2):
         z, _, w, used = expected(table, g)
         exact = np.where(used, w * (B * (g + 1) @ z) * (v @ z) / LIMIT, 0.0)
@@ -77,5 +79,5 @@ def test_scores_are_weighted_as_the_moments_are(table):
 
 def test_a_record_that_is_no_number_contributes_nothing_to_the_lengths(table):
     found = table[0] | {"y": np.where(np.arange(N) == 1, np.nan, table[0]["y"])}
-    (codes,) = LengthsMap(CODING, Groups(), FRAMES[:1], (1.0,))(whole(found, {"x": table[1]}))
+    (codes,) = LengthsMap(CODING, RecordGroups(), FRAMES[:1], (1.0,))(whole(found, {"x": table[1]}))
     assert codes[1] == -1

@@ -24,7 +24,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.fit_plan import Ground, ground_of
+from reticent_server.fitting.fit_plan import FitGround, ground_of
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.own_profile import NO_PROFILE
 from reticent_server.fitting.results import RegressionResult
@@ -106,7 +106,7 @@ class GradientDescentPlan(Planned):
         found = {**newton.result(ground, fit), "steps": STEPS, "shares": self.shares}
         return RegressionResult(**found)
 
-    def _descent(self, ground: Ground[PublicResponse]) -> Descent:
+    def _descent(self, ground: FitGround[PublicResponse]) -> Descent:
         family = self.newton.model.family(ground)
         if not isinstance(family, LinearFamily):
             raise TypeError("a descent is for linear regressions")

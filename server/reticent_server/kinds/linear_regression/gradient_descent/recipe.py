@@ -40,7 +40,7 @@ from reticent_server.fitting.filter import (
 )
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.identifiability import fit_directions
-from reticent_server.fitting.maps import Point, ResidualMap, ScoreMap, on_lattice
+from reticent_server.fitting.maps import FitState, ResidualMap, ScoreMap, on_lattice
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.score import Score
@@ -134,9 +134,9 @@ class Descent:
         kept = on_lattice(np.clip(theta, -_LARGEST_THETA, _LARGEST_THETA), self.sizes.size)
         return replace(state, theta=kept)
 
-    def _point(self, state: _State, whitening: Whitening) -> Point:
+    def _point(self, state: _State, whitening: Whitening) -> FitState:
         radius_squared, score = self.sizes.radius_squared, self._score(state)
-        return Point(state.theta, whitening.transform, radius_squared, score)
+        return FitState(state.theta, whitening.transform, radius_squared, score)
 
     def _gradient_step(self, state: _State, whitening: Whitening, t: int) -> SumStep:
         q, m, R = self.sizes.size, self.sizes.unit_rows, sqrt(self.sizes.radius_squared)

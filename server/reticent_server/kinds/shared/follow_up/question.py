@@ -30,7 +30,7 @@ EVENT, CENSORED = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class FollowUpGroups:
     """The groups of a public column: its codes from `lower` on. column None: one group."""
 
     column: str | None
@@ -51,7 +51,7 @@ class FollowUp:
     design: Design
     time: str
     event: str
-    groups: Groups
+    groups: FollowUpGroups
     cuts: tuple[float, ...]
 
     @property
@@ -83,7 +83,7 @@ class FollowUp:
 
 
 @dataclass(frozen=True, slots=True)
-class CellMap:
+class FollowUpMap:
     """(rows,) a record's code for FollowUp.part: line · (J + 1) + J − position; −1 where it has none."""
 
     asked: FollowUp
@@ -112,7 +112,7 @@ def follow_up(
         raise InvalidQuery(
             "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it was seen."
         )
-    groups = Groups(None, 0.0, ("",)) if by is None else _groups(declared(facts, by))
+    groups = FollowUpGroups(None, 0.0, ("",)) if by is None else _groups(declared(facts, by))
     chosen = default_cuts(facts, measured) if cuts is None else _checked_cuts(cuts, measured)
     if 2 * len(groups.labels) * (len(chosen) + 1) > MOST_CELLS:
         raise InvalidQuery(f"Groups and cuts would make more than {MOST_CELLS} cells; use fewer.")
@@ -144,11 +144,11 @@ def _time_column(column: Column) -> Column:
     return column
 
 
-def _groups(column: Column) -> Groups:
+def _groups(column: Column) -> FollowUpGroups:
     axis = level_axis(column)
     if axis.size > MOST_CELLS // 4:
         raise InvalidQuery("by has too many values; use a column with fewer levels.")
-    return Groups(column.name, axis.lower, axis.levels)
+    return FollowUpGroups(column.name, axis.lower, axis.levels)
 
 
 def _checked_cuts(cuts: tuple[float, ...], column: Column) -> tuple[float, ...]:
