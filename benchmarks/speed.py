@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.scale import settle
+from benchmarks.tables import AnyReservation
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
@@ -41,11 +42,6 @@ class ArrayReader:
     def batches(self, columns):
         cut = {k: pa.array(self.arrays[k]) for k in columns}
         yield Private(pa.RecordBatch.from_pydict(cut))
-
-
-class AnyReservation:
-    def confirm(self, _reservation):
-        return True
 
 
 def data():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from reticent_server.domain.design import Design
-from reticent_server.fitting.coding import Location
+from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.location_scale.plan import plan_location_scale
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.location_scale.recipe import fit

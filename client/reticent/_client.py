@@ -155,13 +155,13 @@ class Client:
 
         >>> [(release.id, release.status) for release in client.releases()]
         """
-        found: list[Release] = []
+        releases: list[Release] = []
         offset: int | None = 0
         while offset is not None:
             page = self._http.get(f"/v1/releases?limit={_PAGE}&offset={offset}")
             documents, offset = parsed(_page, page)
-            found += map(read, documents)
-        return found
+            releases += map(read, documents)
+        return releases
 
     def close(self) -> None:
         """Closes the connections."""

@@ -90,8 +90,8 @@ class BudgetExhausted(ReticentError):
     remaining: Mapping[str, float]
 
     def __init__(self, detail: str, **facts: Any) -> None:
-        found = facts.pop("remaining", None)
-        self.remaining = dict(found) if isinstance(found, Mapping) else {}
+        remaining = facts.pop("remaining", None)
+        self.remaining = dict(remaining) if isinstance(remaining, Mapping) else {}
         left = ", ".join(_amount(name, amount) for name, amount in self.remaining.items())
         super().__init__(f"{detail} Left: {left}." if left else detail, **facts)
 

@@ -35,8 +35,10 @@ def critical_value(covariance: FloatArray, level: float) -> float:
     correlation: FloatArray = covariance / np.outer(se, se)
     root: FloatArray = np.asarray(np.linalg.cholesky(_definite(correlation)), np.float64)
     points = _lattice(p - 1)
-    found = brentq(lambda c: _inside(root, points, c) - level, 0.99 * least, 1.01 * most, xtol=1e-6)
-    return min(max(float(found), least), most)
+    critical = brentq(
+        lambda c: _inside(root, points, c) - level, 0.99 * least, 1.01 * most, xtol=1e-6
+    )
+    return min(max(float(critical), least), most)
 
 
 def _definite(correlation: FloatArray) -> FloatArray:
@@ -68,10 +70,10 @@ def _lattice(dimensions: int) -> FloatArray:
 
 
 def _primes(count: int) -> FloatArray:
-    found: list[int] = []
+    primes: list[int] = []
     candidate = 2
-    while len(found) < count:
-        if all(candidate % prime for prime in found if prime <= sqrt(candidate)):
-            found.append(candidate)
+    while len(primes) < count:
+        if all(candidate % prime for prime in primes if prime <= sqrt(candidate)):
+            primes.append(candidate)
         candidate += 1
-    return np.array(found, dtype=np.float64)
+    return np.array(primes, dtype=np.float64)

@@ -230,8 +230,10 @@ def is_current(engine: Engine) -> bool:
     """Whether the tables are at the newest revision that this code knows."""
     newest = max(path.stem[:4] for path in _migrations().glob("versions/[0-9]*.py"))
     with reading(engine) as connection:
-        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
-    return list(found) == [newest]
+        versions = (
+            connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+        )
+    return list(versions) == [newest]
 
 
 def _migrations() -> Path:

@@ -101,9 +101,9 @@ class Correlations:
 
 def correlation(moments: Moments, x: int, y: int, given: Sequence[int] = ()) -> PairwiseCorrelation:
     """Of the columns at places x and y, others held fixed."""
-    found = moments.delta((x, y, *given), _partial)
-    noise = sqrt(max(float(found.privacy[0, 0]), 0.0))
-    value = float(found.values[0])
+    estimate = moments.delta((x, y, *given), _partial)
+    noise = sqrt(max(float(estimate.privacy[0, 0]), 0.0))
+    value = float(estimate.values[0])
     if not (_varies(moments, x) and _varies(moments, y) and np.isfinite(value)):
         value, noise = float("nan"), float("nan")
     degrees = max(moments.records - len(given) - 3, 1.0)

@@ -52,28 +52,28 @@ class Columns:
 
     def one(self, text: str) -> int:
         """The place of a text that names one column."""
-        found = self.places(text)
-        if len(found) != 1:
+        places = self.places(text)
+        if len(places) != 1:
             raise InvalidFormula(
-                f"{text.strip()} has {len(found)} columns in this study; name one of "
-                + ", ".join(self._names[k] for k in found)
+                f"{text.strip()} has {len(places)} columns in this study; name one of "
+                + ", ".join(self._names[k] for k in places)
                 + "."
             )
-        return found[0]
+        return places[0]
 
     def places(self, text: str) -> tuple[int, ...]:
         """The places of a term's columns."""
         wanted = quoted_split(_plain(text), ":")
-        found = tuple(
+        places = tuple(
             k
             for k, pieces in enumerate(self._pieces)
             if k > 0 and len(pieces) == len(wanted) and _matches(wanted, pieces)
         )
-        if not found:
+        if not places:
             raise InvalidFormula(
                 f"{text.strip()} is not in this study; its columns are {', '.join(self._names[1:])}."
             )
-        return found
+        return places
 
     def _sum(self, text: str) -> tuple[tuple[int, ...], bool]:
         terms: dict[int, None] = {}

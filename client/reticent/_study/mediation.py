@@ -64,7 +64,7 @@ class Mediation:
 
 def mediation(moments: Moments, x: int, m: int, y: int, controls: Sequence[int]) -> Mediation:
     """Of columns at these places."""
-    found = moments.delta((x, m, y, *controls), _effects)
+    effects = moments.delta((x, m, y, *controls), _effects)
     to = moments.scales
     units = np.array([to[y] / to[x]] * 3 + [to[m] / to[x], to[y] / to[m]])
     names = moments.names
@@ -73,9 +73,9 @@ def mediation(moments: Moments, x: int, m: int, y: int, controls: Sequence[int])
         names[m],
         names[y],
         tuple(names[k] for k in controls),
-        found.values * units,
-        found.bse * units,
-        np.sqrt(np.maximum(np.diag(found.privacy), 0.0)) * units,
+        effects.values * units,
+        effects.bse * units,
+        np.sqrt(np.maximum(np.diag(effects.privacy), 0.0)) * units,
     )
 
 

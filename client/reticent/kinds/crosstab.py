@@ -47,10 +47,10 @@ class Crosstab(Counts):
     @property
     def independence(self) -> IndependenceTest | None:
         """The test of independence; None unless the table is two-way."""
-        found = self.result.get("independence")
-        if found is None:
+        test = self.result.get("independence")
+        if test is None:
             return None
-        values = (float(found["statistic"]), int(found["df"]), float(found["p_value"]))
+        values = (float(test["statistic"]), int(test["df"]), float(test["p_value"]))
         return IndependenceTest(*values)
 
     def to_frame(self) -> Any:

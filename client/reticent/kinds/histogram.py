@@ -23,8 +23,8 @@ class Histogram(Counts):
     @property
     def edges(self) -> FloatArray | None:
         """(bins + 1,) public edges; None where the counts are by level."""
-        found = self.result.get("edges")
-        return None if found is None else np.array(found, dtype=np.float64)
+        edges = self.result.get("edges")
+        return None if edges is None else np.array(edges, dtype=np.float64)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -198,8 +198,8 @@ class Study(Release):
         specification = self._read(formula)
         if not specification.intercept:
             raise InvalidFormula("R squared is for formulas with an intercept.")
-        found = self._moments.delta((specification.response, *specification.terms), _r_squared)
-        value, half = float(found.values[0]), float(ndtri(0.975) * found.bse[0])
+        estimate = self._moments.delta((specification.response, *specification.terms), _r_squared)
+        value, half = float(estimate.values[0]), float(ndtri(0.975) * estimate.bse[0])
         low, high = np.clip([value - half, value + half], 0.0, 1.0)
         return value, float(low), float(high)
 
@@ -287,10 +287,10 @@ class Study(Release):
         return Columns(self.result["terms"])
 
     def _read(self, formula: str) -> Specification:
-        found = self._columns.specification(formula)
-        if found.instruments is not None:
+        specification = self._columns.specification(formula)
+        if specification.instruments is not None:
             raise InvalidFormula("A formula with instruments is for iv().")
-        return found
+        return specification
 
     def _fit(self, specification: Specification) -> StudyFit:
         moments = self._moments

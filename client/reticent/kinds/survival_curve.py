@@ -59,8 +59,8 @@ class Curve:
     @property
     def median(self) -> float:
         """When half have had the event; nan where the curve does not come down to one half."""
-        found = self.content.get("median")
-        return nan if found is None else float(found)
+        median = self.content.get("median")
+        return nan if median is None else float(median)
 
     @property
     def median_interval(self) -> Ends:

@@ -91,7 +91,7 @@ def margins(
     frame = _constant(fit) if frame is None else frame
     X = design.rows(frame)
     w = _weights(weights, len(X))
-    found = [
+    effects = [
         *(_slope(fit, X, design.derivative(frame, x), w) for x in design.numbers if x not in dummy),
         *(_change(fit, _set(frame, x, 0, design), _set(frame, x, 1, design), w) for x in dummy),
     ]
@@ -101,10 +101,10 @@ def margins(
         base = _set(frame, factor, first, design)
         for level in rest:
             names.append(f"{factor}[{level}]")
-            found.append(_change(fit, base, _set(frame, factor, level, design), w))
-    values, rows = np.array([v for v, _ in found]), np.array([g for _, g in found])
+            effects.append(_change(fit, base, _set(frame, factor, level, design), w))
+    values, rows = np.array([v for v, _ in effects]), np.array([g for _, g in effects])
     about = "Average marginal effects (dy/dx; changes from the baseline for levels), in units of the response."
-    return _effects(fit, names, values, rows.reshape(len(found), len(fit.terms)), about)
+    return _effects(fit, names, values, rows.reshape(len(effects), len(fit.terms)), about)
 
 
 def marginal_means(

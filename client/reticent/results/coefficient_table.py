@@ -90,28 +90,28 @@ def ratio_rows(fit: Coefficients) -> list[tuple[str, ...]]:
 
 def warnings(fit: Coefficients) -> list[str]:
     """Sentences about coefficients whose interval the noise has made useless."""
-    found = []
+    lines = []
     for i, (name, coef) in enumerate(fit.params.items()):
         bse, privacy, sampling = (float(v[i]) for v in (fit.bse, fit.privacy_bse, fit.sampling_bse))
         lower, upper = fit.conf_int()[i]
         if not fit.estimable[i]:
-            found.append(
+            lines.append(
                 f"{name} is not identifiable at this epsilon: the data's information about it is below the "
                 "noise. Do not interpret its value. Use a larger epsilon or fewer terms, or merge "
                 "rare levels."
             )
         elif not np.isfinite([coef, bse, privacy]).all():
-            found.append(f"{name} has no standard error at this epsilon.")
+            lines.append(f"{name} has no standard error at this epsilon.")
         elif privacy > NOISY * sampling and lower <= 0 <= upper:
-            found.append(
+            lines.append(
                 f"The interval of {name} is useless: it is made of privacy noise ({_times(bse, sampling)}"
                 "), and holds both signs. Use a larger epsilon, more records or fewer terms."
             )
         elif privacy > NOISY * sampling:
-            found.append(
+            lines.append(
                 f"The interval of {name} is mostly privacy noise ({_times(bse, sampling)})."
             )
-    return found
+    return lines
 
 
 def _times(bse: float, sampling: float) -> str:

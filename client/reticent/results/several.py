@@ -179,8 +179,8 @@ def _named(fits: Fits) -> dict[str, Coefficients]:
 
 def _terms(named: Mapping[str, Coefficients]) -> list[str]:
     """Terms in the order of the fits, the intercept last."""
-    found = dict.fromkeys(name for fit in named.values() for name in fit.names)
-    return sorted(found, key=lambda name: name == INTERCEPT)
+    terms = dict.fromkeys(name for fit in named.values() for name in fit.names)
+    return sorted(terms, key=lambda name: name == INTERCEPT)
 
 
 def _cells(fit: Coefficients, term: str, *, exp: bool, stars: bool) -> tuple[str, str]:

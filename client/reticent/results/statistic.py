@@ -34,8 +34,8 @@ class Statistic(Release):
     @property
     def quartiles(self) -> tuple[float, float] | None:
         """The released quartiles whose difference an interquartile range is; None where there are none."""
-        found = self.result.get("quartiles")
-        return None if found is None else (float(found[0]), float(found[1]))
+        quartiles = self.result.get("quartiles")
+        return None if quartiles is None else (float(quartiles[0]), float(quartiles[1]))
 
     @property
     def nobs(self) -> int:

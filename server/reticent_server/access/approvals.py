@@ -62,13 +62,13 @@ class Approvals:
         person(by)
         wanted = (act, population, canonical_json(document))
         with writing(self._engine) as connection:
-            found = [row for row in _same(connection, wanted) if self._is_valid(row)]
-            for row in (row for row in found if row["status"] == "approved"):
+            agreed = [row for row in _same(connection, wanted) if self._is_valid(row)]
+            for row in (row for row in agreed if row["status"] == "approved"):
                 require_recorded(connection, proposals, (row["id"],))
                 if _move(connection, row["id"], "approved", status="used"):
                     self._record(connection, "proposal.use", row["id"], by)
                     return
-            waiting = next((row["id"] for row in found if row["status"] == "pending"), None)
+            waiting = next((row["id"] for row in agreed if row["status"] == "pending"), None)
             proposed = waiting or self._propose(connection, wanted, by)
         raise SecondPerson(proposed)
 
@@ -82,10 +82,10 @@ class Approvals:
 
     def one(self, proposal_id: str) -> Proposal:
         """Raises NotFound."""
-        found = next((p for p in self.all() if p.id == proposal_id), None)
-        if found is None:
+        proposal = next((p for p in self.all() if p.id == proposal_id), None)
+        if proposal is None:
             raise NotFound("There is no such proposal.")
-        return found
+        return proposal
 
     def all(self) -> tuple[Proposal, ...]:
         """The last ones, newest first, those that wait before."""

@@ -77,31 +77,33 @@ class Identities:
 
         Raises Unavailable where a row is not as the chain says.
         """
-        by_subject = self._found(issuer, "sub", claims.get("sub"))
+        by_subject = self._with_claim(issuer, "sub", claims.get("sub"))
         if by_subject is not None or claims.get("email_verified") is not True:
             return by_subject
         address = claims.get("email")
-        return self._found(issuer, "email", address.lower() if isinstance(address, str) else None)
+        return self._with_claim(
+            issuer, "email", address.lower() if isinstance(address, str) else None
+        )
 
     def holder(self, identity_id: str) -> Principal | None:
         """The holder of a live link: whether a session that was begun by it goes on."""
         with reading(self._engine) as connection:
             return self._checked(connection, identity_rows.with_id(connection, identity_id))
 
-    def _found(self, issuer: str, claim: str, value: object) -> Principal | None:
+    def _with_claim(self, issuer: str, claim: str, value: object) -> Principal | None:
         if not (isinstance(value, str) and value.isprintable()):
             return None
         with reading(self._engine) as connection:
-            found = identity_rows.with_claim(connection, issuer, claim, value)
-            return self._checked(connection, found)
+            identity = identity_rows.with_claim(connection, issuer, claim, value)
+            return self._checked(connection, identity)
 
-    def _checked(self, connection: Connection, found: LiveIdentity | None) -> Principal | None:
+    def _checked(self, connection: Connection, live: LiveIdentity | None) -> Principal | None:
         """The holder, held against the chain with the link."""
-        if found is None:
+        if live is None:
             return None
-        check, identity, holder = self._recorded.check, found.identity, found.holder
-        check(connection, tables.identities, (identity["id"],), identity, found.identity_entry)
-        check(connection, tables.principals, (holder["id"],), holder, found.holder_entry)
+        check, identity, holder = self._recorded.check, live.identity, live.holder
+        check(connection, tables.identities, (identity["id"],), identity, live.identity_entry)
+        check(connection, tables.principals, (holder["id"],), holder, live.holder_entry)
         return Principal(holder["id"], holder["name"], roles_of(holder), identity_id=identity["id"])
 
     def _now(self) -> str:

@@ -66,8 +66,8 @@ class Projects:
         Raises Unavailable where a row is not as the chain says.
         """
         with reading(self._engine) as connection:
-            found = project_rows.seats(connection, analyst_id, self._today())
-            wanted = [seat for seat in found if dataset in (None, seat.dataset)]
+            seats = project_rows.seats(connection, analyst_id, self._today())
+            wanted = [seat for seat in seats if dataset in (None, seat.dataset)]
             for part in (part for seat in wanted for part in seat.parts):
                 self._recorded.check(connection, part.table, part.key, part.row, part.entry)
         return tuple((seat.project_id, seat.name, seat.dataset) for seat in wanted)
@@ -86,10 +86,10 @@ class Projects:
 
     def named(self, name: str) -> Project:
         """Raises NotFound."""
-        found = next((project for project in self.all() if project.name == name), None)
-        if found is None:
+        named = next((project for project in self.all() if project.name == name), None)
+        if named is None:
             raise NotFound("There is no project of that name.")
-        return found
+        return named
 
     def grant(self, project_id: str, dataset: str, *, by: str) -> None:
         """Lets the members ask about a data set; granting twice is granting once."""
@@ -105,13 +105,13 @@ class Projects:
     def close(self, name: str, *, by: str) -> None:
         """Ends a project at once and for good; what was spent stays spent. Raises NotFound, Conflict."""
         with writing(self._engine) as connection:
-            found = project_rows.shared_named(connection, name)
-            if found is None:
+            row = project_rows.shared_named(connection, name)
+            if row is None:
                 raise NotFound("There is no project of that name.")
-            require_recorded(connection, tables.projects, (found["id"],))
-            if not project_rows.close(connection, found["id"], self._now()):
+            require_recorded(connection, tables.projects, (row["id"],))
+            if not project_rows.close(connection, row["id"], self._now()):
                 raise Conflict("That project is closed already.")
-            self._record(connection, [Change("project.close", tables.projects, (found["id"],))], by)
+            self._record(connection, [Change("project.close", tables.projects, (row["id"],))], by)
 
     def remove_member(self, name: str, analyst: str, *, by: str) -> None:
         """Ends a member's part in a project at once; what was spent stays spent. Raises NotFound, or Conflict
@@ -144,10 +144,10 @@ class Projects:
             self._record(connection, [ended], by)
 
     def _locked(self, connection: Connection, name: str) -> str:
-        found = project_rows.locked(connection, name)
-        if found is None:
+        row = project_rows.locked(connection, name)
+        if row is None:
             raise NotFound("There is no project of that name.")
-        return str(found["id"])
+        return str(row["id"])
 
     def approve(
         self,
@@ -250,11 +250,11 @@ def own_project(connection: Connection, analyst_id: str, at: str) -> list[Change
 
 
 def _analyst_id(connection: Connection, name: str) -> str:
-    found = repository.principal_named(connection, name)
-    if found is None or found["role"] != "analyst" or found["revoked_at"] is not None:
+    principal = repository.principal_named(connection, name)
+    if principal is None or principal["role"] != "analyst" or principal["revoked_at"] is not None:
         raise NotFound(f"There is no analyst called {name}.")
-    require_recorded(connection, tables.principals, (found["id"],))
-    return str(found["id"])
+    require_recorded(connection, tables.principals, (principal["id"],))
+    return str(principal["id"])
 
 
 def _checked(charter: Charter, today: str) -> Charter:

@@ -125,9 +125,9 @@ class RateLimits:
                     return 0.0
                 if share.left < 0:
                     return share.until - now
-        return self._taken(key_id, now)
+        return self._take_share(key_id, now)
 
-    def _taken(self, key_id: str, now: float) -> float:
+    def _take_share(self, key_id: str, now: float) -> float:
         """Takes a share; left = −1 marks a window that is used up."""
         allowed = self._limiter.hit(self._limit, key_id, cost=self._share)
         until = self._storage.get_expiry(self._limit.key_for(key_id))

@@ -110,8 +110,8 @@ class Rotation:
     def _counts(self, connection: Connection) -> Mapping[str, int]:
         under = func.coalesce(keys.c.pepper_id, FIRST)
         query = select(under, func.count()).select_from(keys).join(principals)
-        found = connection.execute(query.where(*self._live()).group_by(under)).all()
-        return {str(pepper_id): int(count) for pepper_id, count in found}
+        rows = connection.execute(query.where(*self._live()).group_by(under)).all()
+        return {str(pepper_id): int(count) for pepper_id, count in rows}
 
     def _left(self, connection: Connection, pepper_id: str) -> Sequence[str]:
         under = func.coalesce(keys.c.pepper_id, FIRST) == pepper_id

@@ -148,10 +148,10 @@ class KeptPeppers:
 
 def source_url(place: SecretsPlace, name: str) -> str:
     """The URL kept under a name, which may be newer than this process. Raises CuratorError."""
-    found = place.load().sources.get(name)
-    if found is None:
+    url = place.load().sources.get(name)
+    if url is None:
         raise CuratorError("The secrets lack the URL of a registered database; restore a backup.")
-    return found
+    return url
 
 
 def add_source(place: SecretsPlace, url: str) -> str:

@@ -112,17 +112,17 @@ class Access:
         where the key or its holder is not as the chain says.
         """
         wanted = key_id(token)
-        found = None if wanted is None else self._live_key(wanted)
+        live = None if wanted is None else self._live_key(wanted)
         peppers = self._peppers()
-        under = _under(found.key) if found else peppers.newest
+        under = _under(live.key) if live else peppers.newest
         pepper = peppers.by_id.get(under)
-        stored = found.key["digest"] if found and pepper is not None else None
+        stored = live.key["digest"] if live and pepper is not None else None
         same = matches(pepper or peppers.in_use, token, stored)
-        if not (found and same):
+        if not (live and same):
             return None
         if int(under) < int(peppers.newest):  # never back, where another machine is ahead
-            self._store_again(found.key, token, peppers)
-        return _principal(found)
+            self._store_again(live.key, token, peppers)
+        return _principal(live)
 
     def known_key_id(self, token: str) -> str | None:
         """The id inside a token, where there is a live key of that id; whether it is that key is for
@@ -133,8 +133,8 @@ class Access:
     def holder_of_key(self, key_id: str) -> Principal | None:
         """The holder of a live key by the key's public id: whether a session that was begun with the
         key goes on. It proves nothing about the caller; `authenticate` does."""
-        found = self._live_key(key_id)
-        return None if found is None else _principal(found)
+        live = self._live_key(key_id)
+        return None if live is None else _principal(live)
 
     def rotate(
         self, name: str, *, by: str, drop_old: bool = False, expires_at: datetime | None = None
@@ -175,10 +175,10 @@ class Access:
 
     def analyst(self, name: str) -> Analyst:
         """Raises NotFound."""
-        found = next((a for a in self.analysts() if a.name == name), None)
-        if found is None:
+        analyst = next((a for a in self.analysts() if a.name == name), None)
+        if analyst is None:
             raise NotFound("There is no analyst of that name.")
-        return found
+        return analyst
 
     def grant(self, analyst_id: str, dataset: str, *, by: str) -> None:
         """Lets an analyst ask about a data set; granting twice is granting once. Raises NotFound."""
@@ -236,13 +236,13 @@ class Access:
     def _live_key(self, key_id: str) -> repository.LiveKey | None:
         """A live key, held against the chain with its holder."""
         with reading(self._engine) as connection:
-            found = repository.live_key(connection, key_id, self._now_ms())
-            if found is not None:
-                check, holder = self._recorded.check, found.holder
-                check(connection, tables.keys, (key_id,), found.key, found.key_entry)
+            live = repository.live_key(connection, key_id, self._now_ms())
+            if live is not None:
+                check, holder = self._recorded.check, live.holder
+                check(connection, tables.keys, (key_id,), live.key, live.key_entry)
                 principal = (holder["id"],)
-                check(connection, tables.principals, principal, holder, found.holder_entry)
-        return found
+                check(connection, tables.principals, principal, holder, live.holder_entry)
+        return live
 
     def _in_role(self, role: str) -> tuple[Analyst, ...]:
         with reading(self._engine) as connection:
@@ -339,9 +339,9 @@ def _under(key: Mapping[str, Any]) -> str:
     return str(key["pepper_id"] or FIRST)
 
 
-def _principal(found: repository.LiveKey) -> Principal:
-    holder = found.holder
-    return Principal(holder["id"], holder["name"], roles_of(holder), found.key["id"])
+def _principal(live: repository.LiveKey) -> Principal:
+    holder = live.holder
+    return Principal(holder["id"], holder["name"], roles_of(holder), live.key["id"])
 
 
 def roles_of(holder: Mapping[str, Any] | RowMapping) -> frozenset[Role]:

@@ -60,10 +60,10 @@ class SignIns:
                 return None
             self._recorded.check(connection, tables.sessions, (session_id,), row, row["entry"])
         if row["identity_id"] is None:
-            found = self._access.holder_of_key(row["key_id"] or "")
+            holder = self._access.holder_of_key(row["key_id"] or "")
         else:
-            found = self._identities.holder(row["identity_id"])
-        return found if found is not None and found.id == row["principal_id"] else None
+            holder = self._identities.holder(row["identity_id"])
+        return holder if holder is not None and holder.id == row["principal_id"] else None
 
     def end(self, session_id: str, *, by: str) -> None:
         """Ends a session, for every copy of its cookie; ending it twice is ending it once."""

@@ -46,13 +46,13 @@ def authenticated(services: WithServices, credentials: _Credentials) -> Principa
 
 
 def _holder(services: Services, credentials: HTTPAuthorizationCredentials | None) -> Principal:
-    found = _authenticated(services, credentials.credentials) if credentials else None
-    if found is None:
+    holder = _authenticated(services, credentials.credentials) if credentials else None
+    if holder is None:
         raise Unauthorized("Send a valid key in the header `Authorization: Bearer <key>`.")
-    wait = services.rates.wait(found.proof)
+    wait = services.rates.wait(holder.proof)
     if wait > 0:
         raise RateLimited("This key has asked too often; wait, then ask again.", ceil(wait))
-    return found
+    return holder
 
 
 def _authenticated(services: Services, token: str) -> Principal | None:
@@ -85,9 +85,9 @@ class AllowedLater:
         self, services: WithServices, credentials: _Credentials
     ) -> Callable[[], Principal]:
         def holder() -> Principal:
-            found = _holder(services, credentials)
-            found.require(self.act)
-            return found
+            principal = _holder(services, credentials)
+            principal.require(self.act)
+            return principal
 
         return holder
 

@@ -111,8 +111,8 @@ def _reticent(_request: Request, error: Exception) -> JSONResponse:
 
 
 def _validation(_request: Request, error: Exception) -> JSONResponse:
-    found = explained(error.errors() if isinstance(error, RequestValidationError) else ())
-    return problem(found.status, found.code, found.title, found.detail)
+    explanation = explained(error.errors() if isinstance(error, RequestValidationError) else ())
+    return problem(explanation.status, explanation.code, explanation.title, explanation.detail)
 
 
 def _http(request: Request, error: Exception) -> JSONResponse:

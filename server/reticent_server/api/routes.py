@@ -131,8 +131,8 @@ def make_request(services: WithServices, caller: Wisher, body: ProjectBody) -> R
 @router.get("/requests", response_model=replies.RequestsReply)
 def list_requests(services: WithServices, caller: Wisher) -> Response:
     """Your requests for projects: those that wait, then the newest."""
-    found = services.requests.of(caller.id)
-    return _written({"requests": [projects.request_json(request) for request in found]})
+    requests = services.requests.of(caller.id)
+    return _written({"requests": [projects.request_json(request) for request in requests]})
 
 
 @router.post("/plans", response_model=replies.PlanReply, responses=documented(404, 408, 413, 422))

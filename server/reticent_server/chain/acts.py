@@ -102,8 +102,8 @@ def _is_recorded(connection: Connection, table: Table, key: Key) -> bool:
 def recorded_digest(connection: Connection, seq: int | None) -> str | None:
     """The digest that an entry gives of its row; None where it gives none, or its hash is not its own."""
     entry = None if seq is None else _intact(connection, seq)
-    found: str | None = None if entry is None else entry.draft.detail.get(DIGEST)
-    return found
+    digest: str | None = None if entry is None else entry.draft.detail.get(DIGEST)
+    return digest
 
 
 def _says_deleted(connection: Connection, seq: int) -> bool:

@@ -36,10 +36,10 @@ class Anchors:
         """The newest; None where none is written yet. Raises CuratorError where they cannot be read."""
         with _said_to_the_curator(self.path):
             texts = self._last_texts()
-        found = [anchor for anchor in map(_parsed, texts) if anchor is not None]
-        if texts and not found:
+        anchors = [anchor for anchor in map(_parsed, texts) if anchor is not None]
+        if texts and not anchors:
             raise CuratorError(f"{self.path} holds no anchors; restore it, or move it away.")
-        return found[-1] if found else None
+        return anchors[-1] if anchors else None
 
     def all(self) -> Iterator[Anchor]:
         """Oldest first; what cannot be parsed (a line that a crash has cut) is left out."""
@@ -92,10 +92,10 @@ def _after_a_cut_line(path: Path) -> bytes:
 
 def _parsed(text: str) -> Anchor | None:
     try:
-        found = Anchor(**json.loads(text))
+        anchor = Anchor(**json.loads(text))
     except (ValueError, TypeError):
         return None
-    return found if type(found.seq) is int and isinstance(found.hash, str) else None
+    return anchor if type(anchor.seq) is int and isinstance(anchor.hash, str) else None
 
 
 @contextmanager

@@ -67,9 +67,9 @@ def all_entries(connection: Connection) -> Iterator[Entry]:
 def entry_and_hash_before(connection: Connection, seq: int) -> tuple[Entry | None, str]:
     """Entry `seq`, and the hash of the one before it (GENESIS before the first)."""
     near = select(entries).where(entries.c.seq.in_([seq - 1, seq]))
-    found = {entry.seq: entry for entry in map(_entry, connection.execute(near).mappings())}
-    before = found.get(seq - 1)
-    return found.get(seq), GENESIS if before is None else before.hash
+    by_seq = {entry.seq: entry for entry in map(_entry, connection.execute(near).mappings())}
+    before = by_seq.get(seq - 1)
+    return by_seq.get(seq), GENESIS if before is None else before.hash
 
 
 def is_in(connection: Connection, anchor: Anchor) -> bool:
@@ -81,8 +81,8 @@ def is_in(connection: Connection, anchor: Anchor) -> bool:
 def last_with(connection: Connection, subject: str) -> int | None:
     """The number of the last entry about a row, by its subject."""
     query = select(func.max(entries.c.seq)).where(entries.c.subject == subject)
-    found: int | None = connection.scalar(query)
-    return found
+    seq: int | None = connection.scalar(query)
+    return seq
 
 
 def last_about(table: Table, *key: ColumnElement[Any]) -> ScalarSelect[int]:

@@ -59,8 +59,8 @@ def stored_rows(connection: Connection) -> Iterator[tuple[str, str | None]]:
     for table in chained_tables():
         key = [column.name for column in table.primary_key.columns]
         query = as_stored(table)
-        with connection.execute(query, execution_options={"yield_per": _PAGE}) as found:
-            for row in found.mappings():
+        with connection.execute(query, execution_options={"yield_per": _PAGE}) as rows:
+            for row in rows.mappings():
                 yield subject_of(table, [row[name] for name in key]), _digest(table, row)
 
 

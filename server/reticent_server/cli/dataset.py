@@ -233,12 +233,12 @@ def _profile_rows(facts: DatasetFacts, profile: Profile) -> list[dict[str, Any]]
 
 
 def _profile_row(column: Column, profile: Profile) -> dict[str, Any]:
-    found = profile.columns[column.name]
-    quantiles = dict(zip(PROFILE_PROBABILITIES, found.quantiles or (), strict=False))
+    known = profile.columns[column.name]
+    quantiles = dict(zip(PROFILE_PROBABILITIES, known.quantiles or (), strict=False))
     labels = column.levels or ("0", "1")
-    counts = (f"{k}: {v:g}" for k, v in zip(labels, found.counts or (), strict=False))
+    counts = (f"{k}: {v:g}" for k, v in zip(labels, known.counts or (), strict=False))
     shown = {f"{p:.0%}": quantiles.get(p) for p in _SHOWN_QUANTILES}
-    return {"column": column.name, **shown, "counts": _listed(counts), "missing": found.missing}
+    return {"column": column.name, **shown, "counts": _listed(counts), "missing": known.missing}
 
 
 @app.command()

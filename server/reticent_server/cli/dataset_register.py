@@ -57,17 +57,17 @@ def register_dataset(
     with open_catalog(settings) as catalog:
         catalog.population_for(name, population)
         register = _register_table if is_table else _register_files
-        found = register(settings, place, schema, strict, progress)
-        approve_load(settings, catalog, (name, population), schema, found.source.n)
+        registration = register(settings, place, schema, strict, progress)
+        approve_load(settings, catalog, (name, population), schema, registration.source.n)
         facts = catalog.add_version(
             name=name,
             population=population,
             schema=schema,
-            n=found.source.n,
-            source=found.source,
+            n=registration.source.n,
+            source=registration.source,
             by=user(),
         )
-    return LoadedVersion(facts, found.clipped)
+    return LoadedVersion(facts, registration.clipped)
 
 
 def _register_files(

@@ -35,16 +35,16 @@ def identity_of(settings: Settings, subject: str | None, email: str | None) -> I
 
 def needed_identity(subject: str | None, email: str | None) -> Identity:
     """As `identity_of`, which must be given."""
-    found = identity_of(Settings(), subject, email)
-    if found is None:
+    identity = identity_of(Settings(), subject, email)
+    if identity is None:
         raise InvalidRequest("Give --oidc-subject or --oidc-email.")
-    return found
+    return identity
 
 
 def documents(books: Books, principal_id: str) -> list[dict[str, str]]:
     """The linked identities, for --json."""
-    found = books.identities.of(principal_id)
-    return [{"issuer": i.issuer, "claim": i.claim, "value": i.value} for i in found]
+    identities = books.identities.of(principal_id)
+    return [{"issuer": i.issuer, "claim": i.claim, "value": i.value} for i in identities]
 
 
 def told_without_key(name: str, principal_id: str, *, as_json: bool) -> None:

@@ -26,9 +26,9 @@ RequestId = Annotated[str, typer.Argument(help="The request's id; `project reque
 @command(Act.LOOK)
 def list_projects(as_json: JsonFlag = False) -> None:
     """List the projects that analysts share."""
-    found = build_services(Settings()).projects.all()
+    all_projects = build_services(Settings()).projects.all()
     if as_json:
-        print_json([projects.project_json(project) for project in found])
+        print_json([projects.project_json(project) for project in all_projects])
         return
     rows = [
         {
@@ -38,7 +38,7 @@ def list_projects(as_json: JsonFlag = False) -> None:
             "last day": project.ends_on,
             "live": project.is_live,
         }
-        for project in found
+        for project in all_projects
     ]
     show(rows, as_json=False)
 
@@ -48,9 +48,9 @@ def list_projects(as_json: JsonFlag = False) -> None:
 def requests(as_json: JsonFlag = False) -> None:
     """List what analysts have asked for; what waits for a decision comes first."""
     services = build_services(Settings())
-    found = services.requests.all()
+    waiting = services.requests.all()
     if as_json:
-        print_json([projects.request_json(request) for request in found])
+        print_json([projects.request_json(request) for request in waiting])
         return
     names = {a.id: a.name for a in services.access.analysts()}
     rows = [
@@ -65,7 +65,7 @@ def requests(as_json: JsonFlag = False) -> None:
             "state": request.status,
             "time": minute(request.made_at),
         }
-        for request in found
+        for request in waiting
     ]
     show(rows, as_json=False)
 

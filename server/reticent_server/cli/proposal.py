@@ -22,9 +22,9 @@ ProposalId = Annotated[str, typer.Argument(help="The proposal's id; `proposal li
 def list_proposals(as_json: JsonFlag = False) -> None:
     """List proposals; what waits comes first."""
     with open_approvals(Settings()) as approvals:
-        found = approvals.all()
+        proposals = approvals.all()
     if as_json:
-        print_json([asdict(proposal) for proposal in found])
+        print_json([asdict(proposal) for proposal in proposals])
         return
     rows = [
         {
@@ -38,7 +38,7 @@ def list_proposals(as_json: JsonFlag = False) -> None:
             if p.is_valid or p.status not in {"pending", "approved"}
             else "too old",
         }
-        for p in found
+        for p in proposals
     ]
     show(rows, as_json=False)
 

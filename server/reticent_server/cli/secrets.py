@@ -29,10 +29,10 @@ Print = Annotated[
 def show_peppers(as_json: JsonFlag = False) -> None:
     """List the peppers, and how many live keys are stored under each."""
     with open_rotation(Settings()) as rotation:
-        found = rotation.states()
+        states = rotation.states()
     rows = [
         {"pepper": p.id, "state": p.state, "keys" if as_json else "live keys": p.keys}
-        for p in found
+        for p in states
     ]
     show(rows, as_json=as_json)
 

@@ -51,12 +51,12 @@ def add(visit: Managed) -> Response:
 def analyst(visit: Signed, name: str) -> Response:
     """One analyst: keys, budgets, what was asked."""
     services = visit.services
-    found = services.access.analyst(name)
-    balances = services.ledger.balances(found.id)
+    holder = services.access.analyst(name)
+    balances = services.ledger.balances(holder.id)
     return visit.page(
         "analyst.html",
-        analyst=found,
-        identities=services.identities.of(found.id),
+        analyst=holder,
+        identities=services.identities.of(holder.id),
         accounts=[account(services, b) for b in balances],
         trails=[(b, oversight.account_trail(services, b)) for b in balances],
         datasets=[facts.name for facts in services.catalog.list()],
@@ -67,8 +67,8 @@ def analyst(visit: Signed, name: str) -> Response:
 def rotate(visit: Managed, name: str) -> Response:
     """A new key, shown once. The form names the newest key that it knew of: a form that is sent
     twice would otherwise end the key that the analyst uses."""
-    found = visit.services.access.analyst(name)
-    if visit.fields.get("newest_key", "") != (found.newest_key or ""):
+    holder = visit.services.access.analyst(name)
+    if visit.fields.get("newest_key", "") != (holder.newest_key or ""):
         raise Conflict(_CHANGED)
     drop_old = visit.fields.get("drop_old") == "yes"
     key = visit.services.access.rotate(name, by=visit.actor, drop_old=drop_old)
@@ -81,16 +81,16 @@ def confirm_revoke(visit: Managing, name: str) -> Response:
     return _confirm(visit, visit.services.access.analyst(name))
 
 
-def _confirm(visit: Visit, found: Analyst, status: int = 200, problem: str = "") -> Response:
-    return visit.page("revoke.html", status, analyst=found, problem=problem)
+def _confirm(visit: Visit, holder: Analyst, status: int = 200, problem: str = "") -> Response:
+    return visit.page("revoke.html", status, analyst=holder, problem=problem)
 
 
 @router.post("/analysts/{name}/revoke")
 def revoke(visit: Managed, name: str) -> Response:
     """Ends an analyst's access for good, where the name was typed."""
-    found = visit.services.access.analyst(name)
+    holder = visit.services.access.analyst(name)
     if visit.fields.get("typed") != name:
         wrong = InvalidRequest("Type the analyst's name to revoke the access.")
-        return _confirm(visit, found, wrong.status, wrong.detail)
+        return _confirm(visit, holder, wrong.status, wrong.detail)
     visit.services.access.revoke(name, by=visit.actor)
     return visit.redirect(f"/console/analysts/{name}")

@@ -100,40 +100,40 @@ def _curators_own(services: Services, cap: Balance | None) -> float:
 
 
 def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:
-    found = facts.profile.columns.get(column.name) if facts.profile else None
-    quantiles = dict(zip(PROFILE_PROBABILITIES, (found and found.quantiles) or (), strict=False))
+    known = facts.profile.columns.get(column.name) if facts.profile else None
+    quantiles = dict(zip(PROFILE_PROBABILITIES, (known and known.quantiles) or (), strict=False))
     labels = column.levels or ("0", "1")
-    counts = dict(zip(labels, (found and found.counts) or (), strict=False))
+    counts = dict(zip(labels, (known and known.counts) or (), strict=False))
     return {
         "name": column.name,
         "kind": column.kind.value,
         "domain": ", ".join(column.levels) or f"{column.lower:g} … {column.upper:g}",
         "quantiles": [quantiles.get(p) for p in _SHOWN],
         "counts": counts,
-        "missing": found and found.missing,
+        "missing": known and known.missing,
     }
 
 
 @router.get("/releases/{release_id}")
 def release(visit: Signed, release_id: str) -> Response:
     """One release: what was asked, what it cost, and what is promised, in plain words."""
-    found = oversight.release(visit.services, release_id)
-    document = found.document
+    shown = oversight.release(visit.services, release_id)
+    document = shown.document
     return visit.page(
         "release.html",
         release=document,
-        owner=found.owner,
+        owner=shown.owner,
         words=plain_words(document["guarantee"]),
-        cap=_cap_of(visit.services, found),
+        cap=_cap_of(visit.services, shown),
         result=_lines(document["result"] or {}),
-        rows=found.entries,
+        rows=shown.entries,
     )
 
 
-def _cap_of(services: Services, found: oversight.ShownRelease) -> AccountRow | None:
+def _cap_of(services: Services, shown: oversight.ShownRelease) -> AccountRow | None:
     """The cap that the release was charged to."""
     populations = {b.population: b for b in services.ledger.all_balances() if not b.analyst_id}
-    for row in found.entries:
+    for row in shown.entries:
         if row.whose == oversight.EVERYBODY and row.about in populations:
             return account(services, populations[row.about])
     return None

@@ -49,22 +49,22 @@ def request(visit: Signed, request_id: str) -> Response:
     return _page(visit, visit.services.requests.one(request_id))
 
 
-def _page(visit: Visit, found: Request, problem: ReticentError | None = None) -> Response:
-    wish = projects.wish(visit.services, found)
-    lines = projects.lines_of(visit.services, found)
+def _page(visit: Visit, request: Request, problem: ReticentError | None = None) -> Response:
+    wish = projects.wish(visit.services, request)
+    lines = projects.lines_of(visit.services, request)
     return visit.page(
         "request.html",
         problem.status if problem else 200,
-        asked=found,
+        asked=request,
         wish=wish,
         lines=lines,
         total=sum(line.epsilon or 0.0 for line in lines),
-        given=_given(visit, found, wish),
+        given=_given(visit, request, wish),
         problem=problem.detail if problem else "",
     )
 
 
-def _given(visit: Visit, found: Request, wish: Charter) -> dict[str, Any]:
+def _given(visit: Visit, request: Request, wish: Charter) -> dict[str, Any]:
     """What the form is filled with: what was sent, else what was asked for."""
     sent = visit.fields
     shares = [
@@ -73,7 +73,7 @@ def _given(visit: Visit, found: Request, wish: Charter) -> dict[str, Any]:
             "epsilon": sent.get(f"epsilon_{i}", f"{share.epsilon:g}"),
             "delta": sent.get(f"delta_{i}", f"{share.delta:g}"),
         }
-        for i, share in enumerate(projects.shares_of(found))
+        for i, share in enumerate(projects.shares_of(request))
     ]
     plain = {
         "name": sent.get("name", wish.name),
@@ -87,26 +87,26 @@ def _given(visit: Visit, found: Request, wish: Charter) -> dict[str, Any]:
 @router.post("/requests/{request_id}/approve")
 def approve(visit: Deciding, request_id: str) -> Response:
     """Makes the project, as it was asked for or as the form has changed it."""
-    found = visit.services.requests.one(request_id)
+    request = visit.services.requests.one(request_id)
     try:
-        charter, shares = _decided(visit, found)
+        charter, shares = _decided(visit, request)
         reason = visit.fields.get("reason", "")
-        projects.approve(visit.services, found, charter, shares, reason=reason, by=visit.actor)
+        projects.approve(visit.services, request, charter, shares, reason=reason, by=visit.actor)
     except ReticentError as error:
-        return _page(visit, found, error)
+        return _page(visit, request, error)
     return visit.redirect("/console/projects?done=approved")
 
 
-def _decided(visit: Visit, found: Request) -> tuple[Charter, tuple[Share, ...]]:
+def _decided(visit: Visit, request: Request) -> tuple[Charter, tuple[Share, ...]]:
     """The form's project: a data set whose ε is empty or 0 is left out."""
-    fields, wish = visit.fields, projects.wish(visit.services, found)
+    fields, wish = visit.fields, projects.wish(visit.services, request)
     shares = tuple(
         Share(
             share.dataset,
             amount(fields, f"epsilon_{i}", "Epsilon"),
             amount(fields, f"delta_{i}", "Delta"),
         )
-        for i, share in enumerate(projects.shares_of(found))
+        for i, share in enumerate(projects.shares_of(request))
     )
     kept = tuple(share for share in shares if share.epsilon > 0)
     charter = Charter(
@@ -122,11 +122,11 @@ def _decided(visit: Visit, found: Request) -> tuple[Charter, tuple[Share, ...]]:
 @router.post("/requests/{request_id}/refuse")
 def refuse(visit: Deciding, request_id: str) -> Response:
     """Refuses a request, for a reason that its analyst reads."""
-    found = visit.services.requests.one(request_id)
+    request = visit.services.requests.one(request_id)
     try:
         visit.services.projects.refuse(request_id, visit.fields.get("reason", ""), by=visit.actor)
     except InvalidRequest as error:
-        return _page(visit, found, error)
+        return _page(visit, request, error)
     return visit.redirect("/console/projects?done=refused")
 
 

@@ -94,14 +94,14 @@ def come_back(request: Request) -> Response:
 def _begun(console: Console, request: Request) -> re.Match[str] | None:
     """The sign-in that the browser's cookie names, if its state came back, and no reply was used before."""
     sealed = console.sessions.opened_text(_PURPOSE, request.cookies.get(_cookie(request), ""))
-    found = None if sealed is None else _FLOW.fullmatch(sealed)
-    if found is None or not 0 <= console.sessions.age(int(found["begun"])) <= FLOW_SECONDS:
+    flow = None if sealed is None else _FLOW.fullmatch(sealed)
+    if flow is None or not 0 <= console.sessions.age(int(flow["begun"])) <= FLOW_SECONDS:
         return None
-    begun = attempt(console.sessions.mac, found["id"])
+    begun = attempt(console.sessions.mac, flow["id"])
     if not is_reply(begun, request.query_params):
         return None
     is_first = console.services.form_tokens.use(digest(begun.state), 2 * FLOW_SECONDS)
-    return found if is_first else None
+    return flow if is_first else None
 
 
 def _claims(console: Console, flow: Flow, flow_id: str, request: Request) -> Claims | None:

@@ -36,9 +36,9 @@ class Grid:
 
 @lru_cache(maxsize=64)
 def _points(grid: Grid) -> FloatArray:
-    found = _whole(grid) if grid.integers and grid.upper - grid.lower < CELLS else _mixed(grid)
-    found.flags.writeable = False
-    return found
+    points = _whole(grid) if grid.integers and grid.upper - grid.lower < CELLS else _mixed(grid)
+    points.flags.writeable = False
+    return points
 
 
 def _whole(grid: Grid) -> FloatArray:

@@ -15,7 +15,7 @@ def block_sums(step: SumStep, block: Block) -> list[Any]:
     """The step's statistics of the block, in the block's scratch."""
     block = _taken_out(block)
     contributions = step.map_fn(block)
-    usable = without(contributions, block.unusable)
+    usable = without_unusable(contributions, block.unusable)
     return registry.encode_all(step.parts, usable, block.scratch, step.joint)
 
 
@@ -42,16 +42,16 @@ def added(totals: list[Any] | None, sums: list[Any]) -> list[Any]:
     return sums if totals is None else [a + b for a, b in zip(totals, sums, strict=True)]
 
 
-def without(
+def without_unusable(
     contributions: Sequence[Contribution], unusable: NDArray[np.bool_] | None
 ) -> Sequence[Contribution]:
     """The contributions, but none of the unusable records: what is not finite counts nowhere."""
     if unusable is None or not unusable.any():
         return contributions
-    return [_without(c, unusable) for c in contributions]
+    return [_weightless(c, unusable) for c in contributions]
 
 
-def _without(contribution: Contribution, unusable: NDArray[np.bool_]) -> Contribution:
+def _weightless(contribution: Contribution, unusable: NDArray[np.bool_]) -> Contribution:
     if isinstance(contribution, Scaled):
         return replace(contribution, weights=np.where(unusable, np.nan, contribution.weights))
     return np.where(unusable, np.nan, contribution)

@@ -114,7 +114,7 @@ class Table:
             load = partial(self._load, threads=threads, subset=subset)
         else:
             index = partial(_indices, subset, self._first, self._first + self.n)
-            load = partial(_taken, whole, index, threads)
+            load = partial(_records_at, whole, index, threads)
         with cache.hold(key, self._sizes(rows), load, evict=whole is None) as arrays:
             if arrays is not None:
                 yield from self._cut(arrays, self._first, rows, block_rows)
@@ -190,7 +190,7 @@ def _indices(subset: RowSubset, start: int, stop: int) -> NDArray[np.int64]:
     return subset.positions(start, stop) - start
 
 
-def _taken(
+def _records_at(
     whole: Columns, indices: Callable[[], NDArray[np.int64]], threads: int, keys: list[str]
 ) -> Columns:
     """Some records of some of the arrays."""

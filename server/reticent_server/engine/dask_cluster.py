@@ -92,12 +92,12 @@ class DaskCluster:
             futures, loop=self._client.loop, with_results=True, timeout=PATIENCE_SECONDS
         )
         try:
-            for _, found in done:
-                if found == UNREADABLE:
+            for _, sums in done:
+                if sums == UNREADABLE:
                     raise Unavailable("The data set cannot be read at the moment.")
-                if found == FAILED:
+                if sums == FAILED:
                     raise _PartFailed
-                yield found
+                yield sums
         finally:
             self._client.cancel(futures)
 

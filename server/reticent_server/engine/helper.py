@@ -149,8 +149,8 @@ def _ended(process: subprocess.Popen[bytes], line: Connection, ours: socket.sock
 def _files(arrays: Arrays) -> dict[int, File] | None:
     """The files of all arrays, by the arrays' ids; None where one is not in a file."""
     everything = (*arrays.columns.values(), *arrays.missing.values(), *arrays.marks)
-    found = {id(array): file for array in everything if (file := file_of(array)) is not None}
-    return found if all(id(array) in found for array in everything) else None
+    files = {id(array): file for array in everything if (file := file_of(array)) is not None}
+    return files if all(id(array) in files for array in everything) else None
 
 
 def _order(step: SumStep, arrays: Arrays, files: dict[int, File]) -> Order:

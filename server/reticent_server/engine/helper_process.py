@@ -106,10 +106,10 @@ def serve(line: Connection, ours: socket.socket) -> None:
 
 
 def _received(ours: socket.socket, number: int) -> list[int]:
-    found: list[int] = []
-    while len(found) < number:
-        found += socket.recv_fds(ours, 1, MOST_FILES)[1]
-    return found
+    descriptors: list[int] = []
+    while len(descriptors) < number:
+        descriptors += socket.recv_fds(ours, 1, MOST_FILES)[1]
+    return descriptors
 
 
 def main() -> None:

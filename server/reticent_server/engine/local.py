@@ -119,8 +119,8 @@ class LocalEngine:
             subset = secret_rows.chosen(step.subset, key)
             step, rows = replace(step, subset=subset), subset.count(table.n)
         totals = self.totals(table, step)
-        found = (registry.release(p, t) for p, t in zip(step.parts, totals, strict=True))
-        return tuple(replace(each, rows=rows) for each in found)
+        released = (registry.release(p, t) for p, t in zip(step.parts, totals, strict=True))
+        return tuple(replace(each, rows=rows) for each in released)
 
     def _table(self, plan: Plan) -> Table:
         reader = self._open_reader(plan.facts.version_id)

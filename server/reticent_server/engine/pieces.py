@@ -48,7 +48,7 @@ class RowSlice:
 def _any(marks: list[BoolArray]) -> BoolArray | None:
     if not marks:
         return None
-    found = marks[0].copy()
+    union = marks[0].copy()
     for each in marks[1:]:
-        found |= each
-    return found
+        union |= each
+    return union

@@ -57,8 +57,8 @@ def prefetched(items: Iterator[T], depth: int) -> Generator[T, None, None]:
     reader = Thread(target=_fill, args=(items, shelf), name="reader", daemon=True)
     reader.start()
     try:
-        while found := shelf.take():
-            yield found.pop()
+        while batch := shelf.take():
+            yield batch.pop()
     finally:
         shelf.give_up()
         reader.join()

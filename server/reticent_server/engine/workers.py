@@ -143,25 +143,25 @@ class _Pass:
                 return False
             self._at_work += 1
         try:
-            self._end_turn(self._worked(scratch, helper), None)
+            self._end_turn(self._sums_of_a_turn(scratch, helper), None)
         except BaseException as error:  # noqa: BLE001 - raised again where the result is wanted
             self._end_turn(None, error)
         return not self._exhausted
 
-    def _worked(self, scratch: ReusedScratch, helper: Helper | None) -> list[Any] | None:
+    def _sums_of_a_turn(self, scratch: ReusedScratch, helper: Helper | None) -> list[Any] | None:
         sums: list[Any] | None = None
         turn = TURN_BLOCKS
-        while turn > 0 and (pieces := self._taken(turn if helper else 1)):
+        while turn > 0 and (pieces := self._next_slices(turn if helper else 1)):
             turn -= len(pieces)
-            found = helper.sums(self._number, self._step, pieces) if helper else None
-            if found is None:
+            its_sums = helper.sums(self._number, self._step, pieces) if helper else None
+            if its_sums is None:
                 for piece in pieces:
                     sums = added(sums, block_sums(self._step, piece.block(scratch)))
             else:
-                sums = added(sums, found)
+                sums = added(sums, its_sums)
         return sums
 
-    def _taken(self, most: int) -> list[RowSlice]:
+    def _next_slices(self, most: int) -> list[RowSlice]:
         """Pieces that no other thread has taken: fewer when few are left; none at the end."""
         with self._reading:
             if self._exhausted:

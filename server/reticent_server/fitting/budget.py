@@ -275,14 +275,14 @@ def _best_fractions(
     eta: float, nu: float, nu_J: float, *, scaled: bool
 ) -> tuple[float, tuple[float, ...]]:
     """The least ln e² over the menu, and its fractions; eta: at the gradients' whole ρ."""
-    found = []
+    candidates = []
     for T in _STEPS:
         menu = [_fractions(T, last, ratio) for last, ratio in product(_LAST_SHARES, _RATIOS)]
         forecast = forecast_errors(np.array(menu).T, eta, nu, nu_J, scaled=scaled)
         errors = np.log(forecast) + _STEP_WORTH * T
         at = int(np.argmin(errors))
-        found.append((float(errors[at]), menu[at]))
-    return min(found)
+        candidates.append((float(errors[at]), menu[at]))
+    return min(candidates)
 
 
 def _fractions(steps: int, last: float, ratio: float) -> tuple[float, ...]:

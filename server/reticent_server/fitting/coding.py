@@ -12,19 +12,12 @@ import numpy as np
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.public_rows import PublicRows
+from reticent_server.fitting.standardise import Location
 
 LATTICE_BITS, RANGE_BITS = 20, 8  # x̃ lies on multiples of 2⁻²⁰ within ±2⁸
 LARGEST = 2.0**RANGE_BITS
 _COARSEST = 2.0 ** (LATTICE_BITS - 6)  # leaves 2⁶ steps of the lattice to a standard deviation
 _CONSTANT = 1e-12  # relative spread of a term that is constant to the floats
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A public centre and a positive scale, in the units of the column or term."""
-
-    centre: float
-    scale: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A planned fit of a regression model: from public facts to steps, and from releases to the result.
 
-What differs from model to model (its score, its response, what its reply says of it) is a `Model`; this module
+What differs from model to model (its score, its response, what its reply says of it) is a `RegressionModel`; this module
 has what all of them share.
 
 Privacy (unconditional, for every table and every n; neighbours replace one unit of ≤ m rows). Every
@@ -37,7 +37,7 @@ from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Rele
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
-from reticent_server.fitting.coding import Coding, Location, code_design
+from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.forecast import Forecast, forecast_fit
 from reticent_server.fitting.own_profile import (
@@ -52,6 +52,7 @@ from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.score import ScoreFamily
+from reticent_server.fitting.standardise import Location
 
 _PRODUCTS_A_MS = 200  # squared coefficients whose moments of 4,096 public rows take 1 ms
 _SINGULAR = 1e-6

@@ -25,10 +25,10 @@ from reticent_server.fitting.coding import (
     LATTICE_BITS,
     RANGE_BITS,
     Coding,
-    Location,
     TermCoding,
 )
 from reticent_server.fitting.score import Joint, Residuals, Score
+from reticent_server.fitting.standardise import Location
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
@@ -128,11 +128,11 @@ class ResidualMap:
         with np.errstate(all="ignore"):
             eta = predictor(self.point, self.coding, standardised(self.coding, block))
             y = response(self.coding, block)
-            found = self.residuals.contribution(self.point.score, y, eta)
+            contribution = self.residuals.contribution(self.point.score, y, eta)
         used = _used(self.coding, block)
         if used is None:
-            return (found,)
-        return (np.where(used, found, -1.0 if found.ndim == 1 else 0.0),)
+            return (contribution,)
+        return (np.where(used, contribution, -1.0 if contribution.ndim == 1 else 0.0),)
 
 
 def standardised(coding: TermCoding, block: Block) -> FloatArray:

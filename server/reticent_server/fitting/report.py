@@ -90,22 +90,22 @@ def fit_result(
     coding: Coding, fit: StandardFit, *, level: float, n: int, radius_squared: float
 ) -> dict[str, Any]:
     """What a reply says of any fit of a design."""
-    found = reported(coding, fit)
-    beta, se, ok = found.coefficients, found.standard_errors, found.estimable
+    estimates = reported(coding, fit)
+    beta, se, ok = estimates.coefficients, estimates.standard_errors, estimates.estimable
     return {
         "terms": list(coding.design.names),
         "coefficients": beta.tolist(),
         "standard_errors": se.tolist(),
-        "covariance": found.covariance.tolist(),
+        "covariance": estimates.covariance.tolist(),
         "confidence_level": level,
         "confidence_intervals": intervals(beta, se, level, ok),
         "p_values": p_values(beta, se, ok),
-        "privacy_standard_errors": roots(found.privacy).tolist(),
+        "privacy_standard_errors": roots(estimates.privacy).tolist(),
         "estimable": [bool(x) for x in ok],
-        "directions": found.directions,
+        "directions": estimates.directions,
         "weighting": weighting(coding, fit, radius_squared),
         "n": n,
-        "warnings": warnings(coding, found),
+        "warnings": warnings(coding, estimates),
         **({"records_in_use": fit.count} if coding.design.masked else {}),
     }
 
@@ -145,16 +145,16 @@ def p_values(beta: FloatArray, se: FloatArray, estimable: BoolArray) -> list[flo
     return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]
 
 
-def warnings(coding: Coding, found: Reported) -> list[str]:
+def warnings(coding: Coding, estimates: Reported) -> list[str]:
     """What a reader of the intervals must know, in sentences; from released values only."""
     said = []
-    names = [t for t, ok in zip(coding.design.names, found.estimable, strict=True) if not ok]
+    names = [t for t, ok in zip(coding.design.names, estimates.estimable, strict=True) if not ok]
     if names:
         said.append(
             "Not identifiable at this epsilon (collinear, constant or too rare: the data's information is "
             "below the noise): " + ", ".join(names) + "."
         )
-    noisy = (roots(found.privacy) > DOMINATED * roots(found.sampling)) & found.estimable
+    noisy = (roots(estimates.privacy) > DOMINATED * roots(estimates.sampling)) & estimates.estimable
     if noisy.any():
         which = [t for t, x in zip(coding.design.names, noisy, strict=True) if x]
         said.append(

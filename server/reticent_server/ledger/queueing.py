@@ -29,12 +29,12 @@ def begin(
     connection: Connection, reservation: Reservation, lease: str, start_ms: int, moment: Moment
 ) -> Reservation | None:
     """The reservation under a computing lease; None where its queued one is gone."""
-    found = repository.release(connection, reservation.id)
-    if found is None or found.lease != reservation.lease:
+    record = repository.release(connection, reservation.id)
+    if record is None or record.lease != reservation.lease:
         return None
     until_ms = moment.until_ms
     if not repository.take_lease(
-        connection, found, lease=lease, until_ms=until_ms, start_ms=start_ms
+        connection, record, lease=lease, until_ms=until_ms, start_ms=start_ms
     ):
         return None
     return replace(reservation, lease=lease)
@@ -48,19 +48,19 @@ def cancel(
     moment: Moment,
 ) -> bytes:
     """The body of the cancelled release, stored. Raises NotFound, Conflict."""
-    found = repository.release(connection, release_id) if release_id.isprintable() else None
-    if found is None or found.owner != owner:
+    record = repository.release(connection, release_id) if release_id.isprintable() else None
+    if record is None or record.owner != owner:
         raise NotFound(NO_RELEASE)
-    if found.status == CANCELLED and found.body is not None:
-        return found.body
-    pending = shown(found)
+    if record.status == CANCELLED and record.body is not None:
+        return record.body
+    pending = shown(record)
     if isinstance(pending, bytes) or not pending.queued:
         raise Conflict(BEGUN)
     body = body_of(pending)
-    if not repository.cancel(connection, found, body):
+    if not repository.cancel(connection, record, body):
         raise Conflict(BEGUN)
-    drafts = [_reversal(connection, found, account, moment) for account in found.accounts]
-    chain.append(connection, [*drafts, _settled(found, body, moment)])
+    drafts = [_reversal(connection, record, account, moment) for account in record.accounts]
+    chain.append(connection, [*drafts, _settled(record, body, moment)])
     return body
 
 

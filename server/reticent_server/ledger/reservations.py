@@ -49,9 +49,9 @@ def reserve(connection: Connection, asked: Charge, lease: str, moment: Moment) -
     """
     record = _record(asked, lease, moment)
     if asked.idempotency_key is not None:
-        found = repository.release_by_key(connection, record.owner, asked.idempotency_key)
-        if found is not None:
-            return _resume(connection, found, record, lease, moment)
+        present = repository.release_by_key(connection, record.owner, asked.idempotency_key)
+        if present is not None:
+            return _resume(connection, present, record, lease, moment)
     repository.insert_release(connection, record)  # first: a second one with this key waits here
     chain.append(connection, [_debit(connection, record, a) for a in record.accounts])
     return Fresh(record.reservation)
@@ -153,57 +153,57 @@ def standing(
     account, owner, key = repository.account, analyst_id or "", idempotency_key
     payer = project_id or owner
     own = account(connection, analyst_account(payer, dataset)) if payer else None
-    found = repository.release_by_key(connection, owner, key) if key is not None else None
+    record = repository.release_by_key(connection, owner, key) if key is not None else None
     return Standing(
         analyst=own,
         population=account(connection, population_account(population)),
-        request=None if found is None else json.loads(found.request),
+        request=None if record is None else json.loads(record.request),
     )
 
 
 def _resume(
-    connection: Connection, found: ReleaseRecord, asked: ReleaseRecord, lease: str, moment: Moment
+    connection: Connection, stored: ReleaseRecord, asked: ReleaseRecord, lease: str, moment: Moment
 ) -> Outcome:
-    if (found.dataset, found.request_sha256) != (asked.dataset, asked.request_sha256):
+    if (stored.dataset, stored.request_sha256) != (asked.dataset, asked.request_sha256):
         raise IdempotencyConflict("Use a new idempotency key for a new request.")
-    if found.body is not None:
-        return Replay(found.body)
-    return take_over(connection, found, lease, moment) or InFlight(found.id)
+    if stored.body is not None:
+        return Replay(stored.body)
+    return take_over(connection, stored, lease, moment) or InFlight(stored.id)
 
 
 def take_over(
-    connection: Connection, found: ReleaseRecord, lease: str, moment: Moment
+    connection: Connection, stored: ReleaseRecord, lease: str, moment: Moment
 ) -> Stale | None:
     """A pending release whose lease has expired, under a new one, else None; one of many gets it."""
-    if found.lease_until_ms > moment.now_ms or not repository.take_lease(
-        connection, found, lease=lease, until_ms=moment.until_ms
+    if stored.lease_until_ms > moment.now_ms or not repository.take_lease(
+        connection, stored, lease=lease, until_ms=moment.until_ms
     ):
         return None
-    return _stale(found, lease)
+    return _stale(stored, lease)
 
 
-def _stale(found: ReleaseRecord, lease: str) -> Stale:
+def _stale(stored: ReleaseRecord, lease: str) -> Stale:
     return Stale(
-        reservation=replace(found, lease=lease).reservation,
-        request=json.loads(found.request),
-        analyst_id=found.owner or None,
-        dataset=found.dataset,
-        population=found.population,
-        duration_ms=found.duration_ms or 0,
-        promise=found.promised,
+        reservation=replace(stored, lease=lease).reservation,
+        request=json.loads(stored.request),
+        analyst_id=stored.owner or None,
+        dataset=stored.dataset,
+        population=stored.population,
+        duration_ms=stored.duration_ms or 0,
+        promise=stored.promised,
     )
 
 
 def queue_again(
-    connection: Connection, found: ReleaseRecord, lease: str, moment: Moment
+    connection: Connection, stored: ReleaseRecord, lease: str, moment: Moment
 ) -> Stale | None:
     """A queued release whose lease has expired, under a new queued lease; else None."""
     lease = QUEUED + lease
-    if not found.lease.startswith(QUEUED) or found.lease_until_ms > moment.now_ms:
+    if not stored.lease.startswith(QUEUED) or stored.lease_until_ms > moment.now_ms:
         return None
-    if not repository.take_lease(connection, found, lease=lease, until_ms=moment.until_ms):
+    if not repository.take_lease(connection, stored, lease=lease, until_ms=moment.until_ms):
         return None
-    return _stale(found, lease)
+    return _stale(stored, lease)
 
 
 def new_lease() -> str:
@@ -213,12 +213,12 @@ def new_lease() -> str:
 
 def confirm(connection: Connection, reservation: Reservation, moment: Moment) -> bool:
     """Whether this is a committed, pending reservation, as made here, whose lease is still held."""
-    found = repository.release(connection, reservation.id)
-    if found is None or found.status != "pending" or found.lease_until_ms <= moment.now_ms:
+    record = repository.release(connection, reservation.id)
+    if record is None or record.status != "pending" or record.lease_until_ms <= moment.now_ms:
         return False
-    if found.lease.startswith(QUEUED):  # it could still be cancelled
+    if record.lease.startswith(QUEUED):  # it could still be cancelled
         return False
-    return found.reservation == reservation
+    return record.reservation == reservation
 
 
 def settle(connection: Connection, release_id: str, status: str, body: bytes) -> bytes:

@@ -177,10 +177,10 @@ class Ledger:
         Undecided."""
         lease = reservations.new_lease()
         with _undecided(lease), writing(self._engine) as connection:
-            found = repository.release(connection, release_id)
-            if found is None or found.body is not None:
+            record = repository.release(connection, release_id)
+            if record is None or record.body is not None:
                 return None
-            return reservations.queue_again(connection, found, lease, self._moment())
+            return reservations.queue_again(connection, record, lease, self._moment())
 
     def cancel(
         self, analyst_id: str | None, release_id: str, body_of: Callable[[Pending], bytes]
@@ -199,8 +199,8 @@ class Ledger:
         if idempotency_key is None:
             return False
         with reading(self._engine) as connection:
-            found = repository.release_by_key(connection, analyst_id, idempotency_key)
-        return found is not None
+            record = repository.release_by_key(connection, analyst_id, idempotency_key)
+        return record is not None
 
     def standing(
         self,
@@ -224,10 +224,10 @@ class Ledger:
         if idempotency_key is None:
             return None
         with reading(self._engine) as connection:
-            found = repository.release_by_key(connection, analyst_id, idempotency_key)
-        if found is None or (found.dataset, found.request) != (dataset, canonical_json(request)):
+            record = repository.release_by_key(connection, analyst_id, idempotency_key)
+        if record is None or (record.dataset, record.request) != (dataset, canonical_json(request)):
             return None
-        return reservations.shown(found)
+        return reservations.shown(record)
 
     def planned_ms(self, analyst_id: str) -> int:
         """How long the analyst's releases that are not settled take in all, by plan."""
@@ -257,10 +257,10 @@ class Ledger:
         """An abandoned release; None if it is settled, leased or absent. Raises Undecided."""
         lease = reservations.new_lease()
         with _undecided(lease), writing(self._engine) as connection:
-            found = repository.release(connection, release_id)
-            if found is None or found.body is not None:
+            record = repository.release(connection, release_id)
+            if record is None or record.body is not None:
                 return None
-            return reservations.take_over(connection, found, lease, self._moment())
+            return reservations.take_over(connection, record, lease, self._moment())
 
     def give_up(self, *leases: str) -> None:
         """Ends leases, where they are held, so that others may take the releases over at once."""
@@ -270,26 +270,26 @@ class Ledger:
     def stale(self, limit: int = 100) -> tuple[str, ...]:
         """Ids of pending releases whose lease has expired, oldest first; for take_over at start."""
         with reading(self._engine) as connection:
-            found = repository.abandoned(connection, self._moment().now_ms, limit)
-        return tuple(record.id for record in found)
+            records = repository.abandoned(connection, self._moment().now_ms, limit)
+        return tuple(record.id for record in records)
 
     def release(self, analyst_id: str | None, release_id: str) -> bytes | Pending | None:
         """The caller's own release (None: the curator's own); None where there is none."""
         if not release_id.isprintable():
             return None
         with reading(self._engine) as connection:
-            found = repository.release(connection, release_id)
-        if found is None or found.owner != (analyst_id or ""):
+            record = repository.release(connection, release_id)
+        if record is None or record.owner != (analyst_id or ""):
             return None
-        return reservations.shown(found)
+        return reservations.shown(record)
 
     def releases(
         self, analyst_id: str | None, limit: int = 100, offset: int = 0
     ) -> tuple[bytes | Pending, ...]:
         """The caller's own releases (None: the curator's own), newest first."""
         with reading(self._engine) as connection:
-            found = repository.releases_of(connection, analyst_id or "", limit, offset)
-        return tuple(reservations.shown(record) for record in found)
+            records = repository.releases_of(connection, analyst_id or "", limit, offset)
+        return tuple(reservations.shown(record) for record in records)
 
     def balances(self, analyst_id: str) -> tuple[Balance, ...]:
         """An analyst's accounts, by data set."""
@@ -315,16 +315,16 @@ class Ledger:
     ) -> tuple[Entry, ...]:
         """The last entries before number `before` that name one of `words`, newest first."""
         with reading(self._engine) as connection:
-            found = chain.entries_about(connection, words, before=before, limit=limit)
-        return tuple(found)
+            entries = chain.entries_about(connection, words, before=before, limit=limit)
+        return tuple(entries)
 
     def any_release(self, release_id: str) -> tuple[str | None, bytes | Pending] | None:
         """(owner's id, release) of anybody's release, for the curator; owner None: the curator's own."""
         if not release_id.isprintable():
             return None
         with reading(self._engine) as connection:
-            found = repository.release(connection, release_id)
-        return None if found is None else (found.owner or None, reservations.shown(found))
+            record = repository.release(connection, release_id)
+        return None if record is None else (record.owner or None, reservations.shown(record))
 
     def head(self) -> str:
         """The hash of the last entry: kept elsewhere, it anchors the whole chain."""

@@ -139,11 +139,11 @@ def _hypotheses(part: AsymptoticFit) -> tuple[FloatArray, FloatArray, NDArray[np
 def release(part: AsymptoticFit, values: Private[FloatArray]) -> Released:
     """(q + k,) noisy coefficients within ±reach, and noisy p-values inside of (0, 1); sd 0."""
     rows = values.unwrap()
-    found = measure(part, rows)
+    measured = measure(part, rows)
     g = granule(part, rows.shape[1])
-    theta = np.clip(found.theta, -part.reach, part.reach)
-    noisy = noise(theta, np.full(part.size, found.noise), g)
-    p = noise(found.alpha, found.alpha_noise, _P_STEP)
+    theta = np.clip(measured.theta, -part.reach, part.reach)
+    noisy = noise(theta, np.full(part.size, measured.noise), g)
+    p = noise(measured.alpha, measured.alpha_noise, _P_STEP)
     return Released(
         np.append(np.clip(noisy, -part.reach, part.reach), np.clip(p, _LEAST_P, 1 - _LEAST_P)), 0.0
     )

@@ -76,8 +76,8 @@ def measure(part: AsymptoticLocationScale, rows: FloatArray) -> MeasuredLocation
 def release(part: AsymptoticLocationScale, values: Private[FloatArray]) -> Released:
     """(2,) noisy location and scale within the box; sd 0."""
     rows = values.unwrap()
-    found = measure(part, rows)
+    measured = measure(part, rows)
     centre, n = np.array([0.0, 1.0]), rows.shape[1]
     step = problem_of(part, n).least_influence * factor(part, n) * 2.0**-20
-    noisy = noise(found.theta, np.full(2, found.noise), step)
+    noisy = noise(measured.theta, np.full(2, measured.noise), step)
     return Released(np.clip(noisy, centre - part.reach, centre + part.reach), 0.0)

@@ -45,8 +45,8 @@ _MECHANISMS: Mapping[type[ColumnPart], ModuleType] = {
 
 def cost(part: ColumnPart) -> PrivacyCost:
     """What the part costs, under either rule of an account."""
-    found: PrivacyCost = _MECHANISMS[type(part)].cost(part)
-    return found
+    price: PrivacyCost = _MECHANISMS[type(part)].cost(part)
+    return price
 
 
 def release(part: ColumnPart, values: Private[FloatArray], each: Each = map) -> Released:
@@ -56,5 +56,5 @@ def release(part: ColumnPart, values: Private[FloatArray], each: Each = map) -> 
     """
     if isinstance(part, SubsampleAggregate):
         return subsample_aggregate.release(part, values, each)
-    found: Released = _MECHANISMS[type(part)].release(part, values)
-    return found
+    released: Released = _MECHANISMS[type(part)].release(part, values)
+    return released

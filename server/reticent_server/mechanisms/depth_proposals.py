@@ -241,7 +241,7 @@ def _combined(shares: Sequence[Fraction], E: Sequence[Interval], constant: Fract
 
 def _nearest(law: ProposalTarget, facet: int, E: Sequence[Interval]) -> list[int] | None:
     """The whole numbers nearest to x; None where the intervals do not tell."""
-    found = []
+    candidates = []
     for k, centre in enumerate(law.simplex.centre):
         edges = enumerate(law.simplex.edges)
         shares = [Fraction(0) if m == facet else edge[k] / law.eta for m, edge in edges]
@@ -249,5 +249,5 @@ def _nearest(law: ProposalTarget, facet: int, E: Sequence[Interval]) -> list[int
         low, high = ends
         if low != high:
             return None
-        found.append(low)
-    return found
+        candidates.append(low)
+    return candidates

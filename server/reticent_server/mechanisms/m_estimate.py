@@ -74,6 +74,6 @@ def levels(part: MEstimate, values: FloatArray) -> IntArray:
 
 def release(part: MEstimate, values: Private[FloatArray]) -> Released:
     """One of the candidates."""
-    found = Private(levels(part, values.unwrap()[0]))
-    chosen = selection.select(found, ladder(part))
+    candidate_levels = Private(levels(part, values.unwrap()[0]))
+    chosen = selection.select(candidate_levels, ladder(part))
     return Released(candidates(part)[chosen : chosen + 1].copy(), 0.0)

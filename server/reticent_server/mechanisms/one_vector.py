@@ -144,13 +144,13 @@ def encode(
 
     norms: of arrays of vectors, by their identity. TypeError for contributions that are not of one vector.
     """
-    found: dict[int, IntArray] = {}
+    encoded: dict[int, IntArray] = {}
     left_out = None
     if joint.used is not None:
         codes = contributions[joint.used]
         if isinstance(codes, Scaled):
             raise TypeError("a count takes codes")
-        found[joint.used] = count_codes(codes, 1)
+        encoded[joint.used] = count_codes(codes, 1)
         with np.errstate(invalid="ignore"):
             left_out = ~((codes >= 0) & (codes < 1))
     vectors = None
@@ -165,11 +165,11 @@ def encode(
         vectors = scaled.vectors
         q = quantise(part, scaled, scratch, norms.get(id(vectors)))
         _leave_out(q, left_out)
-        found[place] = added(part, q, scaled.weights)
+        encoded[place] = added(part, q, scaled.weights)
         meat = _part(parts, joint.meat, GramSum)
         if isinstance(part, VectorSum) and meat and joint.meat is not None:
-            found[joint.meat] = added(meat, _fewer_bits(part, meat, q, scratch))
-    return found
+            encoded[joint.meat] = added(meat, _fewer_bits(part, meat, q, scratch))
+    return encoded
 
 
 def _leave_out(q: FloatArray, left_out: NDArray[np.bool_] | None) -> None:

@@ -108,11 +108,11 @@ def _ladder(probabilities: tuple[float, ...], rho: int, unit_rows: int) -> Ladde
     ranks = _ranks(probabilities)
     whole = sum(max(1.0, _largest_pair([float(max(r, 1 - r)) ** 2 for r in at])) for at in ranks)
     loss = sqrt(2 * rho / RHO_UNITS / whole) / unit_rows
-    found = selection.ladder_of_loss(loss)
-    while found.steps and _billed(probabilities, unit_rows, found) * RHO_UNITS > rho:
+    ladder = selection.ladder_of_loss(loss)
+    while ladder.steps and _billed(probabilities, unit_rows, ladder) * RHO_UNITS > rho:
         loss *= 1 - 2.0**-14  # rounding s·d up to whole levels: as coarse as the ladder's steps
-        found = selection.ladder_of_loss(loss)
-    return found
+        ladder = selection.ladder_of_loss(loss)
+    return ladder
 
 
 def scale(part: QuantileTree) -> float:
@@ -154,8 +154,8 @@ def encode(part: QuantileTree, codes: FloatArray) -> IntArray:
 def spread(counts: IntArray, repeats: int) -> IntArray:
     """(cells · repeats,) numbers of records by sub-cell. counts: (cells,); repeats: R, a power of two."""
     turn = _turns(repeats)
-    found = counts[:, None] // repeats + (turn < counts[:, None] % repeats)
-    return np.asarray(found.ravel(), dtype=np.int64)
+    shares = counts[:, None] // repeats + (turn < counts[:, None] % repeats)
+    return np.asarray(shares.ravel(), dtype=np.int64)
 
 
 @lru_cache(maxsize=16)

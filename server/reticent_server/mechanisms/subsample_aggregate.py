@@ -71,8 +71,8 @@ def release(part: SubsampleAggregate, values: Private[FloatArray], each: Each = 
     """Mean, standard deviation of its noise, and quartiles of each estimate. each: as `map`."""
     rows = values.unwrap()
     table = Private(estimates(part, rows, secret_order(rows.shape[1]), each))
-    found = [_released(part, mean, j, table) for j, mean in enumerate(part.means)]
-    return Released(np.concatenate(found), 0.0)
+    released = [_released(part, mean, j, table) for j, mean in enumerate(part.means)]
+    return Released(np.concatenate(released), 0.0)
 
 
 def estimates(
@@ -82,8 +82,8 @@ def estimates(
     positions = division(order, part.blocks)
     count = max(1, _ROWS_AT_A_TIME // positions.shape[1])
     pieces = [positions[start : start + count] for start in range(0, part.blocks, count)]
-    found = each(lambda piece: _fitted(part.model, rows, piece), pieces)
-    return bounded(part, np.concatenate(list(found)).T)
+    fits = each(lambda piece: _fitted(part.model, rows, piece), pieces)
+    return bounded(part, np.concatenate(list(fits)).T)
 
 
 def _fitted(model: BlockModel, rows: FloatArray, positions: IntArray) -> FloatArray:
@@ -95,11 +95,11 @@ def _fitted(model: BlockModel, rows: FloatArray, positions: IntArray) -> FloatAr
     return block_estimates(model, Blocks(design, taken[1], used.astype(np.float64)))
 
 
-def bounded(part: SubsampleAggregate, found: FloatArray) -> FloatArray:
+def bounded(part: SubsampleAggregate, fits: FloatArray) -> FloatArray:
     """The estimates (m, k) with defaults for what is not finite, clipped to their public bounds."""
     limits = np.array([(m.default, m.candidates.lower, m.candidates.upper) for m in part.means])
     default, lower, upper = (column[:, None] for column in limits.T)
-    return np.clip(np.where(np.isfinite(found), found, default), lower, upper)
+    return np.clip(np.where(np.isfinite(fits), fits, default), lower, upper)
 
 
 def _released(

@@ -96,8 +96,8 @@ class Information:
     def leverages(self) -> FloatArray:
         """(k, b) x_iᵀ(Σ w x xᵀ)⁻¹x_i; 0 where the matrix is singular."""
         along = np.matmul(self.blocks.X, self.vectors)
-        found = np.einsum("kbp,kbp,kp->kb", along, along, 1 / self.values)
-        return np.asarray(np.where(self.sound[:, None], found, 0.0))
+        leverages = np.einsum("kbp,kbp,kp->kb", along, along, 1 / self.values)
+        return np.asarray(np.where(self.sound[:, None], leverages, 0.0))
 
 
 def block_estimates(model: BlockModel, blocks: Blocks) -> FloatArray:

@@ -33,12 +33,12 @@ class IqrProjections:
     def measure(cls, data: FloatArray, directions: FloatArray, reach: int) -> "IqrProjections":
         """data (d, n), directions (K, d): whole numbers; see numerics.depth.projected."""
         ranks = quartile_ranks(data.shape[1])
-        found = tuple(np.empty((len(directions), 2 * reach + 1)) for _ in ranks)
+        tables = tuple(np.empty((len(directions), 2 * reach + 1)) for _ in ranks)
         for rows, projections in projected(data, directions):
             windows = partial_windows(projections, ranks, reach)
-            for whole, part in zip(found, windows, strict=True):
+            for whole, part in zip(tables, windows, strict=True):
                 whole[rows] = part
-        return cls(*found)
+        return cls(*tables)
 
     @property
     def _centre(self) -> int:

@@ -203,8 +203,8 @@ class Gamma:
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         """The same for every η: with T = Y/μ, E[T^k; T ≤ t] = E T^k · P(Gamma(ν + k) ≤ νt)."""
-        found = gamma_moments(self.dispersion, self.dispersion, c)
-        return ResidualMoments(*(np.full(np.shape(eta), v) for v in found))
+        moments = gamma_moments(self.dispersion, self.dispersion, c)
+        return ResidualMoments(*(np.full(np.shape(eta), v) for v in moments))
 
 
 @dataclass(frozen=True, slots=True)

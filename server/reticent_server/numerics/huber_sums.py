@@ -21,8 +21,8 @@ def huber_sums(x: IntArray, c: int, points: IntArray) -> IntArray:
     """
     ordered = np.sort(x)
     running = np.concatenate([[0], np.cumsum(ordered)])
-    found = np.full(len(points), len(x) * c, dtype=np.int64)
+    sums = np.full(len(points), len(x) * c, dtype=np.int64)
     for side, sign in ((points + c, -1), (points - c, 1)):
         count = np.searchsorted(ordered, side, side="right")
-        found += sign * (count * side - running[count])
-    return found
+        sums += sign * (count * side - running[count])
+    return sums

@@ -46,13 +46,13 @@ def partial_windows(rows: FloatArray, ranks: Sequence[int], reach: int) -> list[
         ),
         axis=1,
     )
-    found = []
+    windows = []
     for rank, (low, high) in zip(ranks, ends, strict=True):
         rows[:, low:high].sort(axis=1)
         below, above = max(reach - rank + 1, 0), max(rank + reach - n, 0)
         inside = np.pad(rows[:, low:high], ((0, 0), (below, 0)), constant_values=-np.inf)
-        found.append(np.pad(inside, ((0, 0), (0, above)), constant_values=np.inf))
-    return found
+        windows.append(np.pad(inside, ((0, 0), (0, above)), constant_values=np.inf))
+    return windows
 
 
 def local_sensitivity(w: FloatArray, k: int) -> FloatArray:

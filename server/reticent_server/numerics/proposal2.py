@@ -79,12 +79,12 @@ def influence(u: FloatArray, A: FloatArray, sigma: float, c: float) -> FloatArra
 def sensitivities(A: FloatArray, sigma: float, c: float) -> FloatArray:
     """(2,) gross-error sensitivities of μ and σ: suprema of |influence| over all records."""
     inverse = np.linalg.inv(A)
-    found = []
+    bounds = []
     for b, a in inverse:
         vertex = float(np.clip(-b / (2 * a), -c, c)) if a != 0 else c
         u = np.array([-c, c, vertex])
-        found.append(float(np.max(np.abs(b * u + a * (u**2 - Huber(c).mean_square)))))
-    return sigma * np.array(found)
+        bounds.append(float(np.max(np.abs(b * u + a * (u**2 - Huber(c).mean_square)))))
+    return sigma * np.array(bounds)
 
 
 def _newton(y: FloatArray, mu: float, s: float, c: float, target: float) -> tuple[float, float]:

@@ -41,13 +41,13 @@ def dot(left: Sequence[Rational], right: Sequence[Rational]) -> Fraction:
 
 def exchanged(inverse: Matrix, column: int, share: Sequence[Fraction]) -> Matrix:
     """The inverse after one row of the matrix has become Σ share_i · row_i; share of that row not 0."""
-    found = []
+    rows = []
     for row in inverse:
         new = row[column] / share[column]
-        found.append(
+        rows.append(
             [
                 new if i == column else v - s * new
                 for i, (v, s) in enumerate(zip(row, share, strict=True))
             ]
         )
-    return found
+    return rows

@@ -175,10 +175,10 @@ def bounded_simplex(program: Program, optimum: Optimum, eta: float) -> Simplex:
         offsets.append(share * program.lower[j])
     slopes.append([-sum(column) / d for column in zip(*slopes, strict=True)])
     offsets.append(-sum(offsets, Fraction(0)) / d)
-    found = simplex_of([[*a, -1] for a in slopes], [b - level for b in offsets])
-    if found is None:
+    simplex = simplex_of([[*a, -1] for a in slopes], [b - level for b in offsets])
+    if simplex is None:
         raise ArithmeticError("independent directions have a simplex")
-    return found
+    return simplex
 
 
 def largest_volume(program: Program) -> tuple[int, ...]:

@@ -101,10 +101,10 @@ def plan_or_stored(
 def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | None:
     """What the request's key has made, if anything. Unavailable where it is pending."""
     key = ask.idempotency_key
-    found = services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
-    if isinstance(found, Pending):
+    stored = services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
+    if isinstance(stored, Pending):
         raise Unavailable(STILL_COMPUTED)
-    return found
+    return stored
 
 
 def charge_and_execute(
@@ -243,8 +243,8 @@ def _wait(services: Services, analyst_id: str | None, release_id: str, ready: Pl
     """The body of a release that another request is computing; Unavailable when it takes long."""
     patience = (ready.deadline_ms + services.settings.reply_grid_ms + 1000) / 1e3
     for _ in range(1 + int(patience / _POLL_SECONDS)):
-        found = services.ledger.release(analyst_id, release_id)
-        if isinstance(found, bytes):
-            return found
+        release = services.ledger.release(analyst_id, release_id)
+        if isinstance(release, bytes):
+            return release
         services.clock.sleep(_POLL_SECONDS)
     raise Unavailable(STILL_COMPUTED)

@@ -53,24 +53,24 @@ def projects(services: Services, principal: Principal) -> list[Json]:
 
 def release(services: Services, principal: Principal, release_id: str) -> bytes:
     """One of the caller's releases, as it was stored. Raises NotFound."""
-    found = services.ledger.release(principal.id, release_id)
-    if found is None:
+    stored = services.ledger.release(principal.id, release_id)
+    if stored is None:
         raise NotFound(NO_RELEASE)
-    return shown(services, found)
+    return shown(services, stored)
 
 
 def releases(services: Services, principal: Principal, limit: int, offset: int) -> bytes:
     """A page of the caller's releases, newest first, each in its stored bytes."""
-    found = services.ledger.releases(principal.id, limit + 1, offset)
-    after = json.dumps(offset + limit if len(found) > limit else None).encode()
-    page = b",".join(shown(services, one) for one in found[:limit])
+    bodies = services.ledger.releases(principal.id, limit + 1, offset)
+    after = json.dumps(offset + limit if len(bodies) > limit else None).encode()
+    page = b",".join(shown(services, one) for one in bodies[:limit])
     return b'{"releases":[' + page + b'],"next_offset":' + after + b"}"
 
 
-def shown(services: Services, found: bytes | Pending) -> bytes:
+def shown(services: Services, stored: bytes | Pending) -> bytes:
     """A settled release's stored bytes; of one that is not visible yet, what was promised when charging."""
-    if isinstance(found, bytes):
-        return found
-    facts = services.catalog.facts_of(found.version_id)
+    if isinstance(stored, bytes):
+        return stored
+    facts = services.catalog.facts_of(stored.version_id)
     now_ms = services.queue.now_ms()
-    return pending_body(facts, found, turn_of(found, now_ms), now_ms)
+    return pending_body(facts, stored, turn_of(stored, now_ms), now_ms)

@@ -97,10 +97,10 @@ def _holder(books: Books, analyst: str | None, project: str | None) -> _Holder |
         return _Holder(shared.id, books.projects.grant)
     if analyst is None:
         return None
-    found = books.access.analyst(analyst)
-    if found.revoked:
+    principal = books.access.analyst(analyst)
+    if principal.revoked:
         raise Conflict("That analyst was revoked.")
-    return _Holder(found.id, books.access.grant)
+    return _Holder(principal.id, books.access.grant)
 
 
 def check_offer(books: Books, dataset: str, offer: BudgetChange) -> None:
@@ -125,10 +125,10 @@ def account_of(books: Books, dataset: str, analyst: str | None, project: str | N
 
 def balance_of(books: Books, account: str) -> Balance:
     """An account. Raises NotFound."""
-    found = next((b for b in books.ledger.all_balances() if b.account == account), None)
-    if found is None:
+    balance = next((b for b in books.ledger.all_balances() if b.account == account), None)
+    if balance is None:
         raise NotFound("No budget is set there.")
-    return found
+    return balance
 
 
 def credit(

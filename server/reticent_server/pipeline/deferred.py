@@ -32,10 +32,10 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
     Raises QueueFull, and then charges nothing, and what `answer` raises before it computes.
     """
     admitted = authorised(services, principal, ask.dataset, ask.project)
-    found = plan_or_stored(services, principal, ask, admitted)
-    if isinstance(found, bytes):
-        return found
-    ready, ask = found
+    planned = plan_or_stored(services, principal, ask, admitted)
+    if isinstance(planned, bytes):
+        return planned
+    ready, ask = planned
     with services.queue.admission:
         start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
         outcome = reserve(services, ready, ask, principal.id, admitted.project_id, start_ms)
@@ -67,11 +67,11 @@ def cancel(services: Services, principal: Principal, release_id: str) -> bytes:
     return cancelled
 
 
-def queue_again(services: Services, found: Stale) -> None:
+def queue_again(services: Services, stale: Stale) -> None:
     """Puts a release that another process has left in its queue into this one's."""
-    begin = partial(_resumed, services, found)
+    begin = partial(_resumed, services, stale)
     services.queue.put(
-        found.analyst_id or CURATORS, found.duration_ms, Job(found.reservation, begin)
+        stale.analyst_id or CURATORS, stale.duration_ms, Job(stale.reservation, begin)
     )
 
 
@@ -111,21 +111,21 @@ def _begun(
     services: Services, ready: Plan, queued: Reservation, start_ms: int
 ) -> Computation | None:
     """At its turn: the release is shown where the plan says, counted from the planned start."""
-    begun = _taken(services, queued, start_ms)
+    begun = _under_lease(services, queued, start_ms)
     if begun is None:
         return None
     return partial(execute, services, ready, begun, _started(services, start_ms))
 
 
-def _resumed(services: Services, found: Stale, start_ms: int) -> Computation | None:
-    begun = _taken(services, found.reservation, start_ms)
+def _resumed(services: Services, stale: Stale, start_ms: int) -> Computation | None:
+    begun = _under_lease(services, stale.reservation, start_ms)
     if begun is None:
         return None
-    taken = replace(found, reservation=begun)
+    taken = replace(stale, reservation=begun)
     return partial(resume, services, taken, _started(services, start_ms))
 
 
-def _taken(services: Services, queued: Reservation, start_ms: int) -> Reservation | None:
+def _under_lease(services: Services, queued: Reservation, start_ms: int) -> Reservation | None:
     """The reservation under a computing lease. Where the database is away, the release is found again
     by recovery as soon as it is back."""
     try:

@@ -59,11 +59,11 @@ def as_promised(ready: Plan, promise: Json | None) -> Plan:
     return ready if promise is None else replace(ready, deadline_ms=promise["deadline_ms"])
 
 
-def promised_guarantee(facts: DatasetFacts, found: Pending) -> Guarantee:
+def promised_guarantee(facts: DatasetFacts, pending: Pending) -> Guarantee:
     """What was promised of a pending release when it was charged."""
-    if found.promise is None:  # of an earlier version of this software
-        return nothing_computed(facts, found.cost)
-    kept = dict(found.promise["guarantee"])
+    if pending.promise is None:  # of an earlier version of this software
+        return nothing_computed(facts, pending.cost)
+    kept = dict(pending.promise["guarantee"])
     return Guarantee(**(kept | {"assumptions": tuple(kept["assumptions"])}))
 
 
@@ -93,32 +93,32 @@ def unplanned_body(facts: DatasetFacts, reservation: Reservation, ask: Ask) -> b
     )
 
 
-def pending_body(facts: DatasetFacts, found: Pending, turn: Turn, now_ms: int) -> bytes:
+def pending_body(facts: DatasetFacts, pending: Pending, turn: Turn, now_ms: int) -> bytes:
     """A release that is charged and not yet visible; its progress is that of the planned schedule."""
     return _body(
-        Reservation(found.id, found.version_id, found.cost, found.created_at),
-        dataset=found.dataset,
+        Reservation(pending.id, pending.version_id, pending.cost, pending.created_at),
+        dataset=pending.dataset,
         version=facts.version,
         status="pending",
-        query=found.request["query"],
-        guarantee=asdict(promised_guarantee(facts, found)),
+        query=pending.request["query"],
+        guarantee=asdict(promised_guarantee(facts, pending)),
         result=None,
         progress={
-            "state": "queued" if found.queued else "running",
+            "state": "queued" if pending.queued else "running",
             "fraction": turn.fraction(now_ms),
             "remaining_ms": turn.remaining_ms(now_ms),
         },
     )
 
 
-def cancelled_body(facts: DatasetFacts, found: Pending) -> bytes:
+def cancelled_body(facts: DatasetFacts, pending: Pending) -> bytes:
     """A release that was given back before anything was computed."""
     return _body(
-        Reservation(found.id, found.version_id, PrivacyCost(0, 0, 0), found.created_at),
-        dataset=found.dataset,
+        Reservation(pending.id, pending.version_id, PrivacyCost(0, 0, 0), pending.created_at),
+        dataset=pending.dataset,
         version=facts.version,
         status="cancelled",
-        query=found.request["query"],
+        query=pending.request["query"],
         guarantee=asdict(nothing_computed(facts, PrivacyCost(0, 0, 0))),
         result=None,
     )

@@ -25,17 +25,17 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
     epsilon null: the target is not reached at any ε that can be asked for. Raises InvalidQuery for a
     target of another kind.
     """
-    found = dict(ready.planned.forecast)
+    forecast = dict(ready.planned.forecast)
     fit = ready.planned.fit
     if fit is None and target is not None:
         raise InvalidQuery("A target is for regression models by newton; leave it out.")
     if fit is not None:
         targets = USUAL_TARGETS if target is None else (target,)
         delta = from_units(ready.cost.delta, DELTA_UNITS)
-        found["epsilon_for"] = [
+        forecast["epsilon_for"] = [
             {"privacy_to_sampling": t, "epsilon": epsilon_for(fit, delta, t)} for t in targets
         ]
-    return found
+    return forecast
 
 
 def epsilon_for(fit: Forecastable, delta: float, target: float) -> float | None:

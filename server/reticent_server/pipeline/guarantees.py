@@ -9,13 +9,13 @@ from reticent_server.domain.plan import Guarantee, Planned
 def guarantee_of(facts: DatasetFacts, planned: Planned, epsilon: float, delta: float) -> Guarantee:
     """Conditional where the plan names assumptions, else unconditional."""
     assumptions = planned.assumptions
-    found = unconditional(facts, planned, epsilon, delta)
+    guarantee = unconditional(facts, planned, epsilon, delta)
     if not assumptions:
-        return found
-    statement = found.statement.replace(
+        return guarantee
+    statement = guarantee.statement.replace(
         "this holds for every table", "this holds under the assumptions that are named"
     )
-    return replace(found, tier="conditional", statement=statement, assumptions=assumptions)
+    return replace(guarantee, tier="conditional", statement=statement, assumptions=assumptions)
 
 
 def unconditional(facts: DatasetFacts, planned: Planned, epsilon: float, delta: float) -> Guarantee:

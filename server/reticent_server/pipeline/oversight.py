@@ -87,10 +87,10 @@ def trail(
     names = services.names()
     ids = [holder for holder, name in names.items() if text.casefold() in name.casefold()]
     words = [text, *ids] if text else []
-    found = services.ledger.search(words, before=before, limit=limit + 1)
+    entries = services.ledger.search(words, before=before, limit=limit + 1)
     accounts = {b.account: b for b in services.ledger.all_balances()}
-    rows = tuple(_row(e, accounts.get(e.draft.account or ""), names) for e in found[:limit])
-    return TrailPage(rows, found[limit - 1].seq if len(found) > limit else None)
+    rows = tuple(_row(e, accounts.get(e.draft.account or ""), names) for e in entries[:limit])
+    return TrailPage(rows, entries[limit - 1].seq if len(entries) > limit else None)
 
 
 def account_trail(services: Services, balance: Balance, limit: int = 20) -> tuple[TrailRow, ...]:
@@ -164,10 +164,10 @@ class ShownRelease:
 
 def release(services: Services, release_id: str) -> ShownRelease:
     """Anybody's release. Raises NotFound."""
-    found = services.ledger.any_release(release_id)
-    if found is None:
+    body = services.ledger.any_release(release_id)
+    if body is None:
         raise NotFound("There is no such release.")
-    owner, stored = found
+    owner, stored = body
     document = json.loads(shown(services, stored))
     name = CURATOR if owner is None else services.names().get(owner, owner)
     rows = trail(services, document["id"]).rows

@@ -144,10 +144,10 @@ class ReleaseQueue:
             self._prolong(held)
 
     def _begin_turn(self) -> bool:
-        found = self._fair.begin(self.now_ms())
-        if found is not None:
-            self._pool.submit(self._at_turn, *found)
-        return found is not None
+        turn = self._fair.begin(self.now_ms())
+        if turn is not None:
+            self._pool.submit(self._at_turn, *turn)
+        return turn is not None
 
     def _at_turn(self, waiting: Waiting, start_ms: int) -> None:
         try:

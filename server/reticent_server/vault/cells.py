@@ -90,9 +90,9 @@ def check(column: Column, cells: pa.Array) -> Checked:
             pc.fill_null(pc.match_substring_regex(cells.view(pa.binary()), _UTF8), True)
         )
         cells = pc.if_else(pa.array(broken), pa.scalar(None, pa.string()), cells)
-    found = _check_halves(column, cells)
-    values = np.where(broken, _within(column), found.values)
-    return Checked(values, found.missing & ~broken, found.bad | broken)
+    halves = _check_halves(column, cells)
+    values = np.where(broken, _within(column), halves.values)
+    return Checked(values, halves.missing & ~broken, halves.bad | broken)
 
 
 def _within(column: Column) -> float:

@@ -89,4 +89,4 @@ def _kind_of_type(kind: pa.DataType) -> ColumnKind | None:
         pa.types.is_large_string: ColumnKind.CATEGORICAL,
         pa.types.is_dictionary: ColumnKind.CATEGORICAL,
     }
-    return next((found for test, found in tests.items() if test(kind)), None)
+    return next((column_kind for test, column_kind in tests.items() if test(kind)), None)

@@ -68,13 +68,13 @@ class ParquetReader(RegisteredReader):
         Each is of some row groups of one file, and has its pinned share of the rows. Raises
         Unavailable where a file cannot be read.
         """
-        found: list[tuple[int, Reader]] = []
+        parts: list[tuple[int, Reader]] = []
         first = 0
         for file in self._files:
             for piece in _split(self._directory / file.name, file.rows):
-                found.append((first, RegisteredReader(self._schema, [piece])))
+                parts.append((first, RegisteredReader(self._schema, [piece])))
                 first += piece.rows
-        return found
+        return parts
 
 
 def _split(path: Path, rows: int) -> list[SourcePart]:

@@ -91,8 +91,8 @@ def _generator(batches: Iterator[pa.RecordBatch]) -> Any:
 def _checked(batch: pa.RecordBatch, columns: Sequence[Column]) -> pa.RecordBatch:
     fields: dict[str, pa.Array] = {}
     for column in columns:
-        found = check(column, batch.column(column.name))
-        _add(fields, column, found.values, found.missing, found.bad)
+        checked = check(column, batch.column(column.name))
+        _add(fields, column, checked.values, checked.missing, checked.bad)
     return pa.RecordBatch.from_pydict(fields)
 
 

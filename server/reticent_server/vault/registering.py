@@ -58,13 +58,13 @@ def register_table(
     """
     place = source_url(url)
     wanted = wanted_columns(schema)
-    found = probe(place, table, order, wanted, schema)
-    scan = _Scan(schema, found.rows, strict, progress)
-    _read(scan, read_table(place, table, found.order, found.columns))
+    probed = probe(place, table, order, wanted, schema)
+    scan = _Scan(schema, probed.rows, strict, progress)
+    _read(scan, read_table(place, table, probed.order, probed.columns))
     if not scan.rows:
         raise CuratorError("The table has no rows.")
-    declared = tuple(c for c in found.columns if schema.column(c.name) is not None)
-    source = SqlTable(keep_url(url), table, found.order, scan.rows, declared)
+    declared = tuple(c for c in probed.columns if schema.column(c.name) is not None)
+    source = SqlTable(keep_url(url), table, probed.order, scan.rows, declared)
     return Registration(source, scan.clipped)
 
 

@@ -129,9 +129,9 @@ class _Sqlite:
         kinds = ("text", "real", "blob")
         tests = [f"max(typeof({column_sql(name)}) = '{k}')" for name in wanted for k in kinds]
         sql = f"SELECT {', '.join(tests)} FROM {quoted(self._table)} AS t"  # noqa: S608
-        (found,) = query(self._connection, sql)
+        (row,) = query(self._connection, sql)
         return [
-            _sqlite_form(name, *map(bool, found[3 * i : 3 * i + 3]), as_text=name in texts)
+            _sqlite_form(name, *map(bool, row[3 * i : 3 * i + 3]), as_text=name in texts)
             for i, name in enumerate(wanted)
         ]
 

@@ -87,10 +87,10 @@ def _object(response: httpx.Response) -> dict[str, Any]:
         body += piece
         if len(body) > MOST_BYTES:
             raise ValueError("too long")
-    found = httpx.Response(200, content=body).json()
-    if response.status_code != httpx.codes.OK or not isinstance(found, dict):
+    document = httpx.Response(200, content=body).json()
+    if response.status_code != httpx.codes.OK or not isinstance(document, dict):
         raise ValueError("no object")
-    return found
+    return document
 
 
 def safe_url(url: object, issuer: str) -> str:

@@ -60,8 +60,8 @@ class Provider:
 
         A key that is not known may be new: the set is then fetched again, but seldom. Raises Unavailable.
         """
-        found = _chosen(self._keys.get(), kid, algorithm)
-        return found or _chosen(self._keys.get(sooner=True), kid, algorithm)
+        signing_key = _chosen(self._keys.get(), kid, algorithm)
+        return signing_key or _chosen(self._keys.get(sooner=True), kid, algorithm)
 
     def exchange(self, headers: Mapping[str, str], body: str) -> dict[str, Any]:
         """The reply of the token endpoint. Raises Unavailable."""

@@ -37,10 +37,10 @@ class SingleSignOn:
 
     def holder(self, claims: Claims) -> Principal | None:
         """Who is linked with verified claims; None: nobody. Raises WeakSignIn, Unavailable."""
-        found = self.identities.holder_of(self.provider.issuer, claims)
-        if found is not None and not self.assurance.suffices(claims, found):
+        principal = self.identities.holder_of(self.provider.issuer, claims)
+        if principal is not None and not self.assurance.suffices(claims, principal):
             raise WeakSignIn(_WEAK)
-        return found
+        return principal
 
     def close(self) -> None:
         self.provider.close()

@@ -74,13 +74,13 @@ class Tokens:
         if key is None:
             return None
         try:
-            found = jwt.decode(token, key, algorithms=self._algorithms)
+            claims = jwt.decode(token, key, algorithms=self._algorithms)
             now = int(self._clock.now().timestamp())
-            rules(found.claims, found.header).validate(now, LEEWAY_SECONDS)
+            rules(claims.claims, claims.header).validate(now, LEEWAY_SECONDS)
         except _REFUSED as error:
             log.warning("token_refused", error=type(error).__name__)
             return None
-        return found.claims if _is_of_somebody(found.claims) else None
+        return claims.claims if _is_of_somebody(claims.claims) else None
 
     def _options(self, audience: str) -> dict[str, Any]:
         return {

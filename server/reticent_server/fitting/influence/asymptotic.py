@@ -119,13 +119,13 @@ class AsymptoticPlan(Planned):
         point = PilotPoint(start, scale, fitted.transform, self.part.radius_squared)
         part = _contrasted(self.part, ground.coding, start, back)
         records = InfluenceMap(ground.coding, point, self.part.loss)
-        (found,) = yield ColumnStep("influence", (part,), records)
+        (released,) = yield ColumnStep("influence", (part,), records)
         sd = self._noise(float(np.linalg.eigvalsh(fitted.curvature)[0]))
         q = len(start)
         moved = replace(
-            fitted, theta=start + back @ found.values[:q], privacy=sd**2 * back @ back.T
+            fitted, theta=start + back @ released.values[:q], privacy=sd**2 * back @ back.T
         )
-        return self._described(ground, moved, found.values[q:])
+        return self._described(ground, moved, released.values[q:])
 
     def _described(
         self, ground: FitGround[Any], moved: StandardFit, p_values: FloatArray

@@ -121,23 +121,23 @@ class InfluencePlan(Planned):
         scale = fitted.scale if self.part.loss == "huber" else 1.0
         point = PilotPoint(fitted.theta, scale, fitted.transform, self.part.radius_squared)
         records = InfluenceMap(ground.coding, point, self.part.loss)
-        (found,) = yield ColumnStep("influence", (self.part,), records)
-        if not found.passed:
+        (measured,) = yield ColumnStep("influence", (self.part,), records)
+        if not measured.passed:
             return None
-        result = self.pilot.result(ground, _moved(fitted, scale * fitted.transform.T, found))
+        result = self.pilot.result(ground, _moved(fitted, scale * fitted.transform.T, measured))
         released = {
             "calibration": "ptr",
-            "least_curvature": float(found.values[-1]),
+            "least_curvature": float(measured.values[-1]),
             "shares": self.shares,
         }
         return RegressionResult(**(result | released))
 
 
-def _moved(fitted: StandardFit, back: FloatArray, found: Released) -> StandardFit:
+def _moved(fitted: StandardFit, back: FloatArray, released: Released) -> StandardFit:
     """θ₀ + backᵀϑ with the noise of the release. A reply certifies that all is estimable."""
     return replace(
         fitted,
-        theta=fitted.theta + back @ found.values[:-1],
-        privacy=found.sd**2 * back @ back.T,
+        theta=fitted.theta + back @ released.values[:-1],
+        privacy=released.sd**2 * back @ back.T,
         directions=replace(fitted.directions, resolved=np.ones(len(fitted.theta), bool)),
     )

@@ -86,8 +86,8 @@ class AnovaPlan(Planned):
         (released,) = yield SumStep("moments", (self.part,), sums)
         return self._result(moments(released, self.groups.size, self.a))
 
-    def _result(self, found: GroupMoments) -> AnovaResult:
-        test = equal_means(found)
+    def _result(self, groups: GroupMoments) -> AnovaResult:
+        test = equal_means(groups)
         first, second = test.df
         share, interval = share_between(
             first * test.statistic, first, test.weight, self.confidence_level
@@ -98,11 +98,11 @@ class AnovaPlan(Planned):
             df_denominator=second,
             p_value=float(fdtrc(first, second, test.statistic)),
             effect=share,
-            effect_interval=interval if found.sure else (0.0, 1.0),
+            effect_interval=interval if groups.sure else (0.0, 1.0),
             confidence_level=self.confidence_level,
             estimand="share of the variance between groups, of values clipped to the range",
             range=(self.span.lower, self.span.upper),
-            groups=group_means(found, self.groups.levels, self.span),
+            groups=group_means(groups, self.groups.levels, self.span),
             n=self.n,
         )
 

@@ -118,21 +118,21 @@ class KendallPlan(Planned):
 
     def _result(self, released: Released) -> CorrelationResult:
         T = released.values.reshape(self.cells.shape)
-        found = tau_b(T, released.sd)
+        tau = tau_b(T, released.sd)
         level = self.asked.confidence_level
-        half = half_width(found.standard_error, level)
+        half = half_width(tau.standard_error, level)
         sure = float(T.sum()) > _SURE * released.sd * sqrt(T.size)
-        interval = (max(-1.0, found.value - half), min(1.0, found.value + half))
+        interval = (max(-1.0, tau.value - half), min(1.0, tau.value + half))
         return CorrelationResult(
-            statistic=found.z,
-            p_value=normal_p_value(found.z, self.asked.alternative),
-            effect=found.value,
+            statistic=tau.z,
+            p_value=normal_p_value(tau.z, self.asked.alternative),
+            effect=tau.value,
             effect_interval=interval if sure else (-1.0, 1.0),
             confidence_level=level,
             estimand="Kendall's tau-b of values in public bins",
             method="kendall",
-            standard_error=found.standard_error,
-            privacy_standard_error=found.noise,
+            standard_error=tau.standard_error,
+            privacy_standard_error=tau.noise,
             number=float(T.sum()),
             n=self.n,
         )

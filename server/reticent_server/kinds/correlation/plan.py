@@ -85,7 +85,7 @@ class ScoreMoments:
 
 
 def moments(released: Released, expected_variance: float) -> ScoreMoments:
-    """Of the released Gram sum of a ScoresMap."""
+    """Of the released Gram sum of a CorrelationMap."""
     G, s = released.values, released.sd
     N = max(float(G[0, 0]) / A**2, 1.0)
     m = np.clip(G[0, 1:] / A / N, -1.0, 1.0)
@@ -132,31 +132,33 @@ class CorrelationPlan(Planned):
         (released,) = yield SumStep(
             "moments", (self.part,), CorrelationMap(self.design, self.scores)
         )
-        found = moments(released, self.scores.expected_variance)
-        z = found.C / sqrt(found.N * found.v[0] * found.v[1] + found.eta)
-        r = np.asarray(found.r)
-        noise = float(found.noise(r))
+        score_moments = moments(released, self.scores.expected_variance)
+        z = score_moments.C / sqrt(
+            score_moments.N * score_moments.v[0] * score_moments.v[1] + score_moments.eta
+        )
+        r = np.asarray(score_moments.r)
+        noise = float(score_moments.noise(r))
         return CorrelationResult(
             statistic=float(z),
             p_value=normal_p_value(float(z), self.asked.alternative),
-            effect=found.r,
-            effect_interval=self._interval(found),
+            effect=score_moments.r,
+            effect_interval=self._interval(score_moments),
             confidence_level=self.asked.confidence_level,
             estimand=self.scores.estimand,
             method=self.scores.method,
-            standard_error=sqrt(float(self.scores.spread(r)) / found.N + noise),
+            standard_error=sqrt(float(self.scores.spread(r)) / score_moments.N + noise),
             privacy_standard_error=sqrt(noise),
             number=float(released.values[0, 0]) / A**2,
             n=self.n,
         )
 
-    def _interval(self, found: ScoreMoments) -> Interval:
+    def _interval(self, score_moments: ScoreMoments) -> Interval:
         """From the least to the largest correlation that is not refused."""
         z = half_width(1.0, self.asked.confidence_level)
-        variance = self.scores.spread(_GRID) / found.N + found.noise(_GRID)
-        kept = _GRID[(found.r - _GRID) ** 2 <= z**2 * variance]
-        return min(found.r, float(kept.min(initial=1.0))), max(
-            found.r, float(kept.max(initial=-1.0))
+        variance = self.scores.spread(_GRID) / score_moments.N + score_moments.noise(_GRID)
+        kept = _GRID[(score_moments.r - _GRID) ** 2 <= z**2 * variance]
+        return min(score_moments.r, float(kept.min(initial=1.0))), max(
+            score_moments.r, float(kept.max(initial=-1.0))
         )
 
 

@@ -105,17 +105,17 @@ def standardised(facts: DatasetFacts, x: Column, y: Column) -> Standardised:
 
 def grades_of(facts: DatasetFacts, column: Column) -> Grade:
     """From released counts or quantiles; linear over the declared bounds where nothing is released."""
-    found = facts.profile.columns.get(column.name) if facts.profile else None
-    if found is not None and found.counts is not None and sum(found.counts) > 0:
-        counts = np.maximum(np.asarray(found.counts), 0.0)
+    known = facts.profile.columns.get(column.name) if facts.profile else None
+    if known is not None and known.counts is not None and sum(known.counts) > 0:
+        counts = np.maximum(np.asarray(known.counts), 0.0)
         middles = (np.cumsum(counts) - counts / 2) / counts.sum()
-        values = found.first + np.arange(len(counts))
+        values = known.first + np.arange(len(counts))
         return Grade(column.name, tuple(values.tolist()), tuple(middles.tolist()))
     knots: dict[float, list[float]] = {}
     if column.lower < column.upper:
         knots = {column.lower: [0.0], column.upper: [1.0]}
-    if found is not None and found.quantiles:
-        for p, q in zip(found.probabilities, found.quantiles, strict=False):
+    if known is not None and known.quantiles:
+        for p, q in zip(known.probabilities, known.quantiles, strict=False):
             knots.setdefault(float(q), []).append(p)
     places = sorted(knots) or [column.lower]
     shares = tuple(float(np.mean(knots.get(v, [0.5]))) for v in places)

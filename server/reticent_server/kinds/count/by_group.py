@@ -25,7 +25,7 @@ class GroupCountPlan(TablePlan):
     def run(self) -> Recipe:
         """One step; values are unbiased and may lie outside 0..n."""
         (counts,) = yield self.step
-        found = [
+        estimates = [
             Estimate(
                 value=value,
                 standard_error=counts.sd,
@@ -35,7 +35,7 @@ class GroupCountPlan(TablePlan):
             )
             for value in counts.values.tolist()
         ]
-        return group_estimates(self.groups, found, self.n)
+        return group_estimates(self.groups, estimates, self.n)
 
 
 def plan_group_count(facts: DatasetFacts, where: str | None, by: str, rho: int) -> GroupCountPlan:

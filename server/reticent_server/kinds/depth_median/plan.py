@@ -93,10 +93,10 @@ class DepthMedianPlan(Planned):
 
     def run(self) -> Recipe:
         """One step; None where the test of safety does not pass."""
-        (found,) = yield ColumnStep("depth median", (self.part,), ColumnsMap(self.names))
-        if not found.passed:
+        (released,) = yield ColumnStep("depth median", (self.part,), ColumnsMap(self.names))
+        if not released.passed:
             return None
-        *point, eta = found.values.tolist()
+        *point, eta = released.values.tolist()
         return DepthMedianResult(
             columns=list(self.names),
             point=point,

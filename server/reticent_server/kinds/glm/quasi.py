@@ -59,8 +59,8 @@ class QuasiScore:
     @property
     def mean_square(self) -> float:
         """Var ψ_c/d at the start."""
-        found = self.law.moments(np.array([self.start + self.shift]), self.c)
-        return float((found.square[0] - found.mean[0] ** 2) / found.slope[0])
+        moments = self.law.moments(np.array([self.start + self.shift]), self.c)
+        return float((moments.square[0] - moments.mean[0] ** 2) / moments.slope[0])
 
     @property
     def bound(self) -> float:

@@ -45,11 +45,11 @@ class GroupHistogramPlan(TablePlan):
         (counts,) = yield self.step
         _, bins = self.axes
         rows = np.reshape(counts.values, (self.groups.size, bins.size)).tolist()
-        found = [
+        histograms = [
             GroupHistogram(**bars(bins, row, counts.sd), n=self.n, level=level)
             for level, row in zip(self.groups.levels, rows, strict=True)
         ]
-        return GroupHistograms(by=self.groups.column or "", groups=found, n=self.n)
+        return GroupHistograms(by=self.groups.column or "", groups=histograms, n=self.n)
 
 
 def plan_group_histogram(

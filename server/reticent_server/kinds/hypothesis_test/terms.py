@@ -15,14 +15,14 @@ def term_hypotheses(terms: Sequence[Term], intercept: bool) -> list[tuple[str, L
     groups: dict[tuple[str, ...], list[int]] = {}
     for position, term in enumerate(terms):
         groups.setdefault(tuple(_kind(f) for f in term.factors), []).append(head + position)
-    found = []
+    hypotheses = []
     for members in groups.values():
         names = [terms[k - head].name for k in members]
         rows = tuple(tuple(float(j == k) for j in range(q)) for k in members)
         texts = tuple(f"{name} = 0" for name in names)
         label = _LEVEL.sub("", names[0])
-        found.append((label, LinearHypothesis(texts, rows, (0.0,) * len(members))))
-    return found
+        hypotheses.append((label, LinearHypothesis(texts, rows, (0.0,) * len(members))))
+    return hypotheses
 
 
 def _kind(factor: Expression) -> str:

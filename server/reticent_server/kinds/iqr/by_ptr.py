@@ -59,11 +59,11 @@ class IqrPlan(Planned):
 
     def run(self) -> Recipe:
         """One step; None where neither test passes."""
-        (found,) = yield stable_step("interquartile range", self.part, self.column)
-        return self._result(found) if found.passed else None
+        (released,) = yield stable_step("interquartile range", self.part, self.column)
+        return self._result(released) if released.passed else None
 
-    def _result(self, found: Released) -> Value:
-        value, low, high = found.values.tolist()
+    def _result(self, released: Released) -> Value:
+        value, low, high = released.values.tolist()
         return Value(value=value, bin=(low, high), n=self.n)
 
 

@@ -45,8 +45,8 @@ class RangePlan(Planned):
 
     def run(self) -> Recipe:
         """One step; always a reply."""
-        (found,) = yield SumStep("quartiles", (self.part,), self.quartiles.map_fn)
-        first, third = found.values.tolist()
+        (released,) = yield SumStep("quartiles", (self.part,), self.quartiles.map_fn)
+        first, third = released.values.tolist()
         return Value(value=third - first, quartiles=(first, third), n=self.quartiles.n)
 
 

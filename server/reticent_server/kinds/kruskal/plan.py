@@ -35,19 +35,19 @@ class KruskalResult(TestResult):
 class KruskalPlan(BinsPlan):
     """A planned test of ranks."""
 
-    def result(self, found: GroupBins) -> KruskalResult:
-        test = rank_test(found)
+    def result(self, bins: GroupBins) -> KruskalResult:
+        test = rank_test(bins)
         share, interval = share_of_total(test.X, test.df, test.kappa, self.confidence_level)
         return KruskalResult(
             statistic=test.X,
             df=float(test.df),
             p_value=float(chdtrc(test.df, test.X)),
             effect=share,
-            effect_interval=interval if found.sure else (0.0, 1.0),
+            effect_interval=interval if bins.sure else (0.0, 1.0),
             confidence_level=self.confidence_level,
             estimand="share of the variance of ranks between the groups, of values in public bins",
             levels=self.groups.levels,
-            numbers=tuple(found.T.sum(axis=1).tolist()),
+            numbers=tuple(bins.T.sum(axis=1).tolist()),
             mean_ranks=tuple(test.mean_ranks.tolist()),
             edges=self.cells.edges,
             n=self.n,

@@ -59,42 +59,42 @@ class KsTestPlan(BinsPlan):
     def column_ms(self) -> int:
         return self.counting_ms + DRAWS_MS
 
-    def result(self, found: GroupBins) -> KsTestResult:
-        F = np.cumsum(found.T, axis=1)[:, :-1] / found.numbers[:, None]
-        null = np.stack([self._expected(found)] * len(F))
+    def result(self, bins: GroupBins) -> KsTestResult:
+        F = np.cumsum(bins.T, axis=1)[:, :-1] / bins.numbers[:, None]
+        null = np.stack([self._expected(bins)] * len(F))
         d = F[0] - (F[1] if self.law is None else np.cumsum(null[0])[:-1])
         D = float(np.abs(d).max())
-        p_value = (1 + float((_largest(found, null) >= D).sum())) / (1 + DRAWS)
+        p_value = (1 + float((_largest(bins, null) >= D).sum())) / (1 + DRAWS)
         return KsTestResult(
             statistic=D,
             p_value=p_value,
             effect=min(D, 1.0),
-            effect_interval=self._interval(found, D),
+            effect_interval=self._interval(bins, D),
             confidence_level=self.confidence_level,
             estimand="largest distance of the distribution functions at the edges of public bins",
             levels=self.groups.levels,
-            numbers=tuple(found.T.sum(axis=1).tolist()),
+            numbers=tuple(bins.T.sum(axis=1).tolist()),
             edges=self.cells.edges,
             distribution=tuple(tuple(row) for row in np.clip(F, 0.0, 1.0).tolist()),
             n=self.n,
         )
 
-    def _expected(self, found: GroupBins) -> FloatArray:
+    def _expected(self, bins: GroupBins) -> FloatArray:
         """(B,) shares under the hypothesis."""
         if self.law is None:
-            return found.pooled
+            return bins.pooled
         return np.diff(self.law.below(np.asarray(self.cells.edges)), prepend=0.0, append=1.0)
 
-    def _interval(self, found: GroupBins, D: float) -> Interval:
-        if not found.sure:
+    def _interval(self, bins: GroupBins, D: float) -> Interval:
+        if not bins.sure:
             return 0.0, 1.0
-        c = float(np.quantile(_largest(found, found.own), self.confidence_level))
+        c = float(np.quantile(_largest(bins, bins.own), self.confidence_level))
         return min(1.0, max(0.0, D - c)), min(1.0, D + c)
 
 
-def _largest(found: GroupBins, p: FloatArray) -> FloatArray:
+def _largest(bins: GroupBins, p: FloatArray) -> FloatArray:
     """(DRAWS,) largest distances of the process; p (G, B): the groups' shares."""
-    C = sum(_covariance(p[g], float(found.numbers[g]), found.sigma) for g in range(len(p)))
+    C = sum(_covariance(p[g], float(bins.numbers[g]), bins.sigma) for g in range(len(p)))
     C = np.asarray(C) + np.eye(len(C)) * _FIRM * float(np.trace(C))  # type: ignore[arg-type]
     draws = public_generator("ks_test").normal(size=(DRAWS, len(C)))
     return np.asarray(np.abs(draws @ np.linalg.cholesky(C).T).max(axis=1))

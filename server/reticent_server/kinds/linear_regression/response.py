@@ -6,7 +6,7 @@ import numpy as np
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.coding import Location
+from reticent_server.fitting.standardise import Location
 
 _NORMAL_IQR = 1.3489795003921634
 _NORMAL_90 = 3.2897072539029444

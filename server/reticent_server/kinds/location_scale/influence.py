@@ -122,8 +122,8 @@ class AsymptoticLocationScalePlan(Planned):
         """The pilot, and one step of the whole column."""
         fitted = yield from self.pilot.fitted()
         column = StandardisedColumn(self.pilot.column.name, fitted.location, fitted.scale)
-        (found,) = yield ColumnStep("location and scale", (self.part,), column)
-        m, s = (float(v) for v in found.values)
+        (released,) = yield ColumnStep("location and scale", (self.part,), column)
+        m, s = (float(v) for v in released.values)
         moved = replace(
             fitted,
             location=fitted.location + fitted.scale * m,

@@ -27,7 +27,6 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
-from reticent_server.fitting.coding import Location
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
@@ -35,6 +34,7 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.results import OpenInterval, Share
+from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.location_scale.recipe import LocationScaleFitted, fit
 from reticent_server.kinds.location_scale.settings import (

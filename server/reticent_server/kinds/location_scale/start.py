@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from reticent_server.domain.design import ColumnValue, Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
-from reticent_server.fitting.coding import Location
 from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.linear_regression.response import public_response
 
 

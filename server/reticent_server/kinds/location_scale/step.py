@@ -80,17 +80,17 @@ def start_position(centre: float, scale: float, c: float) -> Position:
     return Position(centre, log(scale), C, normal_entries(c), ENTRY_SD**2, _LONGEST)
 
 
-def moved(at: Position, found: MeasuredStep, c: float) -> Position:
+def moved(at: Position, measured: MeasuredStep, c: float) -> Position:
     """The position after a step's releases."""
-    entries, variance = _filtered(at, found)
+    entries, variance = _filtered(at, measured)
     kappa, unit = Huber(c).mean_square, c / STRETCH
-    least = max(_LEAST_MOMENT * kappa, _CLEAR * unit * found.noise)
-    m = max(unit * found.score[1], least)
+    least = max(_LEAST_MOMENT * kappa, _CLEAR * unit * measured.noise)
+    m = max(unit * measured.score[1], least)
     rows = np.diag([1.0, kappa / m])
     far = float(np.linalg.norm(at.way)) > _FAR
     G = rows @ usable_jacobian(entries, variance, c, m, limit=0.0 if far else _CORRELATED)
-    g = np.array([found.score[0], kappa * log(m / kappa)])
-    noise = (found.noise * rows @ np.diag([1.0, unit])) ** 2
+    g = np.array([measured.score[0], kappa * log(m / kappa)])
+    noise = (measured.noise * rows @ np.diag([1.0, unit])) ** 2
     C = _raised(
         at.covariance, G, noise + variance * rows @ entry_effect(at.covariance, c) @ rows, g
     )
@@ -124,10 +124,10 @@ def usable_jacobian(
     return np.array([[a, c * b], [2 * c * b, 2 * c * c * d]])
 
 
-def _filtered(at: Position, found: MeasuredStep) -> tuple[FloatArray, float]:
+def _filtered(at: Position, measured: MeasuredStep) -> tuple[FloatArray, float]:
     """Entries and their variance with a step's release."""
-    gain = at.variance / (at.variance + found.entry_noise**2)
-    return at.entries + gain * (found.entries - at.entries), (1 - gain) * at.variance
+    gain = at.variance / (at.variance + measured.entry_noise**2)
+    return at.entries + gain * (measured.entries - at.entries), (1 - gain) * at.variance
 
 
 def entry_effect(C: FloatArray, c: float) -> FloatArray:

@@ -78,8 +78,8 @@ class MEstimatePlan(Planned):
 
     def run(self) -> Recipe:
         """One step; always a reply."""
-        (found,) = yield ColumnStep("m-estimate", (self.part,), ColumnsMap(self.columns))
-        return Value(value=float(found.values[0]), tuning=self.tuning, n=self.n)
+        (released,) = yield ColumnStep("m-estimate", (self.part,), ColumnsMap(self.columns))
+        return Value(value=float(released.values[0]), tuning=self.tuning, n=self.n)
 
 
 def plan_m_estimate(

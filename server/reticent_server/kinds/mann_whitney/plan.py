@@ -46,8 +46,8 @@ class MannWhitneyPlan(BinsPlan):
 
     alternative: str = field(default="two-sided")
 
-    def result(self, found: GroupBins) -> MannWhitneyResult:
-        test, theta = rank_test(found), superiority(found)
+    def result(self, bins: GroupBins) -> MannWhitneyResult:
+        test, theta = rank_test(bins), superiority(bins)
         z = test.direction * test.X**0.5
         first, second = self.groups.levels
         half = half_width(theta.standard_error, self.confidence_level)
@@ -56,13 +56,13 @@ class MannWhitneyPlan(BinsPlan):
             statistic=z,
             p_value=normal_p_value(z, self.alternative),
             effect=theta.value,
-            effect_interval=interval if found.sure else (0.0, 1.0),
+            effect_interval=interval if bins.sure else (0.0, 1.0),
             confidence_level=self.confidence_level,
             estimand=f"P({first} > {second}) + P(equal)/2, of values in public bins",
             standard_error=theta.standard_error,
             privacy_standard_error=theta.noise,
             levels=self.groups.levels,
-            numbers=tuple(found.T.sum(axis=1).tolist()),
+            numbers=tuple(bins.T.sum(axis=1).tolist()),
             edges=self.cells.edges,
             n=self.n,
         )

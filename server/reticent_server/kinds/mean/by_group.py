@@ -75,15 +75,15 @@ class GroupMeanPlan(Planned):
     def run(self) -> Recipe:
         """One step; values are within the declared bounds."""
         (released,) = yield SumStep("means", (self.part,), self.map_fn)
-        found = moments(released, self.groups.size, self.map_fn.a)
-        return group_estimates(self.groups, self._estimates(found), self.n)
+        group_moments = moments(released, self.groups.size, self.map_fn.a)
+        return group_estimates(self.groups, self._estimates(group_moments), self.n)
 
-    def _estimates(self, found: GroupMoments) -> list[Estimate]:
-        bounds, N = self.map_fn.range, found.at_least_one
-        privacy = np.sqrt(found.centred_noise(found.means)) / N
-        errors = bounds.half * np.sqrt(np.maximum(found.variances(), 0.0) / N + privacy**2)
-        values = bounds.centre + bounds.half * found.means
-        sure = SURE * found.s / self.map_fn.a**2 < found.N
+    def _estimates(self, group_moments: GroupMoments) -> list[Estimate]:
+        bounds, N = self.map_fn.range, group_moments.at_least_one
+        privacy = np.sqrt(group_moments.centred_noise(group_moments.means)) / N
+        errors = bounds.half * np.sqrt(np.maximum(group_moments.variances(), 0.0) / N + privacy**2)
+        values = bounds.centre + bounds.half * group_moments.means
+        sure = SURE * group_moments.s / self.map_fn.a**2 < group_moments.N
         columns = (values, errors, bounds.half * privacy, sure)
         return [self._estimate(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
 

@@ -79,10 +79,10 @@ class PtrMedianPlan(Planned):
             if not spread.passed:
                 return None
             median = median_part(median, float(spread.values[0]), self.n)
-        (found,) = yield stable_step("median", median, self.column)
-        if not found.passed:
+        (released,) = yield stable_step("median", median, self.column)
+        if not released.passed:
             return None
-        value, low, high = found.values.tolist()
+        value, low, high = released.values.tolist()
         return Value(value=value, bin=(low, high), n=self.n)
 
 

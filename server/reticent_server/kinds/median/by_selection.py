@@ -52,8 +52,8 @@ class ExponentialMedianPlan(Planned):
         return {"rank_error": quantile_tree.scale(self.part) / self.n}
 
     def run(self) -> Recipe:
-        (found,) = yield SumStep("median", (self.part,), self.map_fn)
-        return Value(value=float(found.values[0]), n=self.n)
+        (released,) = yield SumStep("median", (self.part,), self.map_fn)
+        return Value(value=float(released.values[0]), n=self.n)
 
 
 def plan_exponential_median(

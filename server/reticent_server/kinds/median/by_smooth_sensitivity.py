@@ -55,8 +55,8 @@ class SmoothMedianPlan(Planned):
 
     def run(self) -> Recipe:
         """One step; always a reply. The noise's scale stays private."""
-        (found,) = yield ColumnStep("median", (self.part,), ColumnsMap(self.columns))
-        return Value(value=float(found.values[0]), n=self.n)
+        (released,) = yield ColumnStep("median", (self.part,), ColumnsMap(self.columns))
+        return Value(value=float(released.values[0]), n=self.n)
 
 
 def plan_smooth_median(facts: DatasetFacts, column: Column, offer: PrivacyCost) -> SmoothMedianPlan:

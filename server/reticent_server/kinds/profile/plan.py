@@ -74,12 +74,12 @@ class ProfilePlan(Planned):
     def run(self) -> Recipe:
         """One step; the result lists every column's quantiles or counts."""
         released = yield SumStep("profile", self.parts, _ProfileMap(self.measures))
-        found: dict[str, list[tuple[Measure, Part, Released]]] = {}
+        by_column: dict[str, list[tuple[Measure, Part, Released]]] = {}
         for measure, part, value in zip(self.measures, self.parts, released, strict=True):
-            found.setdefault(measure.column.name, []).append((measure, part, value))
+            by_column.setdefault(measure.column.name, []).append((measure, part, value))
         columns = {
             name: _shown(column_profile(pairs[0][0].column, pairs, PROFILE_PROBABILITIES))
-            for name, pairs in found.items()
+            for name, pairs in by_column.items()
         }
         return ProfileResult(columns=columns, probabilities=list(PROFILE_PROBABILITIES), n=self.n)
 
@@ -99,16 +99,16 @@ def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
     )
 
 
-def _shown(found: ColumnProfile) -> ReleasedColumn:
+def _shown(known: ColumnProfile) -> ReleasedColumn:
     """What a release says of a column: only what it has."""
-    ranked, counted = found.quantiles is not None, found.counts is not None
+    ranked, counted = known.quantiles is not None, known.counts is not None
     return ReleasedColumn(
-        quantiles=list(found.quantiles or ()) if ranked else None,
-        probabilities=list(found.probabilities) if ranked else None,
-        counts=list(found.counts or ()) if counted else None,
-        count_sd=found.count_sd if counted else None,
-        first=found.first if counted else None,
-        missing=found.missing,
+        quantiles=list(known.quantiles or ()) if ranked else None,
+        probabilities=list(known.probabilities) if ranked else None,
+        counts=list(known.counts or ()) if counted else None,
+        count_sd=known.count_sd if counted else None,
+        first=known.first if counted else None,
+        missing=known.missing,
     )
 
 

@@ -67,11 +67,11 @@ class ProportionTestPlan(BinsPlan):
     alternative: str = field(default="two-sided")
     value: float | None = None
 
-    def result(self, found: GroupBins) -> ProportionTestResult:
-        raw, N = found.T[:, 1], found.numbers
+    def result(self, bins: GroupBins) -> ProportionTestResult:
+        raw, N = bins.T[:, 1], bins.numbers
         p = np.clip(raw / N, 0.0, 1.0)
-        z = self._statistic(found)
-        intervals = tuple(_wilson(row, found.sigma, self.confidence_level) for row in found.T)
+        z = self._statistic(bins)
+        intervals = tuple(_wilson(row, bins.sigma, self.confidence_level) for row in bins.T)
         effect, interval = self._effect(p.tolist(), intervals)
         return ProportionTestResult(
             statistic=z,
@@ -81,16 +81,16 @@ class ProportionTestPlan(BinsPlan):
             confidence_level=self.confidence_level,
             estimand=self._estimand(),
             levels=self.groups.levels,
-            numbers=tuple(found.T.sum(axis=1).tolist()),
+            numbers=tuple(bins.T.sum(axis=1).tolist()),
             proportions=tuple(p.tolist()),
             intervals=intervals,
             n=self.n,
         )
 
-    def _statistic(self, found: GroupBins) -> float:
-        N, p = found.numbers, float(found.pooled[1]) if self.value is None else self.value
-        variance = N * p * (1 - p) + found.sigma**2 * ((1 - p) ** 2 + p**2)
-        C = (found.T[:, 1] - p * found.T.sum(axis=1)) / N
+    def _statistic(self, bins: GroupBins) -> float:
+        N, p = bins.numbers, float(bins.pooled[1]) if self.value is None else self.value
+        variance = N * p * (1 - p) + bins.sigma**2 * ((1 - p) ** 2 + p**2)
+        C = (bins.T[:, 1] - p * bins.T.sum(axis=1)) / N
         difference = float(C[0] - C[1]) if len(C) == 2 else float(C[0])
         return difference / sqrt(float((variance / N**2).sum()))
 

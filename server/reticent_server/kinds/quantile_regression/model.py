@@ -22,10 +22,11 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal, Sizes
-from reticent_server.fitting.coding import Coding, Location
+from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import without_intervals
+from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.linear_regression.response import (
     TIED,
     PublicResponse,

@@ -59,8 +59,8 @@ class QuantilesPlan(Planned):
 
     def run(self) -> Recipe:
         """One step; equal probabilities have equal values, and larger ones no smaller."""
-        (found,) = yield SumStep("quantiles", (self.part,), self.map_fn)
-        by_probability = dict(zip(self.part.probabilities, found.values.tolist(), strict=True))
+        (released,) = yield SumStep("quantiles", (self.part,), self.map_fn)
+        by_probability = dict(zip(self.part.probabilities, released.values.tolist(), strict=True))
         return QuantilesResult(
             probabilities=list(self.probabilities),
             values=[by_probability[p] for p in self.probabilities],

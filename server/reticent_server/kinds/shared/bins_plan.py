@@ -72,7 +72,7 @@ class BinsPlan(Planned):
         (released,) = yield SumStep("counts by group and bin", (self.part,), self.cells)
         return self.result(group_bins(released, self.groups.size))
 
-    def result(self, found: GroupBins) -> Any:
+    def result(self, bins: GroupBins) -> Any:
         """The kind's result, of released counts."""
         raise NotImplementedError
 

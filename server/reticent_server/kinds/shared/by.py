@@ -60,10 +60,10 @@ def group_mask(facts: DatasetFacts, where: str | None, by: str, *names: str) -> 
     return mask_design((*names, by), facts.schema, where)
 
 
-def group_estimates(groups: Groups, found: Sequence[Estimate], n: int) -> GroupEstimates:
+def group_estimates(groups: Groups, by_level: Sequence[Estimate], n: int) -> GroupEstimates:
     """The estimates (G,) with the names of their groups."""
     named: list[tuple[str, Mapping[str, object]]] = [
-        (level, asdict(each)) for level, each in zip(groups.levels, found, strict=True)
+        (level, asdict(each)) for level, each in zip(groups.levels, by_level, strict=True)
     ]
     estimates = [GroupEstimate(level=level, **fields) for level, fields in named]  # type: ignore[arg-type]
     return GroupEstimates(by=groups.column or "", groups=estimates, n=n)

@@ -106,16 +106,16 @@ def profile_quantiles(
 ) -> tuple[float, ...] | None:
     """The profile's quantiles of a column, each at the nearest probability that it has (tails that were not
     reliable are not in it); None without any."""
-    found = facts.profile.columns.get(name) if facts.profile else None
-    if found is None or not found.quantiles:
+    profile = facts.profile.columns.get(name) if facts.profile else None
+    if profile is None or not profile.quantiles:
         return None
-    known = list(zip(found.probabilities, found.quantiles, strict=False))
+    known = list(zip(profile.probabilities, profile.quantiles, strict=False))
     return tuple(min(known, key=lambda pair: abs(pair[0] - p))[1] for p in probabilities)
 
 
 def released_quartiles(facts: DatasetFacts, name: str) -> tuple[float, float, float] | None:
     """The profile's quartiles and median of a column; None without them, or where they coincide."""
-    found = profile_quantiles(facts, name, _QUARTILES)
-    if found is None or not found[2] > found[0]:
+    quartiles = profile_quantiles(facts, name, _QUARTILES)
+    if quartiles is None or not quartiles[2] > quartiles[0]:
         return None
-    return found[0], found[1], found[2]
+    return quartiles[0], quartiles[1], quartiles[2]

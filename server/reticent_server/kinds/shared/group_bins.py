@@ -137,9 +137,9 @@ def public_edges(facts: DatasetFacts, column: Column, bins: int) -> tuple[float,
     if released is None or facts.profile is None:
         inside = column.lower + probabilities * (column.upper - column.lower)
     else:
-        found = facts.profile.columns[column.name]
-        q = found.quantiles or ()
-        inside = np.interp(probabilities, found.probabilities[: len(q)], q)
+        known = facts.profile.columns[column.name]
+        q = known.quantiles or ()
+        inside = np.interp(probabilities, known.probabilities[: len(q)], q)
     return _edges(inside.tolist(), column)
 
 

@@ -61,12 +61,12 @@ class MeanDifference:
     noise: float
 
 
-def precision(found: GroupMoments, m: FloatArray | float) -> Precision:
+def precision(groups: GroupMoments, m: FloatArray | float) -> Precision:
     """Of the groups' means, with the noise at the mean m."""
-    N = found.at_least_one
-    s2, tau2 = _steadied(found)
+    N = groups.at_least_one
+    s2, tau2 = _steadied(groups)
     sampling = s2 / N
-    noise = found.centred_noise(m) / N**2
+    noise = groups.centred_noise(m) / N**2
     V = sampling + noise
     error = 2 * sampling**2 / np.maximum(N - 1, 1.0) + tau2 / N**2
     return Precision(V, noise, _degrees(V, error), error)
@@ -77,27 +77,27 @@ def _degrees(V: FloatArray, error: FloatArray) -> FloatArray:
     return np.clip(2 / np.maximum(error / V**2, 2 / _MOST_DF), _LEAST_DF, _MOST_DF)
 
 
-def _steadied(found: GroupMoments) -> tuple[FloatArray, FloatArray]:
+def _steadied(groups: GroupMoments) -> tuple[FloatArray, FloatArray]:
     """(G,) variances drawn to the pooled one, and the variances of what is left of their noise.
 
     Posterior means and variances under s_g² ~ (s², s⁴): groups' variances that differ by a factor of two or so.
     """
-    N, s2, tau2 = found.at_least_one, found.variances(), found.variance_noise()
+    N, s2, tau2 = groups.at_least_one, groups.variances(), groups.variance_noise()
     pooled = float(np.clip(N @ s2 / N.sum(), 0.0, 1.0))
     drawn = tau2 / (tau2 + max(pooled**2, np.finfo(float).tiny))
     return np.clip(s2 + drawn * (pooled - s2), 0.0, 1.0), np.asarray(tau2 * (1 - drawn))
 
 
-def difference_of_two(found: GroupMoments, expected: float = 0.0) -> MeanDifference:
+def difference_of_two(groups: GroupMoments, expected: float = 0.0) -> MeanDifference:
     """Welch's comparison of two groups; expected: the difference of the hypothesis."""
-    N = found.at_least_one
-    m = found.pooled_mean + expected * np.array([N[1], -N[0]]) / N.sum()
-    under = precision(found, m)
-    C = found.centred(m) / N
+    N = groups.at_least_one
+    m = groups.pooled_mean + expected * np.array([N[1], -N[0]]) / N.sum()
+    under = precision(groups, m)
+    C = groups.centred(m) / N
     null = under.V.sum()
-    own = precision(found, found.means)
+    own = precision(groups, groups.means)
     return MeanDifference(
-        difference=float(found.means[0] - found.means[1]),
+        difference=float(groups.means[0] - groups.means[1]),
         statistic=float((C[0] - C[1]) / null**0.5),
         df=float(_degrees(null, under.error.sum())),
         V=float(own.V.sum()),
@@ -105,13 +105,13 @@ def difference_of_two(found: GroupMoments, expected: float = 0.0) -> MeanDiffere
     )
 
 
-def one_mean(found: GroupMoments, m: float) -> MeanDifference:
+def one_mean(group: GroupMoments, m: float) -> MeanDifference:
     """One group's mean against m."""
-    N = float(found.at_least_one[0])
-    under, own = precision(found, m), precision(found, found.means)
-    statistic = float(found.centred(m)[0] / N / under.V[0] ** 0.5)
+    N = float(group.at_least_one[0])
+    under, own = precision(group, m), precision(group, group.means)
+    statistic = float(group.centred(m)[0] / N / under.V[0] ** 0.5)
     return MeanDifference(
-        difference=float(found.means[0]) - m,
+        difference=float(group.means[0]) - m,
         statistic=statistic,
         df=float(under.df[0]),
         V=float(own.V[0]),
@@ -128,31 +128,31 @@ class MeansTest:
     weight: float
 
 
-def equal_means(found: GroupMoments) -> MeansTest:
+def equal_means(groups: GroupMoments) -> MeansTest:
     """Welch's analysis of variance of two or more groups."""
-    G, N, m = len(found.N), found.at_least_one, found.pooled_mean
-    under = precision(found, m)
+    G, N, m = len(groups.N), groups.at_least_one, groups.pooled_mean
+    under = precision(groups, m)
     w = 1 / under.V
-    share, d = w / w.sum(), found.centred(m) / N
+    share, d = w / w.sum(), groups.centred(m) / N
     W = float((w * (d - share @ d) ** 2).sum())
     lam = float(((1 - share) ** 2 / under.df).sum())
     scale = 1 + 2 * (G - 2) / (G**2 - 1) * lam
     second = min((G**2 - 1) / (3 * max(lam, 1 / _MOST_DF)), _MOST_DF)
     p = N / N.sum()
-    within = float(p @ np.clip(found.variances(), 0.0, 1.0))
+    within = float(p @ np.clip(groups.variances(), 0.0, 1.0))
     weight = within * float(w @ (1 - share)) / max(1 - float(p @ p), np.finfo(float).tiny)
     return MeansTest(W / (G - 1) / scale, (G - 1.0, second), weight / scale)
 
 
 def group_means(
-    found: GroupMoments, levels: tuple[str, ...], span: ClipRange
+    groups: GroupMoments, levels: tuple[str, ...], span: ClipRange
 ) -> tuple[GroupMean, ...]:
     """The groups' means in the units of the data."""
     columns = (
-        found.N,
-        span.centre + span.half * found.means,
-        span.half * np.sqrt(np.clip(found.variances(), 0.0, 1.0)),
-        span.half * np.sqrt(precision(found, found.means).V),
+        groups.N,
+        span.centre + span.half * groups.means,
+        span.half * np.sqrt(np.clip(groups.variances(), 0.0, 1.0)),
+        span.half * np.sqrt(precision(groups, groups.means).V),
     )
     rows = zip(levels, *(column.tolist() for column in columns), strict=True)
     return tuple(GroupMean(*row) for row in rows)

@@ -201,10 +201,10 @@ def groups_of(facts: DatasetFacts, name: str, chosen: tuple[str, ...] | None = N
 
 def two_groups(facts: DatasetFacts, name: str, chosen: tuple[str, ...] | None) -> Groups:
     """As groups_of, exactly two of them. Raises InvalidQuery."""
-    found = groups_of(facts, name, chosen)
-    if found.size != 2:
+    groups = groups_of(facts, name, chosen)
+    if groups.size != 2:
         raise InvalidQuery("This test compares two groups: name two of the group's levels.")
-    return found
+    return groups
 
 
 def compared(column: Column, groups: Groups) -> Groups:

@@ -55,31 +55,31 @@ class ClipRange:
 
 def clip_range(facts: DatasetFacts, column: Column) -> ClipRange:
     """The range of a column with an order, by the rule above."""
-    found = facts.profile.columns.get(column.name) if facts.profile else None
-    ends = _likely_ends(found) if found and found.quantiles else None
+    known = facts.profile.columns.get(column.name) if facts.profile else None
+    ends = _likely_ends(known) if known and known.quantiles else None
     lower, upper = ends or (column.lower, column.upper)
     lower, upper = max(lower, column.lower), min(upper, column.upper)
     if upper - lower <= _LEAST * (column.upper - column.lower):
         lower, upper = column.lower, column.upper
     if not lower < upper:
         lower, upper = lower - 1.0, lower + 1.0
-    expected = _mean(found) if found and found.quantiles else (lower + upper) / 2
+    expected = _mean(known) if known and known.quantiles else (lower + upper) / 2
     return ClipRange(lower, upper, min(max(expected, lower), upper))
 
 
 def spread(facts: DatasetFacts, column: Column, span: ClipRange) -> float:
     """A public standard deviation: what the range or the released quartiles say, the larger one."""
-    found = facts.profile.columns.get(column.name) if facts.profile else None
-    q = found.quantiles if found and found.quantiles else ()
-    p = found.probabilities[: len(q)] if found else ()
+    known = facts.profile.columns.get(column.name) if facts.profile else None
+    q = known.quantiles if known and known.quantiles else ()
+    p = known.probabilities[: len(q)] if known else ()
     middle = float(np.diff(np.interp((0.25, 0.75), p, q))[0]) / NORMAL_IQR if len(q) > 1 else 0.0
     return max(span.half / REACH, middle)
 
 
-def _likely_ends(found: ColumnProfile) -> tuple[float, float] | None:
+def _likely_ends(known: ColumnProfile) -> tuple[float, float] | None:
     """None where a single quantile was reliable."""
-    q = found.quantiles or ()
-    p = found.probabilities[: len(q)]
+    q = known.quantiles or ()
+    p = known.probabilities[: len(q)]
     if len(q) < 2 or not p[0] < 0.5 < p[-1]:
         return None
     middle = float(np.interp(0.5, p, q))
@@ -87,6 +87,6 @@ def _likely_ends(found: ColumnProfile) -> tuple[float, float] | None:
     return middle - low * (middle - q[0]), middle + high * (q[-1] - middle)
 
 
-def _mean(found: ColumnProfile) -> float:
-    q = found.quantiles or ()
-    return float(np.interp(_GRID, found.probabilities[: len(q)], q).mean())
+def _mean(known: ColumnProfile) -> float:
+    q = known.quantiles or ()
+    return float(np.interp(_GRID, known.probabilities[: len(q)], q).mean())

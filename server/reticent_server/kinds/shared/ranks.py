@@ -55,9 +55,9 @@ def centred_ridits(pi: FloatArray) -> FloatArray:
     return np.asarray(np.cumsum(pi) - pi / 2 - 0.5)
 
 
-def rank_test(found: GroupBins) -> RankTest:
+def rank_test(bins: GroupBins) -> RankTest:
     """Whether the groups' distributions have equal mean ranks."""
-    T, sigma, pi = found.T, found.sigma, found.pooled
+    T, sigma, pi = bins.T, bins.sigma, bins.pooled
     n = max(float(T.sum()), 1.0)
     r = centred_ridits(pi)
     X = (T - np.outer(T.sum(axis=1), T.sum(axis=0)) / n) @ r
@@ -70,18 +70,18 @@ def rank_test(found: GroupBins) -> RankTest:
         df=len(lam),
         direction=1.0 if X[0] >= 0 else -1.0,
         kappa=kappa,
-        mean_ranks=np.clip(0.5 + X / found.numbers, 0.0, 1.0),
+        mean_ranks=np.clip(0.5 + X / bins.numbers, 0.0, 1.0),
     )
 
 
-def superiority(found: GroupBins) -> Superiority:
+def superiority(bins: GroupBins) -> Superiority:
     """θ of the first of two groups over the second."""
-    B, N, q = found.T.shape[1], found.numbers, found.own
+    B, N, q = bins.T.shape[1], bins.numbers, bins.own
     K = 0.5 * np.sign(np.subtract.outer(np.arange(B), np.arange(B)))
-    theta = float(np.clip(found.T[0] @ K @ found.T[1] / (N[0] * N[1]), -0.5, 0.5))
-    u = ((K @ found.T[1] / N[1] - theta) / N[0], (-K @ found.T[0] / N[0] - theta) / N[1])
-    second = found.sigma**4 * float((K**2).sum()) / float(N[0] * N[1]) ** 2
-    noise = max(found.sigma**2 * sum(float(x @ x) for x in u) - second, second)
+    theta = float(np.clip(bins.T[0] @ K @ bins.T[1] / (N[0] * N[1]), -0.5, 0.5))
+    u = ((K @ bins.T[1] / N[1] - theta) / N[0], (-K @ bins.T[0] / N[0] - theta) / N[1])
+    second = bins.sigma**4 * float((K**2).sum()) / float(N[0] * N[1]) ** 2
+    noise = max(bins.sigma**2 * sum(float(x @ x) for x in u) - second, second)
     placements = (K @ q[1], -K @ q[0])
     sampling = sum(
         float(q[g] @ x**2 - (q[g] @ x) ** 2) / float(N[g]) for g, x in enumerate(placements)

@@ -44,8 +44,8 @@ class Axis:
         if not self.edges:
             return np.asarray(values - self.lower)
         edges = np.asarray(self.edges)
-        found = np.searchsorted(edges, values, side="right") - 1.0
-        return np.where(values == edges[-1], self.size - 1.0, found)
+        codes = np.searchsorted(edges, values, side="right") - 1.0
+        return np.where(values == edges[-1], self.size - 1.0, codes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,8 @@ class LengthsMap:
             for g, (frame, inside) in enumerate(zip(self.frames, members, strict=True)):
                 u, _ = frame.weighted(x)
                 lengths = squared_lengths(u, np.empty(u.shape[1]))
-                found = g * bins + np.searchsorted(self.edges, lengths, side="right")
-                codes = np.where(inside & np.isfinite(lengths), found, codes)
+                bin_ = g * bins + np.searchsorted(self.edges, lengths, side="right")
+                codes = np.where(inside & np.isfinite(lengths), bin_, codes)
         return (codes,)
 
 

@@ -101,5 +101,5 @@ class Moments:
         return np.asarray(self.sd**2 / 2 * inverse @ inner @ inverse)
 
     def _variance(self, v: FloatArray) -> float:
-        found = max(float(v @ self.sums @ v), self.sd * float(v @ self.overlap @ v))
-        return found / max(float(self.sums[0, 0]), 1.0)
+        variance = max(float(v @ self.sums @ v), self.sd * float(v @ self.overlap @ v))
+        return variance / max(float(self.sums[0, 0]), 1.0)

@@ -305,11 +305,11 @@ def ground_of(design: Design, facts: DatasetFacts, *, masked: bool = True) -> St
 def _planned_rounds(rho: int, norm: float) -> tuple[tuple[int, float], ...]:
     """(ρ, squared radius for each column) of the rounds: no more than gives their precision. norm: of the noise, relative
     to the records, at a radius of 1 for each column and 2ρ = 1."""
-    found = []
+    planned = []
     for factor, nu, most, least in zip(_ROUNDS, _PRECISION, _MOST, _LEAST, strict=True):
         wanted = (factor * norm / nu) ** 2 / (2 * rho / RHO_UNITS)
-        found.append((int(min(max(wanted, least), most) * rho), factor))
-    return tuple(found)
+        planned.append((int(min(max(wanted, least), most) * rho), factor))
+    return tuple(planned)
 
 
 def _planned_shares(
@@ -323,9 +323,9 @@ def _planned_shares(
     return StudyBudget(rounds, count, lengths, left - meat, meat)
 
 
-def _beyond(found: Sequence[Sampled], q: int) -> list[str]:
+def _beyond(groups: Sequence[Sampled], q: int) -> list[str]:
     """What to say where the released histogram shows that much lies beyond a radius."""
-    excess = max(sampled.radius.excess / sampled.records for sampled in found)
+    excess = max(sampled.radius.excess / sampled.records for sampled in groups)
     share = excess / (excess + q)
     said = (
         f"{share:.0%} of the records' variation lies beyond the radius, with few of them: least squares of all records may "

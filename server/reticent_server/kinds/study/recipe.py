@@ -101,9 +101,11 @@ class Sampling:
             for state, radius in zip(states, radii, strict=True)
         )
         part = self._gram(self.shares.moments)
-        (found,) = yield SumStep("moments", (part,), MomentsMap(self.coding, self.groups, frames))
+        (released,) = yield SumStep(
+            "moments", (part,), MomentsMap(self.coding, self.groups, frames)
+        )
         return [
-            Sampled(_moments(found, g, frame), frame, radius, records[g], records_sd)
+            Sampled(_moments(released, g, frame), frame, radius, records[g], records_sd)
             for g, (frame, radius) in enumerate(zip(frames, radii, strict=True))
         ]
 
@@ -150,10 +152,10 @@ class Sampling:
         bins = len(edges) + 1
         frames = tuple(MomentFrame(state.transform, edges[-1]) for state in states)
         part = CountSum(bins * self.groups.count, self.shares.lengths, self.unit_rows)
-        (found,) = yield SumStep(
+        (released,) = yield SumStep(
             "lengths", (part,), LengthsMap(self.coding, self.groups, frames, edges)
         )
-        return found.values.reshape(self.groups.count, bins), found.sd
+        return released.values.reshape(self.groups.count, bins), released.sd
 
 
 def _rounded(state: Whitening) -> Whitening:

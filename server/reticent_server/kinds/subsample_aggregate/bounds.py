@@ -50,7 +50,7 @@ def planned_bounds(facts: DatasetFacts, fitted: FittedModel) -> tuple[Bounds, ..
 
 def _location(facts: DatasetFacts, term: Term) -> Location:
     """From the profile, else from the term's bounds."""
-    found = term_location(term, facts.profile) if facts.profile else None
+    location = term_location(term, facts.profile) if facts.profile else None
     middle = (term.lower + term.upper) / 2
     scale = usable_scale((), term.lower, term.upper)
-    return found or Location(middle if isfinite(middle) else 0.0, scale)
+    return location or Location(middle if isfinite(middle) else 0.0, scale)

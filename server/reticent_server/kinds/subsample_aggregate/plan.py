@@ -91,8 +91,8 @@ class SubsampleAggregatePlan(Planned):
 
     def run(self) -> Recipe:
         """One step; always a reply."""
-        (found,) = yield ColumnStep("subsample and aggregate", (self.part,), self.fitted.rows)
-        return report(self, found.values.reshape(-1, 4))
+        (released,) = yield ColumnStep("subsample and aggregate", (self.part,), self.fitted.rows)
+        return report(self, released.values.reshape(-1, 4))
 
 
 def plan_subsample_aggregate(

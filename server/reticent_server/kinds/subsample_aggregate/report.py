@@ -50,14 +50,14 @@ class BlockEstimates:
     warnings: list[str]
 
 
-def report(plan: "SubsampleAggregatePlan", found: FloatArray) -> BlockEstimates:
+def report(plan: "SubsampleAggregatePlan", means: FloatArray) -> BlockEstimates:
     """found (m, 4): means, standard deviations of their noise, quartiles over blocks.
 
     An estimate is not estimable where a quartile lies at one of its public bounds, or where the
     noise cannot have been less than the spread of the blocks' estimates.
     """
     part, fitted = plan.part, plan.fitted
-    value, noise, first, third = found.T
+    value, noise, first, third = means.T
     half = [window(m, a, b)[1] for m, a, b in zip(part.means, first, third, strict=True)]
     block_sd = np.asarray(half) / _REACH / NORMAL_IQR
     errors = np.hypot(block_sd / np.sqrt(part.blocks), noise)

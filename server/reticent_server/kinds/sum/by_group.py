@@ -80,7 +80,7 @@ class GroupSumPlan(Planned):
         error = self.map_fn.radius * sums.sd
         values = self.map_fn.radius * sums.values + self.n * self.map_fn.centre
         half = half_width(error)
-        found = [
+        estimates = [
             Estimate(
                 value=value,
                 standard_error=error,
@@ -90,7 +90,7 @@ class GroupSumPlan(Planned):
             )
             for value in values.tolist()
         ]
-        return group_estimates(self.map_fn.groups, found, self.n)
+        return group_estimates(self.map_fn.groups, estimates, self.n)
 
 
 def smallest_ball(low: float, high: float, groups: int) -> tuple[float, float]:

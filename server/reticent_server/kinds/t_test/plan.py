@@ -105,12 +105,12 @@ class TTestPlan(Planned):
         (released,) = yield SumStep("moments", (self.part,), sums)
         return self._result(span, moments(released, self.groups.size, self.a))
 
-    def _result(self, span: ClipRange, found: GroupMoments) -> TTestResult:
-        effect, limits = self._effect(span, found)
+    def _result(self, span: ClipRange, groups: GroupMoments) -> TTestResult:
+        effect, limits = self._effect(span, groups)
         error = span.half * sqrt(effect.V)
         value = span.half * effect.difference
         level = self.asked.confidence_level
-        interval = t_interval(value, error, effect.df, level, limits) if found.sure else limits
+        interval = t_interval(value, error, effect.df, level, limits) if groups.sure else limits
         return TTestResult(
             statistic=effect.statistic,
             df=effect.df,
@@ -122,19 +122,19 @@ class TTestPlan(Planned):
             standard_error=error,
             privacy_standard_error=span.half * sqrt(effect.noise),
             range=(span.lower, span.upper),
-            groups=group_means(found, self.groups.levels, span),
+            groups=group_means(groups, self.groups.levels, span),
             n=self.n,
         )
 
     def _effect(
-        self, span: ClipRange, found: GroupMoments
+        self, span: ClipRange, groups: GroupMoments
     ) -> tuple[MeanDifference, tuple[float, float]]:
         """The comparison in z, and what the effect can be in the units of the data."""
         asked = self.asked.popmean
         if self.groups.size == 2:
-            return difference_of_two(found, asked / span.half), (-2 * span.half, 2 * span.half)
+            return difference_of_two(groups, asked / span.half), (-2 * span.half, 2 * span.half)
         limits = (span.lower - asked, span.upper - asked)
-        return one_mean(found, (asked - span.centre) / span.half), limits
+        return one_mean(groups, (asked - span.centre) / span.half), limits
 
     def _estimand(self) -> str:
         if self.groups.size == 2:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.design import ColumnValue, Design, Term
-from reticent_server.fitting.coding import Location, TermCoding
+from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.maps import invertible_on_lattice
+from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.study.maps import (
     LengthsMap,
     MomentFrame,

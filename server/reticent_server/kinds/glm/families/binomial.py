@@ -72,8 +72,8 @@ class BinomialScore(QuasiScore):
         return np.ones_like(eta) if self.c == inf else self.law.moments(eta, self.c).slope
 
     def ball(self, direction: FloatArray, radius: float) -> Ball:
-        found = logistic_ball(self, direction, radius)
-        return found or whole_ball(len(direction), radius * self.bound)
+        ball = logistic_ball(self, direction, radius)
+        return ball or whole_ball(len(direction), radius * self.bound)
 
 
 class BinomialFamily(GlmFamily):

@@ -103,8 +103,8 @@ class GradientDescentPlan(Planned):
             facts = newton.own_profile.profiled((yield newton.own_profile.step))
             ground = ground_of(newton.design, facts, newton.model, masked=False) or ground
         fit = yield from self._descent(ground).fit()
-        found = {**newton.result(ground, fit), "steps": STEPS, "shares": self.shares}
-        return RegressionResult(**found)
+        result = {**newton.result(ground, fit), "steps": STEPS, "shares": self.shares}
+        return RegressionResult(**result)
 
     def _descent(self, ground: FitGround[PublicResponse]) -> Descent:
         family = self.newton.model.family(ground)

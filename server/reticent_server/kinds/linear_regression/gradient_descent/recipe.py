@@ -188,7 +188,7 @@ class Descent:
             whitening.transform,
             count / (self.sizes.radius_squared * score.most),
         )
-        found = fit_directions(
+        directions = fit_directions(
             whitening, back, released_J, noise, privacy + sampling, records, present=present
         )
         return StandardFit(
@@ -196,7 +196,7 @@ class Descent:
             sampling=np.asarray(W.T @ sampling @ W),
             privacy=np.asarray(W.T @ privacy @ W),
             scale=state.scale,
-            directions=found,
+            directions=directions,
             count=count,
             information=np.asarray(np.linalg.solve(W, np.linalg.solve(W, curvature.J).T)),
             inverse=np.asarray(W.T @ np.linalg.inv(curvature.J) @ W),
