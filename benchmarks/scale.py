@@ -24,6 +24,7 @@ from pathlib import Path
 
 from benchmarks.tables import AnyReservation, planned, reader, write_table
 from reticent_server.engine.blocks import Table
+from reticent_server.engine.cluster_engine import ClusterEngine
 from reticent_server.engine.local import LocalEngine
 
 ROOT = Path(__file__).parents[1]
@@ -68,14 +69,10 @@ class Peak:
 
 
 def engine(found, cache_bytes, cluster=None):
-    return LocalEngine(
-        lambda _: found,
-        AnyReservation(),
-        cache_bytes=cache_bytes,
-        threads=THREADS,
-        block_rows=1 << 15,
-        cluster=cluster,
-    )
+    sizes = {"cache_bytes": cache_bytes, "threads": THREADS, "block_rows": 1 << 15}
+    if cluster is None:
+        return LocalEngine(lambda _: found, AnyReservation(), **sizes)
+    return ClusterEngine(cluster, lambda _: found, AnyReservation(), **sizes)
 
 
 def helpers_seconds():

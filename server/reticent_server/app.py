@@ -8,8 +8,7 @@ from reticent_server.access.identities import Identities
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.secret_places import place_of, source_url
 from reticent_server.domain.clock import Clock, SystemClock
-from reticent_server.engine.clusters import cluster_for
-from reticent_server.engine.local import LocalEngine
+from reticent_server.engine.clusters import engine_for
 from reticent_server.engine.sources import reader_opener
 from reticent_server.errors import CuratorError
 from reticent_server.opening import books_on, ready_engine
@@ -79,7 +78,8 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         cancellations=RateLimits(engine, clock, settings.cancels_per_minute, "cancel"),
         sign_in_limits=RateLimits(engine, clock, settings.sign_ins_per_minute, "sign-in"),
         ledger=ledger,
-        engine=LocalEngine(
+        engine=engine_for(
+            settings,
             reader_opener(
                 settings.vault_url,
                 catalog.source,
@@ -88,10 +88,6 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
                 settings.vault_connections,
             ),
             ledger,
-            cache_bytes=settings.cache_bytes,
-            threads=settings.threads,
-            block_rows=settings.block_rows,
-            cluster=cluster_for(settings),
         ),
         queue=ReleaseQueue(
             clock,

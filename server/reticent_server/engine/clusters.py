@@ -1,8 +1,27 @@
-"""Which cluster the settings ask for, if any; Dask is imported only then."""
+"""The engine that the settings ask for: of this machine, or with a cluster. Dask is imported only then."""
 
-from reticent_server.engine.local import Cluster
+from collections.abc import Callable
+
+from reticent_server.engine.cluster_engine import Cluster, ClusterEngine
+from reticent_server.engine.local import EngineLedger, LocalEngine
 from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
+from reticent_server.vault.ports import Reader
+
+
+def engine_for(
+    settings: Settings, open_reader: Callable[[str], Reader], ledger: EngineLedger
+) -> LocalEngine:
+    """Raises CuratorError where the cluster of RETICENT_ENGINE=dask cannot be used."""
+    cluster = cluster_for(settings)
+    sizes = {
+        "cache_bytes": settings.cache_bytes,
+        "threads": settings.threads,
+        "block_rows": settings.block_rows,
+    }
+    if cluster is None:
+        return LocalEngine(open_reader, ledger, **sizes)
+    return ClusterEngine(cluster, open_reader, ledger, **sizes)
 
 
 def cluster_for(settings: Settings) -> Cluster | None:

@@ -56,7 +56,7 @@ class Certificates:
 
 
 class DaskCluster:
-    """A cluster that adds up the parts of a table (engine.local.Cluster).
+    """A cluster that adds up the parts of a table (engine.cluster_engine.Cluster).
 
     cache_bytes: of encoded columns, in each worker process.
     """

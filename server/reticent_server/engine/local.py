@@ -5,7 +5,7 @@ the estimator is sent released values only, and cannot be sent more than its pla
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -36,21 +36,8 @@ class EngineLedger(Protocol):
         ...
 
 
-class Cluster(Protocol):
-    """Other processes that add up the parts of a table."""
-
-    def totals(self, parts: Sequence[Table], step: SumStep, block_rows: int) -> list[Any]:
-        """The exact integer statistics over all parts, the same as in one process."""
-        ...
-
-    def close(self) -> None: ...
-
-
 class LocalEngine:
-    """Block map-reduce with `threads` threads over blocks of at most `block_rows` records.
-
-    cluster: where it goes over tables that other processes can read; the rest is the same.
-    """
+    """Block map-reduce with `threads` threads over blocks of at most `block_rows` records."""
 
     def __init__(
         self,
@@ -60,13 +47,11 @@ class LocalEngine:
         cache_bytes: int,
         threads: int,
         block_rows: int,
-        cluster: Cluster | None = None,
     ) -> None:
-        self._cluster = cluster
         self._open_reader = open_reader
         self._ledger = ledger
         self._cache = ColumnCache(cache_bytes)
-        self._block_rows = block_rows
+        self.block_rows = block_rows
         self._threads = threads
         self._workers = Workers(threads, helped=True)
         threadpool_limits(1)  # threads are ours, over blocks; the linear algebra's would fight them
@@ -110,7 +95,7 @@ class LocalEngine:
 
     def _released(self, table: Table, step: Step, key: bytes) -> tuple[Released, ...]:
         if isinstance(step, ColumnStep):
-            columns = gather(step, table.n, table.blocks(self._cache, self._block_rows))
+            columns = gather(step, table.n, table.blocks(self._cache, self.block_rows))
             each = self._workers.each
             parts = zip(step.parts, columns, strict=True)
             return tuple(column_registry.release(p, c, each) for p, c in parts)
@@ -130,19 +115,14 @@ class LocalEngine:
 
     def totals(self, table: Table, step: SumStep) -> Totals:
         """The exact integer statistics of one pass: the same for any block size and any threads."""
-        rows = table.rows_per_block(self._block_rows, step)
-        parts = table.parts() if self._cluster else None
-        if self._cluster and parts:
-            return tuple(map(Private, self._cluster.totals(parts, step, rows)))
+        rows = table.rows_per_block(self.block_rows, step)
         pieces = table.pieces(self._cache, rows, step.subset, self._threads)
         counted = table.rows(step.subset)
         return tuple(map(Private, self._workers.totals(step, pieces, counted, rows)))
 
     def close(self) -> None:
-        """Ends the threads and leaves the cluster."""
+        """Ends the threads."""
         self._workers.close()
-        if self._cluster:
-            self._cluster.close()
 
 
 def _storable(result: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import CountSum, GramSum, SumStep, VectorSum
 from reticent_server.engine import dask_cluster
 from reticent_server.engine.blocks import Table
+from reticent_server.engine.cluster_engine import ClusterEngine
 from reticent_server.engine.clusters import cluster_for
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import CuratorError, Unavailable
@@ -60,7 +61,9 @@ class Ledger:
 
 def engine(found, cluster=None):
     options = {"cache_bytes": 1 << 24, "threads": 1, "block_rows": 256}
-    return LocalEngine(lambda _: found, Ledger(), **options, cluster=cluster)
+    if cluster is None:
+        return LocalEngine(lambda _: found, Ledger(), **options)
+    return ClusterEngine(cluster, lambda _: found, Ledger(), **options)
 
 
 def sums(found, step, cluster=None, columns=("y", "x", "g")):

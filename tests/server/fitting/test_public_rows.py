@@ -8,7 +8,7 @@ from reticent_server.domain.design import Compare
 from reticent_server.domain.facts import ColumnProfile
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import CountSum, QuantileTree, Released
-from reticent_server.fitting.coding import LARGEST, Location, code_design
+from reticent_server.fitting.coding import LARGEST, code_design
 from reticent_server.fitting.column_measures import (
     column_profile,
     counted_quantiles,
@@ -25,6 +25,7 @@ from reticent_server.fitting.public_rows import (
     on_simplex,
     upper_tail,
 )
+from reticent_server.fitting.standardise import Location
 from support_newton import boolean, drive_step, facts_of, numeric, plain_design, profile_of, whole
 
 LEVELS = np.linspace(0.0005, 0.9995, 1000)
