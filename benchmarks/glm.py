@@ -12,12 +12,12 @@ import json
 import numpy as np
 
 from benchmarks.accuracy import BenchTable
+from benchmarks.noise_free.glm_robust import fit_glm
+from benchmarks.noise_free.proposal2 import fit_proposal2
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.numerics.families import Binomial, Gamma, Poisson
-from reticent_server.numerics.glm_robust import fit_glm
-from reticent_server.numerics.proposal2 import fit_proposal2
 
 TABLES, FIRST_SEED = 20, 80_000
 P, N, SLOPE, INTERCEPT = 4, 20_000, 0.3, 1.0

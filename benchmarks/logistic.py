@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.accuracy import BenchTable
+from benchmarks.noise_free.glm_robust import fit_glm
+from benchmarks.noise_free.glm_target import noise_free_fit
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.glm.target import noise_free_fit
 from reticent_server.numerics.families import Binomial
-from reticent_server.numerics.glm_robust import fit_glm
 
 RUNS, EPSILON = 20, 1.0
 ADULT = Path(__file__).parents[1].parent / "shared" / "data" / "adult.data"

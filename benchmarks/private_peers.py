@@ -6,7 +6,7 @@ units. Where a peer needs a constant, it is given a favourable one, from the tru
 
 import numpy as np
 
-from reticent_server.numerics.huber_mallows import fit_whitened_mallows
+from benchmarks.noise_free.whitened import fit_whitened_mallows
 from reticent_server.numerics.mallows import mallows_weights, mean_weighted_norm
 
 DELTA = 1e-6

@@ -1,9 +1,9 @@
 """Helpers of the fits' tests: linear plans, any plan's steps along a released path, gaps to a target."""
 
 import numpy as np
+from benchmarks.noise_free import glm_target
 
 from reticent_server.accounting.conversions import rho_units
-from reticent_server.kinds.glm import target as glm_target
 from reticent_server.kinds.linear_regression import target as linear_target
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from support_newton import (

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("server", "client", "tests", "migrations", "pyproject.toml")
+COPIED = ("server", "client", "tests", "benchmarks", "migrations", "pyproject.toml")
 SECONDS = 900
 LIBRARIES = (
     *("adbc_driver_postgresql.dbapi", "adbc_driver_sqlite.dbapi", "alembic.command", "fastapi"),

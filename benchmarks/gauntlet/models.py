@@ -3,7 +3,7 @@
 from typing import Any
 
 from benchmarks.gauntlet.questions import Fit, GauntletQuestion, Level, MeanFit, Ranks
-from reticent_server.kinds.glm import target as glm_target
+from benchmarks.noise_free import glm_target
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest
 from reticent_server.kinds.linear_regression import target as linear_target

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.noise_free.proposal2 import fit_proposal2
 
 from reticent_server.domain.columns import AsymptoticLocationScale
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import asymptotic_location_scale as mechanism
-from reticent_server.numerics.proposal2 import fit_proposal2
 from reticent_server.numerics.proposal2_convex import (
     curvature,
     largest_influence,

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHUNK = 1 << 16
-LARGEST_STRIDE = 1 << 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,13 @@
     ψ(z) = z (1 − (z/c)²)² for |z| ≤ c, 0 beyond;   weight ψ(z)/z = (1 − (z/c)²)²;   |ψ| ≤ 16c/(25√5)
 
 The equation Σ w ψ(r/s) x = 0 has several solutions: what is computed is the one that iterative
-reweighting reaches from `start`. `fit_whitened_biweight` is what the noisy recipe estimates: from the
-whitened Mallows–Huber fit of huber_mallows, with its weights w(M^(−1/2)x) and
-
-    (1/n) Σ w (ψ(z)/z)(r/s) u uᵀ = κ E[ψ(z)/z] I,  u = M^(−1/2) x  on the columns that are whitened.
+reweighting reaches from `start`.
 
 Source: Beaton & Tukey (1974); Maronna, Martin & Yohai (2006), ch. 4–5.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 
@@ -20,9 +17,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.numerics.huber_mallows import HuberFit, second_moment, white_norms
-from reticent_server.numerics.mallows import mallows_weights
-from reticent_server.numerics.matrices import at_least
 
 EFFICIENT_95 = 4.685061
 _MAD_TO_SD = 0.6744897501960817
@@ -135,42 +129,6 @@ def fit_biweight(
     z = (y - X @ beta) / s
     residual = float(np.max(np.abs(X.T @ (w * family.psi(z))))) / len(y)
     return BiweightFit(beta, s, _sandwich(X, z, s, w, family), residual)
-
-
-def fit_whitened_biweight(
-    X: FloatArray,
-    y: FloatArray,
-    c: float,
-    start: HuberFit,
-    *,
-    radius_squared: float,
-    mean_norm: float,
-) -> HuberFit:
-    """Solves the module's whitened equations for records in use, X (n, q), y (n,).
-
-    start: their whitened Mallows–Huber fit; the other arguments as there. The fit's weights are w.
-    """
-    if start.whitening is None or start.guard is None:
-        raise ValueError("start must be a whitened fit")
-    family, beta, M = Biweight(c), start.coefficients, start.whitening
-    white, k0 = X[:, : len(M)], mean_norm * family.mean_weight
-    for _ in range(1000):
-        w = mallows_weights(white_norms(white, M), radius_squared)
-        fit = fit_biweight(X, y, beta, c, weights=w)
-        beta, previous = fit.coefficients, M
-        z = (y - X @ beta) / fit.scale
-        M = at_least(second_moment(white, w * family.weight(z), len(y) * k0), start.guard)
-        if np.abs(M - previous).max(initial=0.0) <= 1e-13 * np.abs(M).max(initial=0.0):
-            break
-    return replace(
-        start,
-        coefficients=beta,
-        scale=fit.scale,
-        weights=w,
-        covariance=fit.covariance,
-        residual=fit.residual,
-        whitening=M,
-    )
 
 
 def _sandwich(

@@ -10,11 +10,6 @@ from scipy.special import gammainc
 
 from reticent_server.domain.steps import FloatArray
 
-WHITENING_GUARD = 0.4
-"""The least whitening matrix, as a multiple of the one before any whitening. A column that differs from
-its usual value in less than about 1/q of the records would otherwise be whitened without end, and lose
-its records; in other designs the whitening matrix stays above .55 of its start."""
-
 
 def mallows_weights(norms_squared: FloatArray, radius_squared: float) -> FloatArray:
     """w for records with squared norms ‖u‖² (any shape); 1 where ‖u‖² ≤ R²."""

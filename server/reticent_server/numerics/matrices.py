@@ -22,16 +22,6 @@ def floored(matrix: FloatArray, lower: float, upper: float = np.inf) -> FloatArr
     return rebuild(np.clip(values, lower, upper), vectors)
 
 
-def inverse_root(matrix: FloatArray) -> FloatArray:
-    """The symmetric M^(−1/2) of a positive semi-definite matrix.
-
-    Eigenvalues below 10⁻¹² of the largest count as that (1 where all are 0).
-    """
-    values, vectors = eigen(matrix)
-    largest = float(values[-1]) if len(values) and values[-1] > 0 else 1.0
-    return rebuild(1 / np.sqrt(np.maximum(values, 1e-12 * largest)), vectors)
-
-
 def cholesky(matrix: FloatArray) -> FloatArray:
     """The lower Cholesky factor of a positive semi-definite matrix.
 
@@ -42,21 +32,6 @@ def cholesky(matrix: FloatArray) -> FloatArray:
     if len(values) and values[0] < 1e-12 * largest:
         matrix = rebuild(np.maximum(values, 1e-12 * largest), vectors)
     return np.asarray(np.linalg.cholesky(matrix))
-
-
-def at_least(matrix: FloatArray, least: FloatArray) -> FloatArray:
-    """The matrix raised to `least` (positive definite) wherever it is below it.
-
-    In the coordinates in which `least` is I, eigenvalues below 1 become 1.
-    """
-    root = cholesky(least)
-    inverse = np.linalg.inv(root)
-    return np.asarray(root @ floored(inverse @ matrix @ inverse.T, 1.0) @ root.T)
-
-
-def psd_part(matrix: FloatArray) -> FloatArray:
-    """The nearest positive semi-definite matrix (negative eigenvalues set to zero)."""
-    return floored(matrix, 0.0)
 
 
 def power(matrix: FloatArray, exponent: float, least: float = 1e-12) -> FloatArray:

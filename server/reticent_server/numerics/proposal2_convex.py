@@ -29,8 +29,14 @@ from math import ceil, log
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.numerics.proposal2 import jacobian
 from reticent_server.numerics.psi import Huber
+
+
+def jacobian(u: FloatArray, c: float) -> FloatArray:
+    """A (2, 2) = [[mean 1, mean u1], [2 mean u1, 2 mean u²1]] with 1 = 1{|u| < c}, u (n,) = (y − μ)/σ."""
+    inner = np.abs(u) < c
+    one, first, second = inner.mean(), float((u * inner).mean()), float((u * u * inner).mean())
+    return np.array([[one, first], [2 * first, 2 * second]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from benchmarks.noise_free.glm_robust import fit_glm
+from benchmarks.noise_free.glm_target import Equations, noise_free_fit
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
@@ -11,10 +13,8 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.target import records, settled_whitening
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.glm.target import Equations, noise_free_fit
 from reticent_server.mechanisms import registry
 from reticent_server.numerics.families import Binomial, Gamma, Poisson
-from reticent_server.numerics.glm_robust import fit_glm
 from support_fits import gaps
 from support_glm import fitted, glm_table, planned, response, slopes
 from support_newton import HUGE_RHO, boolean, drive, facts_of, numeric, plain_design, whole

@@ -5,6 +5,8 @@ from math import inf
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from benchmarks.noise_free.glm_robust import fit_glm
+from benchmarks.noise_free.glm_target import noise_free_fit
 from scipy import stats
 
 from reticent_server.accounting.conversions import rho_units
@@ -12,9 +14,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.glm.families import FAMILIES
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.glm.target import noise_free_fit
 from reticent_server.numerics.families import NegativeBinomial
-from reticent_server.numerics.glm_robust import fit_glm
 from support_glm import glm_table, planned, slopes
 from support_newton import (
     HUGE_RHO,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from benchmarks.noise_free.huber import fit_huber
 from scipy.special import expit
 from scipy.stats import norm
 
@@ -14,7 +15,6 @@ from reticent_server.kinds.glm.influence import plan_influence_glm
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
 from reticent_server.mechanisms import registry
-from reticent_server.numerics.huber_mallows import fit_huber
 from support_newton import (
     boolean,
     facts_of,

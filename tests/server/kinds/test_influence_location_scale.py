@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from benchmarks.noise_free.proposal2 import fit_proposal2
 
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.design import Compare, Design
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.location_scale.influence import plan_influence_location_scale
 from reticent_server.kinds.location_scale.query import LocationScale
-from reticent_server.numerics.proposal2 import fit_proposal2
 from support_newton import facts_of, numeric, profile_of, whole
 from support_recipes import answer
 

@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from benchmarks.noise_free.proposal2 import fit_proposal2
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare, Design
 from reticent_server.kinds.location_scale.maps import LocationScaleMap
 from reticent_server.kinds.location_scale.plan import plan_location_scale
 from reticent_server.kinds.location_scale.query import LocationScale
-from reticent_server.numerics.proposal2 import fit_proposal2
 from support_location_scale import fitted_from, in_errors, planned, released
 from support_newton import HUGE_RHO, blocks_of, drive, facts_of, numeric, whole
 

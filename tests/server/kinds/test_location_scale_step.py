@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.noise_free.proposal2 import fit_proposal2, jacobian
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -16,7 +17,6 @@ from reticent_server.kinds.location_scale.step import (
     start_position,
     usable_jacobian,
 )
-from reticent_server.numerics.proposal2 import fit_proposal2, jacobian
 from reticent_server.numerics.psi import Huber
 
 C = 1.5

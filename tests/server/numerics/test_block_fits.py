@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from benchmarks.noise_free.proposal2 import fit_proposal2
 
 from reticent_server.domain.columns import BlockModel
 from reticent_server.numerics.block_fits import Blocks, block_estimates, masked_median
-from reticent_server.numerics.proposal2 import fit_proposal2
 
 K, B = 6, 60
 FAMILIES = {

@@ -4,9 +4,9 @@ from math import inf
 
 import numpy as np
 import pytest
+from benchmarks.noise_free.glm_robust import Equation, fit_glm
 
 from reticent_server.numerics.families import Binomial, Gamma, Gaussian, Poisson
-from reticent_server.numerics.glm_robust import Equation, fit_glm
 from support_reference import REFERENCE, epilepsy, numbers, shared_csv
 
 ENTRIES = REFERENCE["glmrob"]

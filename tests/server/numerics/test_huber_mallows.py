@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.noise_free.huber import fit_huber
+from benchmarks.noise_free.whitened import fit_whitened_mallows, inverse_root
 from scipy.stats import norm
 
-from reticent_server.numerics.huber_mallows import fit_huber, fit_whitened_mallows, regress
+from reticent_server.numerics.huber_mallows import regress
 from reticent_server.numerics.mallows import mallows_weights, mean_weighted_norm
-from reticent_server.numerics.matrices import inverse_root
 from reticent_server.numerics.psi import Huber
 from support_reference import numbers, shared_csv
 

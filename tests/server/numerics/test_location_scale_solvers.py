@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from benchmarks.noise_free.huber import fit_huber
+from benchmarks.noise_free.proposal2 import fit_proposal2, influence, jacobian, sensitivities
 from scipy.stats import chi2
 
 from reticent_server.numerics.biweight import Biweight, fit_biweight
-from reticent_server.numerics.huber_mallows import fit_huber
-from reticent_server.numerics.proposal2 import fit_proposal2, influence, jacobian, sensitivities
 from reticent_server.numerics.weighted_chi2 import survival
 from support_reference import REFERENCE, numbers, shared_csv
 

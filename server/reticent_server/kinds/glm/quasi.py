@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from reticent_server.domain.steps import FloatArray, Released, VectorSum
 from reticent_server.fitting.score import Ball, BoolArray, Score, whole_ball
 from reticent_server.numerics import families as laws
-from reticent_server.numerics.glm_robust import estimated_dispersion
+from reticent_server.numerics.dispersion import estimated_dispersion
 
 SCALE_CUT = 1.5  # cut of the residuals whose mean square gives the scale, in scales
 _SLOPE_STEP = 1e-3  # of η, of a difference

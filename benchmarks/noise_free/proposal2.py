@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.numerics.proposal2_convex import jacobian
 from reticent_server.numerics.psi import Huber
 
 _MAD_TO_SD = 0.6744897501960817
@@ -51,13 +52,6 @@ def fit_proposal2(y: FloatArray, c: float, *, degrees: float | None = None) -> L
     psi = family.psi((y - mu) / s)
     residual = max(abs(float(psi.mean())), abs(float((psi**2).mean()) - target))
     return LocationScaleFit(mu, s, sandwich(y, mu, s, c), residual)
-
-
-def jacobian(u: FloatArray, c: float) -> FloatArray:
-    """A (2, 2) of standardised residuals u (n,)."""
-    inner = np.abs(u) < c
-    one, first, second = inner.mean(), float((u * inner).mean()), float((u * u * inner).mean())
-    return np.array([[one, first], [2 * first, 2 * second]])
 
 
 def sandwich(y: FloatArray, mu: float, s: float, c: float) -> FloatArray:

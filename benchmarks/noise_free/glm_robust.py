@@ -1,4 +1,4 @@
-"""Noise-free robust generalised linear models: the curator's view, and the baseline of tests.
+"""Noise-free robust generalised linear models: the baseline of tests and benchmarks.
 
 `fit_glm` solves, to the precision of floats, Cantoni & Ronchetti's (2001) estimating equation
 
@@ -6,18 +6,17 @@
 
 with given weights w (R's `glmrob` has (1 − h)² for weights.on.x = "hat"), g = V^(−1/2)μ′. For the Gamma
 and Gaussian families the dispersion φ solves Σ w (ψ_c²(r) − E ψ_c²) = 0 along with it (Proposal 2).
-What the noisy Newton recipe estimates, with its own weights, is in kinds.glm.target.
+What the noisy Newton recipe estimates, with its own weights, is in noise_free.glm_target.
 """
 
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.numerics.families import Family, Gamma, Gaussian, gamma_moments
-from reticent_server.numerics.psi import Huber
+from reticent_server.numerics.dispersion import estimated_dispersion
+from reticent_server.numerics.families import Family, Gamma, Gaussian
 
 _STEPS = 200
 _SMALLEST = 1e-12
@@ -127,32 +126,6 @@ def solve(equation: Equation, start: FloatArray, steps: int = _STEPS) -> FloatAr
             break
         beta = moved
     return beta
-
-
-def estimated_dispersion(family: Family, mean_square: float, c: float) -> float:
-    """φ′ at which E ψ_c²(r) is `mean_square`, r being standardised with the family's φ.
-
-    mean_square is clipped inside the values that are possible, φ′/φ to [1/64, 64].
-    """
-    unit = family.dispersion
-
-    def excess(log_ratio: float) -> float:
-        return reference_square(family, float(np.exp(log_ratio)) * unit, c) - mean_square
-
-    low, high = -np.log(64.0), np.log(64.0)
-    if excess(low) >= 0:
-        return unit / 64
-    if excess(high) <= 0:
-        return unit * 64
-    return unit * float(np.exp(brentq(excess, low, high, xtol=1e-14, rtol=1e-14)))
-
-
-def reference_square(family: Family, dispersion: float, c: float) -> float:
-    """E ψ_c²(r) where the true dispersion is another: Gamma's own law; normal for other families."""
-    if isinstance(family, Gamma):
-        return gamma_moments(dispersion, family.dispersion, c)[2]
-    ratio = dispersion / family.dispersion
-    return ratio if c == inf else ratio * Huber(c / sqrt(ratio)).mean_square
 
 
 def _with_dispersion(equation: Equation, beta: FloatArray) -> Equation:

@@ -1,0 +1,1 @@
+"""Robust fits without noise: what tests and benchmarks hold released ones against. No wheel has them."""
