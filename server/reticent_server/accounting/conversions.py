@@ -15,7 +15,9 @@ from math import floor, log, log1p, sqrt
 
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 
+# taken off ln δ: above the rounding of the bound in float64, so ρ is never too large
 _MARGIN = 1e-9
+# a bound of the search; ρ ≤ ε + 1 is below it for every ε that is taken (at most 100)
 _MAX_RHO = 1e6
 
 

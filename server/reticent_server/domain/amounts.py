@@ -48,4 +48,4 @@ class Amounts:
         return ", ".join(f"{symbol} = {value:.6g}" for symbol, value in named)
 
 
-ZERO = Amounts(0, 0)
+ZERO = Amounts(0, 0)  # units of either amount

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-EPSILON_UNITS = 10**9
+EPSILON_UNITS = 10**9  # units in ε = 1: the finest ε that an account tells, 10⁻⁹
+# units in δ = 1: 10⁻¹⁸, far below any default δ; δ of less than 9.2 fits an int64
 DELTA_UNITS = 10**18
-RHO_UNITS = 10**12
+RHO_UNITS = 10**12  # units in ρ = 1: at ε = 10⁻⁴ a pure charge of ½ε² is still 5,000 units
 
 
 @dataclass(frozen=True, slots=True)

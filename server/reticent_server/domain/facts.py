@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from reticent_server.domain.schema import Schema
 
+# probabilities between the smallest and .05, and their mirrors: tails set clipping and scales
 _TAIL: tuple[float, ...] = (0.005, 0.01, 0.025)
 PROFILE_PROBABILITIES: tuple[float, ...] = (
     *_TAIL,

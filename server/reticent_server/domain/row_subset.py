@@ -19,6 +19,7 @@ from hashlib import shake_128
 import numpy as np
 from numpy.typing import NDArray
 
+# positions whose bits are made at once: those of a chunk are found without the chunks before it
 CHUNK = 1 << 16
 
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-_LINE = 8
+_LINE = 8  # float64 in 64 bytes, a cache line
+# float64 in 2 KiB (ReusedScratch.array says why); speed only
 _ALIASED = 256
 
 

@@ -27,7 +27,9 @@ from reticent_server.engine.partition import FAILED, UNREADABLE, sums_of_parts
 from reticent_server.errors import CuratorError, Unavailable
 
 LOST = "The cluster does not answer at the moment."
+# of one pass, after which a silent cluster counts as lost; a longer wait keeps the slot
 PATIENCE_SECONDS = 600
+# a dashboard, worker pages or logs could show cells: none is served, none is kept
 _NO_PAGES = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],

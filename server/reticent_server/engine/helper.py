@@ -27,7 +27,7 @@ from reticent_server.engine.shared_memory import File, file_of, numbers
 
 _MODULE = "reticent_server.engine.helper_process"
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
-_GRACE_SECONDS = 5
+_GRACE_SECONDS = 5  # a helper that was told to end and has not by then is killed
 
 
 class Helper:

@@ -23,7 +23,7 @@ from reticent_server.engine.shared_memory import mapped
 from reticent_server.process import keep_to_itself
 
 READY, FAILED, UNABLE = b"ready", b"failed", b"unable"
-MOST_FILES = 128
+MOST_FILES = 128  # descriptors in one message: Linux takes 253
 
 
 @dataclass(frozen=True, slots=True, eq=False)

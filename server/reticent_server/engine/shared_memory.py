@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_BYTES = 1 << 12
+LEAST_BYTES = 1 << 12  # a page: a smaller array would take a page and a descriptor to share
+# of this process: room for 2 each of thousands of arrays; fewer only means arrays that are not shared
 WANTED_DESCRIPTORS = 1 << 14
 _EACH = 2  # ours, and the mapping's own
+# pages are mapped at once where the system can: a fault each would be slower
 _FLAGS = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
 
 

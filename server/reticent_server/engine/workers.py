@@ -17,8 +17,10 @@ from reticent_server.engine.helper import Helper
 from reticent_server.engine.pieces import RowSlice
 from reticent_server.engine.shared_memory import make_room
 
+# after which a thread takes up the pass that has waited longest: fewer are fairer, more cost less to change
 TURN_BLOCKS = 16
-HELPED_ROWS = 1 << 16
+HELPED_ROWS = 1 << 16  # below it sending a step to a process costs more than it saves; speed only
+# helpers that ended by themselves, after which the threads go on without: no endless restarts
 MOST_LOSSES = 16
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reticent_server.fitting.forecast import Forecast
 
 _USELESS = 0.25  # of the response's standard deviation for each of a term's: an interval that reaches so far
-_TWO_SIDED = 1.96
+_TWO_SIDED = 1.96  # normal quantile of a two-sided 95 % interval
 _NAMED = 6  # terms that a sentence names before it counts the others
 
 

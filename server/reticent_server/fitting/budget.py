@@ -27,10 +27,12 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coordinates import normal_size
 from reticent_server.mechanisms import one_vector
 
+# a start with none of a fit of R² = .96; its residuals' .04; S² grows by 1.2² a step at most (fitting.huber)
 START_ERROR, ERROR_FLOOR, SCALE_GROWTH = 0.96, 0.04, 1.44
 _CURVATURE_ERROR = 0.15  # relative, of an expected curvature: benchmarks of clean designs
 _QUIET = 0.05  # η from which on sampling is no longer most of the error, and the meat needs less
 
+# squared radius per coordinate: at 1 most rows are clipped and noise is least; at 4 one normal row in 10³ is
 NARROW, MIDDLE, WIDE = 1.0, 2.0, 4.0
 ROUNDS = (  # (share of ρ, squared radius per coordinate) of each round, from the most thorough
     ((0.04, NARROW), (0.05, WIDE), (0.09, WIDE)),
@@ -38,12 +40,14 @@ ROUNDS = (  # (share of ρ, squared radius per coordinate) of each round, from t
     ((0.05, NARROW), (0.10, MIDDLE)),
     ((0.05, NARROW), (0.08, NARROW)),
 )
+# (share of ρ, squared radius) of one coordinate, which needs its length only; the forecast picks one
 SINGLE_ROUNDS = (((0.08, NARROW),), ((0.12, NARROW),), ((0.20, NARROW),))
 _EARLY_JACOBIAN = 0.04  # of ρ: the last step's but one, where there is little noise
 _BENT_JACOBIAN = 0.08  # of ρ: the last step's but one, where the curvature changes on the way
 _FIRST_PRECISION, _LAST_PRECISION = 0.35, 0.25  # largest ν of the first and of the last round
 _LAST_SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the gradients' ρ, in the last step
 _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in the others
+# Newton steps that are tried: fewer have not converged from a poor start, more divide ρ further
 _STEPS = (3, 4, 5, 6)
 _ROUNDING = 10**11  # a step's cost is rounded up by a unit, and by 10⁻¹² of it for the floats
 _STEP_WORTH = 0.01  # of ln e²: a further step has to gain that much

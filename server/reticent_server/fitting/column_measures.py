@@ -27,6 +27,7 @@ _FEWER = (  # fewer ones have a recursion of fewer levels, and less noise each
     (0.1, 0.25, 0.5, 0.75, 0.9),
     (0.25, 0.5, 0.75),
 )
+# relative parts of the profile's ρ: what a fit leans on most gets most; a share of missing cells is of one cell
 _QUANTILE_WEIGHT, _VALUE_WEIGHT, _LEVEL_WEIGHT, _MISSING_WEIGHT = 16, 16, 8, 2
 
 

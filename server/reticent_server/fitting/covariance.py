@@ -8,6 +8,7 @@ from reticent_server.numerics.matrices import floored, power
 _HALF = 0.5  # noise of a direction, relative to the meat's size, at which half of it is taken from the model
 _LEAST = 1e-3  # smallest eigenvalue of a usable meat, relative to its mean
 _NOTICED = 0.05  # noise of a diagonal entry below which entries differ for other reasons
+# relative eigenvalue at which an expected matrix is inverted: smaller ones are rounding
 _SMALLEST = 1e-9
 
 

@@ -28,6 +28,7 @@ from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.matrices import floored, power
 
 _SURPRISE = 1e-4  # chance of a larger score than C explains, at which C is taken to be wrong
+# relative eigenvalue at which an expected curvature is inverted: smaller ones are rounding
 _SMALLEST = 1e-9
 _DRIFT = 0.03  # relative change of E between the step at which it was measured and the end
 _FAR = 0.7  # see being_far

@@ -55,6 +55,7 @@ from reticent_server.fitting.score import ScoreFamily
 from reticent_server.fitting.standardise import Location
 
 _PRODUCTS_A_MS = 200  # squared coefficients whose moments of 4,096 public rows take 1 ms
+# relative singular value of the public rows below which least squares leaves a direction at 0
 _SINGULAR = 1e-6
 
 ResponseT = TypeVar("ResponseT")

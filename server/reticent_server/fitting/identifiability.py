@@ -21,12 +21,14 @@ from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import eigen
 
+# of a combination's variance: a smaller share flags more, a larger one tells more that rests on what is expected
 UNRESOLVED_SHARE = 0.3
+# standard deviations of its noise that information must exceed: by noise alone once in 700
 RESOLVED = 3.0
 LEAST_RECORDS = (
     20.0  # that a direction rests on: fewer, and errors are not normal even without noise
 )
-_SMALLEST_NOISE = 1e-12
+_SMALLEST_NOISE = 1e-12  # keeps the precision 1/sd of a release without noise within the floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,7 +33,9 @@ from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
 
+# 1.5·2⁵² steps of the lattice: a sum of that size has no bits below a step, and |x̃| < 2⁸ keeps its exponent
 _ROUND = 1.5 * 2.0 ** (52 - LATTICE_BITS)
+# of a float64's 52, those that neither a step of the lattice nor |x̃| < 2⁸ takes: products stay exact
 _FREE_BITS = 52 - LATTICE_BITS - RANGE_BITS
 _KEPT_BITS = (
     5  # of the smallest singular value, above the granule: rounding moves it by √q/2 granules

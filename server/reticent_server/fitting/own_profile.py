@@ -24,6 +24,7 @@ NO_PROFILE = (
     "No profile covers this model's columns: a share of the budget went to their quartiles. "
     "A profile by the curator would be paid once for all queries."
 )
+# of the quantiles of a numeric column: bulk, quartiles and tails; more of them would share the same ρ
 PROBABILITIES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LEAST_SHARE, LARGEST_SHARE = 0.05, 0.20  # of the query's ρ
 _LEVELS = 4  # of the quantile tree for PROBABILITIES

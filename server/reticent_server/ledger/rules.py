@@ -35,7 +35,7 @@ from reticent_server.errors import InvalidPrivacy
 ZcdpCaps = Callable[[int, int, int | None], tuple[int, int]]
 """(ε, δ, δ″ or None for the usual part of δ) → (ρ*, δ″), all in units."""
 
-MAX_AMOUNT = 2**63 - 1
+MAX_AMOUNT = 2**63 - 1  # units: the largest whole number of a database's BIGINT
 
 
 def charge(cost: PrivacyCost, rule: Rule) -> Amounts:

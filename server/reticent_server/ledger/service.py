@@ -64,6 +64,7 @@ class Undecided(Unavailable):
         self.leases = leases
 
 
+# each fails only where another request inserted the same key in between; the second finds it stored
 _ATTEMPTS = 5
 
 

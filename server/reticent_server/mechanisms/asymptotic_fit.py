@@ -43,10 +43,14 @@ from reticent_server.numerics.convex_fit import (
 )
 from reticent_server.numerics.smooth_p_value import noise_factor, p_value_noise
 
+# of a noise's scale: rounding to a step then adds 2⁻¹⁴ of it, as the module's docstring says
 _LEAST_STEPS = 2.0**14
-_P_STEP = 2.0**-48
+_P_STEP = 2.0**-48  # granule of a p-value: below any that is told (10⁻¹²)
+# of a number in [0, 1]: such a p-value tells nothing, and more noise is no safer
 _LARGEST_P_NOISE = 8.0
+# a released p-value lies within [10⁻¹², 1 − 10⁻¹²]: post-processing that keeps normal quantiles finite
 _LEAST_P = 1e-12
+# of V_jj's bound, in standard deviations: the millionth of the docstring, which keeps t finite
 _LEAST_VARIANCE = 1e-6
 _FARTHEST = 1e6  # of t, which is then as good as infinite: 2Φ(−t) is 0 in float64 from 39 on
 

@@ -65,8 +65,9 @@ from reticent_server.numerics.convex_fit import (
 )
 from reticent_server.numerics.order_statistics import safe_distance
 
-STEPS_IN_SENSITIVITY = 2**20
-_ROUNDING = 1e-11
+STEPS_IN_SENSITIVITY = 2**20  # granules in Δ: rounding ϑ adds √q steps to it, a millionth of √q
+_ROUNDING = 1e-11  # of a coefficient, absolute: above what float64 loses in ϑ within the reach
+# scales of Laplace noise: a margin that far above the threshold passes but for less than e⁻¹² = 6·10⁻⁶
 _SURELY = 12.0
 
 

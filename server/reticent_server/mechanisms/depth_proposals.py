@@ -45,6 +45,7 @@ Words = NDArray[np.uint64]
 Interval = tuple[Fraction, Fraction]
 
 _BATCHES = (256, 1024, 4096)  # proposals; the last is 16 MB at 500 directions
+# of a uniform that a proposal is first compared with; more are drawn where these do not decide
 _BITS = 64
 _EDGE = 1 << 40  # of words that float64 is trusted with
 _ERROR = 2.0**-37  # e, above

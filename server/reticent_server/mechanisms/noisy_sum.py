@@ -54,9 +54,12 @@ from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
 IntArray = NDArray[np.int64]
 SumPart = VectorSum | GramSum | CountSum | PowerSum
 
+# 2²⁰ rows of integers or products of at most 2²⁶ add up to 2⁴⁶ < 2⁵³: a block's sum is exact in float64
 MAX_BLOCK_ROWS = 1 << 20
 _TOO_LONG = "block too long for exact sums"
+# rows of one matrix product, what the processor's cache holds; speed only, sums are exact
 _PRODUCT_ROWS = 1 << 12
+# coefficients up to which two products by halves are faster than one (_gram says why); speed only
 _FEW_ROWS = 24
 
 

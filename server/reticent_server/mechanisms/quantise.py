@@ -24,8 +24,9 @@ from reticent_server.domain.scratch import FRESH, Scratch
 from reticent_server.domain.steps import Contribution, FloatArray, GramSum, Scaled, VectorSum
 from reticent_server.numerics.lengths import squared_lengths
 
-VECTOR_BITS = 24
-GRAM_BITS = 13
+VECTOR_BITS = 24  # C_q = 2²⁴: rounding is √d 2⁻²⁵ of the clip, and 2²⁰ rows add up to 2⁴⁴ < 2⁵³
+GRAM_BITS = 13  # C_q = 2¹³: products are up to 2²⁶, and 2²⁰ rows of them add up to 2⁴⁶ < 2⁵³
+# relative, for the rounding of a norm computed in float64 (d 2⁻⁵²): what is at the clip stays at most C_q
 _ROOM = 2.0**-30
 
 

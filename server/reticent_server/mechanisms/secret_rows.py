@@ -23,7 +23,7 @@ from secrets import token_bytes
 
 from reticent_server.domain.row_subset import RowSubset
 
-KEY_BYTES = 16
+KEY_BYTES = 16  # 128 bits: nobody guesses which rows a step reads
 
 
 def secret_key() -> bytes:

@@ -42,13 +42,13 @@ from reticent_server.mechanisms import _sampler
 
 IntArray = NDArray[np.int64]
 
-MOST_CANDIDATES = 1 << 20
+MOST_CANDIDATES = 1 << 20  # K: with weights of 2⁴² their sum stays below 2⁶³
 _MANTISSA_BITS = 42  # K 2⁴² < 2⁶³ for K = 2²⁰
 _DIGIT_BITS = 16  # of each half of r: two tables of 2¹⁶ numbers
 _CORRECTION_BITS = 37  # T·C < 2⁴²·2^(37 − 16.5) < 2⁶³
 _ERROR = 2.0**-36  # ξ, proved above
 _LEAST_STEPS = 1 << 14  # rounding levels down to whole numbers costs 2⁻¹⁴ of the budget
-_MOST_BITS = 2 * _DIGIT_BITS
+_MOST_BITS = 2 * _DIGIT_BITS  # q: a level's residue has two digits
 _UPWARDS = 1 + 2.0**-48  # more than the rounding of a few float64 operations
 _WORD = 64  # bits
 _LARGEST_PREFERENCE = 1 << 30  # so that levels of scores stay below 2⁶²

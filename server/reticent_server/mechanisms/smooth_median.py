@@ -45,8 +45,9 @@ from reticent_server.numerics.lattices import to_lattice
 from reticent_server.numerics.order_statistics import quartile_ranks
 from reticent_server.numerics.smooth_sensitivity import smooth_sensitivity
 
+# steps of the lattice: ζ ≤ 1/(10b²) < 10⁻⁹ in the proof, and 1 + 1/b in its tail
 SMALLEST_SCALE = 2.0**14
-_TOLERANCE = 1e-11
+_TOLERANCE = 1e-11  # ten times the relative error of the computed S; the proof's last paragraph
 
 
 def cost(part: SmoothMedian) -> PrivacyCost:

@@ -37,6 +37,7 @@ from reticent_server.numerics.order_statistics import (
 )
 from reticent_server.numerics.partitions import bin_of, centre, edges
 
+# of the bins, in widths: what is near an edge of one partition is in the middle of a bin of the other
 SHIFTS = (0.0, 0.5)
 
 

@@ -33,13 +33,18 @@ from reticent_server.numerics.psi import Huber
 
 BoolArray = NDArray[np.bool_]
 
-GROUPS = 4
+GROUPS = 4  # g of the jackknife: more fits for a correction of less variance; accuracy only
+# reweighting, linear convergence, needs more than Newton's; a block that has not settled has no estimate
 STEPS = {"huber": 40, "location_scale": 60, "binomial": 25, "poisson": 25, "gamma": 25}
+# steps of each jackknife fit, which starts at the whole block's solution; too few lose the block's estimate, not its privacy
 AGAIN = 25
+# relative eigenvalue of the scaled information below which the solution's digits are rounding
 _SINGULAR = 1e-11
+# last step, in residual scales or in η: far below a block's sampling error; a longer one is no estimate
 _SHORT = 1e-3
+# of a step in the predictor: e³ in a log link's mean; larger ones overshoot from a poor start
 _LONGEST_MOVE = 3.0
-_MAD_TO_SD = 0.6744897501960817
+_MAD_TO_SD = 0.6744897501960817  # Φ⁻¹(3/4): the median of |z| under the normal law
 _FAMILIES: dict[str, Family] = {"binomial": Binomial(), "poisson": Poisson(), "gamma": Gamma()}
 
 

@@ -23,7 +23,9 @@ from scipy.special import betainc, expit, gammainc, gammaln, pdtr
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.psi import Huber
 
+# of η: a probability within 10⁻¹³ of 0 or 1, beyond what any table tells; keeps exp(η) within the floats
 LOGIT_LIMIT = 30.0
+# of η with a log link: a mean count of 6·10⁻⁶, less than one event in 10⁵ records
 _LOG_LOWEST = -12.0
 
 

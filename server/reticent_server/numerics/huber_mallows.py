@@ -15,8 +15,9 @@ import numpy as np
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.psi import Huber
 
+# a bound that is not reached where the loss has a minimum: iteration ends at the gradient's rounding before
 NEWTON_STEPS = 60
-LEAST_SCALE = 1e-100
+LEAST_SCALE = 1e-100  # of residuals that are all 0: its square's inverse is still within the floats
 
 
 @dataclass(frozen=True, slots=True)

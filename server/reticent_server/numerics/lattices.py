@@ -7,6 +7,7 @@ import numpy as np
 from reticent_server.domain.columns import Lattice
 from reticent_server.domain.steps import FloatArray
 
+# 2⁴⁰ steps of a column's range: rounding is 10⁻¹² of it
 BITS = 40
 _LEAST = 2.0**-1074  # the smallest number that float64 has
 

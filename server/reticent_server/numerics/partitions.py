@@ -9,6 +9,7 @@ from reticent_server.domain.columns import GeometricBins, UniformBins
 from reticent_server.domain.steps import FloatArray
 
 Bins = GeometricBins | UniformBins
+# bin number of an infinite end: beyond every finite bin, and its negative is still an int64
 _FAR = 2**62
 
 

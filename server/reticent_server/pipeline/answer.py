@@ -41,6 +41,7 @@ from reticent_server.pipeline.services import Services
 __all__ = ["Ask", "answer", "charge_and_execute", "execute", "plan", "plan_json", "resume"]
 
 STILL_COMPUTED = "The release is still being computed; send the request again."
+# between looks at a release that another process computes: at most that much is added to the wait
 _POLL_SECONDS = 0.05
 
 log = structlog.get_logger(__name__)

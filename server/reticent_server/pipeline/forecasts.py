@@ -13,10 +13,12 @@ from reticent_server.domain.plan import Forecastable, Plan
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.forecast import least_rho
 
+# privacy noise over sampling error: equal (intervals 1.41 times as wide), and half (1.12 times)
 USUAL_TARGETS = (1.0, 0.5)
-MAX_EPSILON = 100.0
+MAX_EPSILON = 100.0  # where the search for ε ends: no larger one can be asked (pipeline.planning)
+# units of ρ where the search starts: ε of some 10⁻⁴, at which no forecast has an answer
 LEAST_RHO = 1000
-_DIGITS = 3
+_DIGITS = 3  # significant ones of an ε that is shown, rounded up
 
 
 def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ REGISTRY = CollectorRegistry()
 REQUESTS = Counter(
     "reticent_requests", "Replies sent.", ("method", "route", "status"), registry=REGISTRY
 )
+# seconds: from a read to the long releases of a deadline of minutes
 SECONDS = Histogram(
     "reticent_reply_seconds",
     "From a request to the end of its reply.",

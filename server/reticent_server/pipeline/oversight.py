@@ -19,7 +19,7 @@ from reticent_server.pipeline.services import Services
 
 Json = dict[str, Any]
 
-HISTORY = 2_000
+HISTORY = 2_000  # last entries of an account in a page's plot: more are below a pixel each
 EVERYBODY = "all analysts"
 
 

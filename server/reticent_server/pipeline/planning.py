@@ -18,7 +18,9 @@ from reticent_server.kinds import registry
 from reticent_server.pipeline import policy
 from reticent_server.pipeline.guarantees import guarantee_of
 
+# beyond it a release protects nobody; larger values are taken for slips of the pen
 MAX_EPSILON = 100.0
+# a chance of one in a hundred that a unit is not protected at all; larger values are taken for slips
 MAX_DELTA = 0.01
 _TOO_DEAR = "a plan costs more than it was offered"
 MIN_RHO = 1000  # 10⁻⁹: below this the shares of a plan are no longer whole numbers of units

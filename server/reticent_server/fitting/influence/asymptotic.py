@@ -50,7 +50,9 @@ SCALE_NOTE = (
     "Standard errors count the privacy noise at the curvature that the pilot released; the noise's own "
     "scale depends on the data and is not shown."
 )
+# of ε, the fit gets the other 11: more for the pilot makes standard errors surer and the fit noisier
 _TWENTIETHS = {"pilot": 5, "p_values": 4}
+# of p̃, whose quantile at 0 or 1 is infinite: the shortest and the widest interval that is told
 _INSIDE = 1e-12, 0.999
 
 

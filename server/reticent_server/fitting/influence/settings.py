@@ -15,9 +15,13 @@ from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
 from reticent_server.fitting.budget import Sizes
 
+# of ρ; the release gets the other .45. A smaller test refuses more tables; a smaller pilot weighs records worse
 PILOT_SHARE, CHOICE_SHARE, TEST_SHARE = 0.30, 0.03, 0.22
+# D and r, lengths of ϑ in whitened coordinates around the pilot: wider ones hold more exact fits and ask for a larger margin
 REACH, SLACK = 0.4, 0.05
+# of the normal design's curvature: at 1 a table as expected would pass by luck only
 LARGEST_FLOOR = 0.9
+# floors, each √2 below the one before: 6 reach k/6.3 and 8 reach k/12.6; each costs a candidate of the choice
 FLOORS = {"huber": 6, "logistic": 8}
 
 

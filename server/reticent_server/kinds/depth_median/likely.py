@@ -14,7 +14,8 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS
 from reticent_server.mechanisms import ptr
 from reticent_server.numerics.depth_certificate import loss
 
-_SURE = 4.6
+_SURE = 4.6  # scales of Laplace noise of a test of ε₁: exceeded with probability ½e^−4.6 = .5 %
+# twentieths of ε that the test may get: the public forecast takes the best; accuracy only
 _SHARES = tuple(k / 20 for k in range(2, 19))
 
 Rates = tuple[float, float, float]

@@ -30,13 +30,19 @@ from reticent_server.kinds.shared.columns import ColumnsMap, profile_quantiles
 from reticent_server.mechanisms import depth_draw
 from reticent_server.numerics.public_random import public_generator
 
+# by default: more make the depth nearer to that over all directions, and take time in proportion
 DIRECTIONS = 500
 LEAST_ETA, LARGEST_ETA = 1e-6, 1e9  # noise of 10⁶ scales, and of a step of the lattice
+# length of a rounded direction: entries are whole numbers up to 2¹⁰, off by 5·10⁻⁴ of it at most
 _WHOLE = 1024
+# bits: rounding is 10⁻⁶ of a scale, and the lattice reaches 2¹⁹ scales to either side
 _STEPS_IN_SCALE, _LATTICE_BITS = 20, 40
+# multiples of the planned η: one of them is within a factor √2 of any η between ¼ and 4 times the planned one
 _GRID = (4.0, 2.0, 1.0, 0.5, 0.25)
-_CHOICE_SHARE = 5
+_CHOICE_SHARE = 5  # one part in so many of ε for the choice of η, as the query's docs say
+# planned for a record's projection on a direction, sorting included; it sets the deadline only
 _NANOSECONDS = {"iqr": 60, "mad": 200, "trimmed": 60}
+# times √(dn): the η at which the noise is a seventh of a Gaussian sample's error
 _SMALL = {"iqr": 7.0, "mad": 3.5, "trimmed": 1.7}
 
 

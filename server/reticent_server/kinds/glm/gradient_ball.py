@@ -21,8 +21,11 @@ import numpy as np
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.score import Ball, Score
 
+# points of the grid: the primitive clips what falls between them, so they cost accuracy only
 _ANGLES, _LENGTHS, _CENTRES = 91, 121, 61
+# ‖u‖ in radii: beyond it w u has length R/30 or η is at its limit; clipped as above
 _FARTHEST = 30.0
+# of the radius, above the grid's largest: fewer contributions are clipped for .2 % more noise
 _ROOM = 1.002
 
 

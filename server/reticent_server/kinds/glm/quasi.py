@@ -23,6 +23,7 @@ from reticent_server.numerics.dispersion import estimated_dispersion
 SCALE_CUT = 1.5  # cut of the residuals whose mean square gives the scale, in scales
 _SLOPE_STEP = 1e-3  # of η, of a difference
 _GRID = 2001  # points of η at which the score's bound is taken
+# stands for an unbounded one: every bounded score is at its end there, within the floats
 _LARGEST_RESPONSE = 1e30
 _SCALE_STEP = 4.0  # largest factor of a step of the scale
 _LEAST_SCALE, _LARGEST_SCALE = 0.02, 1.5  # bounds of the scale relative to its public start

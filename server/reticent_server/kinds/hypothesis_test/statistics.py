@@ -21,6 +21,7 @@ from reticent_server.fitting.identifiability import Directions
 from reticent_server.numerics.matrices import eigen
 from reticent_server.numerics.weighted_chi2 import survival
 
+# relative eigenvalue at which a covariance is inverted: keeps the statistic finite
 _SMALLEST = 1e-12
 
 

@@ -12,7 +12,7 @@ from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.quantiles.plan import QuantilesPlan, plan_quantiles
 
-QUARTILES = (0.25, 0.75)
+QUARTILES = (0.25, 0.75)  # what an interquartile range is the difference of
 
 
 @dataclass(frozen=True, slots=True)

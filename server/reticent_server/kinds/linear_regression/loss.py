@@ -22,7 +22,9 @@ from reticent_server.numerics.biweight import EFFICIENT_95, Biweight
 from reticent_server.numerics.psi import Huber
 
 MOST_TIED = 0.85  # share of one value above which no scale of the residuals is told from 0
+# c: 95 % efficient at the normal law (Huber 1964); R²/q: weights below 1 for few rows of a normal design
 DEFAULT_HUBER, DEFAULT_RADIUS = 1.345, 2.0
+# c = 4 and R²/q = 4 change few of a normal table's records: nearly least squares, and more noise
 SQUARED_TUNING, SQUARED_RADIUS = 4.0, 4.0
 LEAST_BIWEIGHT = 2.0  # below it the biweight's equation has many solutions near the Huber fit
 _MENU = ((0.6, 0.8), (0.6, 1.0), (1.0, 1.0), (1.0, 2.0), (1.345, 2.0), (1.345, 4.0))  # (c, R²/q)

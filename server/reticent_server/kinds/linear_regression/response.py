@@ -8,10 +8,10 @@ from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.standardise import Location
 
-_NORMAL_IQR = 1.3489795003921634
-_NORMAL_90 = 3.2897072539029444
+_NORMAL_IQR = 1.3489795003921634  # 2Φ⁻¹(3/4)
+_NORMAL_90 = 3.2897072539029444  # 2Φ⁻¹(.95)
 TIED = 0.1  # share of one value from which on the median residual jumps from value to value
-_NORMAL_98 = 4.652695748081682
+_NORMAL_98 = 4.652695748081682  # 2Φ⁻¹(.99)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,10 @@ from reticent_server.numerics.proposal2_convex import largest_influence, normal_
 from reticent_server.numerics.psi import Huber
 from reticent_server.numerics.smooth_p_value import smoothness
 
+# c: below 1 the joint curvature is small; above 3 a record's influence on σ, of up to c², is large: more noise either way
 LEAST_TUNING, LARGEST_TUNING = 1.0, 3.0
-_SLACK = 0.1
+_SLACK = 0.1  # r, in scales around the pilot; a wider one asks for more curvature
+# of the normal law's curvature: five steps of √2 below the largest floor of a regression
 _FLOOR = LARGEST_FLOOR * 2**-2.5
 _NO_MASS = "No single value is held by so many records that the scale could be 0."
 

@@ -21,9 +21,10 @@ from reticent_server.numerics.psi import Huber
 
 STRETCH = 1.4  # a
 THIRD, FOURTH = 1.5, 2.0  # b, e
-SCORE = ((0.0, 1.0), (0.0, 0.0, STRETCH))
+SCORE = ((0.0, 1.0), (0.0, 0.0, STRETCH))  # powers of v = ψ/c from v⁰ on: v and a v²
+# the third and fourth moments as b(v³ − v) and e(v² − v⁴): 0 at |v| = 1, so they add little to the clip
 MEAT = ((0.0, -THIRD, 0.0, THIRD), (0.0, 0.0, FOURTH, 0.0, -FOURTH))
-JACOBIAN = ((1.0,), (0.0, 1.0), (0.0, 0.0, 1.0))
+JACOBIAN = ((1.0,), (0.0, 1.0), (0.0, 0.0, 1.0))  # 1, v and v² of the records inside the cut
 
 
 @dataclass(frozen=True, slots=True)

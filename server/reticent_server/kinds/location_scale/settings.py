@@ -20,6 +20,7 @@ from reticent_server.kinds.location_scale.maps import JACOBIAN, MEAT, SCORE
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.numerics.psi import Huber
 
+# c: 96 % efficient for the location at the normal law; R's MASS::hubers has 1.5 as well
 DEFAULT_TUNING = 1.5
 MENU = (1.0, 1.25, 1.5, 2.0, 2.5)  # of tuning="planned"
 STEPS = (0.04, 0.04, 0.04, 0.04, 0.05, 0.05, 0.07, 0.17, 0.50)  # of the steps' ρ; Σ = 1

@@ -34,8 +34,9 @@ from reticent_server.fitting.results import Estimate
 from reticent_server.numerics.evaluate import in_use
 
 SQUARE = 1.4  # of v²: the largest that costs nothing where records are counted as well is √2
+# of v: v and a v², whose sums give the mean and the variance
 _POWERS = ((0.0, 1.0), (0.0, 0.0, SQUARE))
-_COUNTED = (*_POWERS, (1.0,))
+_COUNTED = (*_POWERS, (1.0,))  # the same and 1, for records in use that are not known to be all
 
 
 @dataclass(frozen=True, slots=True)

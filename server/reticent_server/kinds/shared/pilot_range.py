@@ -24,6 +24,7 @@ from reticent_server.numerics.evaluate import in_use
 SHELLS = 18  # down to W/362: differences narrower than that are of columns that are all but equal
 RATIO = 2**0.5  # a range at most 1.41 times too wide
 SHARE = 0.15  # of ρ; half of it left half as many probabilities visible at n = 500, ε = 1
+# of |d| at which a normal law is fitted: bulk and tails; the largest range of them is taken
 _PROBABILITIES = (0.75, 0.9, 0.975)
 _VISIBLE = 3.0  # standard deviations of the noise of a tail of shells
 

@@ -14,7 +14,9 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.standardise import Location, term_location, usable_scale
 from reticent_server.kinds.subsample_aggregate.model import FittedModel
 
+# scales: a coefficient of ±10 s/s_j explains the response a hundred times over; wider means more noise
 WIDE = 10.0
+# a mean count or Gamma response has a logarithm from there on; a profile's 0 does not
 _LEAST_MEAN = 1e-9
 
 Bounds = tuple[float, float]

@@ -22,7 +22,7 @@ from reticent_server.kinds.shared.columns import mask, numeric_column
 from reticent_server.kinds.subsample_aggregate.query import ModelQuery
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 
-HUBER_TUNING = 1.345
+HUBER_TUNING = 1.345  # c: 95 % efficient at the normal law (Huber 1964)
 _HUBER = "Huber's regression, no weights of the design, residual scale median|r|/0.6745, c = {c:g}"
 _PROPOSAL_2 = "location and scale by Huber's Proposal 2, c = {c:g}"
 

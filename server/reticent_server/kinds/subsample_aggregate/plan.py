@@ -31,12 +31,18 @@ from reticent_server.kinds.subsample_aggregate.report import TOO_FEW, report
 from reticent_server.mechanisms import noisy_sum, quantile_tree, subsample_aggregate
 from reticent_server.numerics.block_fits import AGAIN, GROUPS, STEPS
 
+# records of a block for each estimate: of a good normal approximation, of a usable one, and the fewest allowed
 RICH, POOR, LEAST = 40, 8, 2
+# blocks: estimates of all of them are held at once, and noise is long below the sampling error
 LARGEST = 1 << 16
+# share of an estimate's ρ: less and the window is misplaced, more and the mean is noisier
 _QUARTILES = 0.4
+# planned, of a record and coefficient in a step, and of a block: a deadline only
 _NANOSECONDS, _PER_BLOCK = 40, 20_000
+# odds of a quartile's selection: its rank is off by more than _RANK_ERROR once in a hundred
 _LIKELY = 100.0
 _CANDIDATES = 4096  # of as many parts of a grid, one at least holds estimates near the quartile
+# of the blocks: a quartile between the 5 % and the 45 % quantile still places the window
 _RANK_ERROR = 0.2
 
 

@@ -26,7 +26,7 @@ from reticent_server.fitting.results import Interval, OpenInterval
 from reticent_server.kinds.shared.follow_up.table import LifeTable
 
 LEAST_AT_RISK = 3.0  # sd of its noise: below, a quotient by it is far from linear in the noise
-_HALF = 0.5
+_HALF = 0.5  # the survival at a median
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

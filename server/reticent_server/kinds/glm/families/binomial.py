@@ -19,6 +19,7 @@ from reticent_server.numerics.families import Binomial
 
 _LEAST_SHARE = 0.002  # of ones or zeros that a start assumes
 _EXPLAINED = 0.7  # of p(1 − p): mean information once a model explains some of the responses
+# points of η where a bounded smooth function's largest value is looked for; contributions are clipped besides
 _GRID = 2001
 
 

@@ -48,9 +48,13 @@ from reticent_server.fitting.whitening import Whitening
 from reticent_server.kinds.linear_regression.gradient_descent.maps import CurvatureMap
 from reticent_server.numerics.matrices import eigen, power
 
+# T, and the first point of the mean: more steps converge further and divide ρ; a longer mean has less noise
 STEPS, AVERAGED_FROM = 20, 8
+# steps after which s is measured: often while it shrinks, not once it has settled
 SCALES_AFTER = (2, 4, 7, 10)
+# on λ_max of an expected curvature: a step above 2/λ_max diverges, and smaller ones converge more slowly
 _CAUTION = 1.2
+# in standardised units: keeps a path that noise has thrown off within the floats
 _LARGEST_THETA = 2.0**20
 
 Fitting = Generator[Step, tuple[Released, ...], StandardFit]
