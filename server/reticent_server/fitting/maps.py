@@ -163,7 +163,7 @@ def _to_lattice(values: FloatArray, centre: float, scale: float, out: FloatArray
 
 
 def on_lattice(matrix: FloatArray, size: int) -> FloatArray:
-    """Rounded to so many bits below the power of two above its largest entry that sums of `size`
+    """A matrix (any shape) rounded to so many bits below the power of two above its largest entry that sums of `size`
     products with x̃ are exact."""
     largest = float(np.abs(matrix).max(initial=0.0))
     granule = 2.0 ** (frexp(largest)[1] - lattice_bits(size))

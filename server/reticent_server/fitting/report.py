@@ -140,7 +140,7 @@ def intervals(
 
 
 def p_values(beta: FloatArray, se: FloatArray, estimable: BoolArray) -> list[float | None]:
-    """Two-sided normal p-values of β_j = 0, None where not estimable."""
+    """Two-sided normal p-values (q,) of β_j = 0 for β and its standard errors (q,), None where not estimable."""
     p = 2 * ndtr(-np.abs(beta) / np.maximum(se, np.finfo(float).tiny))
     return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]
 

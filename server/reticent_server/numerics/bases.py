@@ -15,7 +15,7 @@ from reticent_server.domain.steps import FloatArray
 
 
 def legendre(values: FloatArray, order: int, lower: float, upper: float) -> FloatArray:
-    """P_order on [lower, upper], scaled to [−1, 1]; order ≥ 0, lower < upper."""
+    """P_order, elementwise on values (any shape) in [lower, upper], scaled to [−1, 1]; order ≥ 0, lower < upper."""
     half = upper / 2 - lower / 2
     t = np.clip((values - lower) / half - 1, -1.0, 1.0)
     before, now = np.zeros_like(t), 1 + 0 * t

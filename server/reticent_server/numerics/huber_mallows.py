@@ -98,6 +98,7 @@ def finished(
     family: Huber,
     beta: FloatArray,
 ) -> HuberFit:
+    """The fit of X (n, q), y (n,) and weights w (n,) at the scale s, solved from `beta` (q,), with its covariance."""
     beta = regress(X, y, s, w, family, beta)
     z = (y - X @ beta) / s
     residual = float(np.max(np.abs(X.T @ (w * family.psi(z))))) / len(y)

@@ -17,7 +17,7 @@ def rebuild(values: FloatArray, vectors: FloatArray) -> FloatArray:
 
 
 def floored(matrix: FloatArray, lower: float, upper: float = np.inf) -> FloatArray:
-    """The matrix with its eigenvalues clipped to [lower, upper]."""
+    """The symmetric matrix (q, q) with its eigenvalues clipped to [lower, upper]."""
     values, vectors = eigen(matrix)
     return rebuild(np.clip(values, lower, upper), vectors)
 
@@ -35,7 +35,7 @@ def cholesky(matrix: FloatArray) -> FloatArray:
 
 
 def power(matrix: FloatArray, exponent: float, least: float = 1e-12) -> FloatArray:
-    """The symmetric M^exponent of a positive semi-definite matrix; eigenvalues count `least` at least."""
+    """The symmetric M^exponent (q, q) of a positive semi-definite M (q, q); eigenvalues count `least` at least."""
     values, vectors = eigen(matrix)
     return rebuild(np.maximum(values, least) ** exponent, vectors)
 

@@ -31,6 +31,7 @@ def spendable(offer: PrivacyCost) -> int:
 
 
 def pilot_rho(rho: int) -> int:
+    """What the pilot spends of a fit's `rho`; both in RHO_UNITS."""
     return int(PILOT_SHARE * rho)
 
 
