@@ -65,7 +65,7 @@ def _names(sources: list[str]) -> dict[str, str]:
 
 def _line(name: str, source: str, kind: ColumnKind | None) -> str:
     if kind is None:
-        return f"  # {json.dumps(source)}: its type cannot be loaded; write it as text or numbers\n"
+        return f"  # {source if name == source else json.dumps(source)}: its type cannot be loaded; write it as text or numbers\n"
     key = json.dumps(name) if name.lower() in _YAML_WORDS else name
     come_from = "" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}"
     return f"  {key}: {_OPEN[kind].format(source=come_from)}\n"

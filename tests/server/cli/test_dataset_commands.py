@@ -211,7 +211,9 @@ def test_a_draft_leaves_bounds_and_levels_to_the_curator(folder: Path) -> None:
     assert "ok: {kind: boolean}" in text
     assert not any(cell in text.split("columns:")[1] for cell in ("0.5", "3.25", "m,", "f]"))
     (folder / "draft.yaml").write_text(text)
-    open_places = "Fill in lower and upper of id, x, Total, yes, and levels of sex. They are published"
+    open_places = (
+        "Fill in lower and upper of id, x, Total, yes, and levels of sex. They are published"
+    )
     with pytest.raises(CuratorError, match=open_places):
         read_schema(folder / "draft.yaml")
     _, told = run("dataset", "load", "d", "d.csv", "--schema", "draft.yaml", status=1)
