@@ -9,8 +9,8 @@ from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.log_rank.kind import KIND, LogRank
 from reticent_server.kinds.log_rank.scores import contrasts
-from support_follow_up import CUTS, EXACT, answer, block, facts, log_rank, offer
-from support_recipes import block_of
+from support.kinds.recipes import block_of
+from support.tables.follow_up import CUTS, EXACT, answer, block, facts, log_rank, offer
 
 QUESTION = LogRank("t", "e", "g", CUTS)
 

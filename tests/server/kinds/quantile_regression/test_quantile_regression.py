@@ -11,9 +11,9 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.quantile_regression.model import planned_bandwidth
 from reticent_server.kinds.quantile_regression.plan import crosses, plan_quantile_regression
-from support_follow_up import answer, offer
-from support_newton import HUGE_RHO, facts_of, profile_of, whole
-from support_quantile_regression import BETA, X, Y, planned, table, without_privacy
+from support.fits.quantile_regression import BETA, X, Y, planned, table, without_privacy
+from support.fits.regressions import HUGE_RHO, facts_of, profile_of, whole
+from support.tables.follow_up import answer, offer
 
 LAWS = {
     "normal": (lambda rng, n: rng.normal(size=n), norm.ppf),

@@ -11,7 +11,8 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.shared.follow_up.question import default_cuts
 from reticent_server.kinds.survival_curve.curve import crossing, monotone
 from reticent_server.kinds.survival_curve.kind import KIND, SurvivalCurve
-from support_follow_up import (
+from support.kinds.recipes import block_of, facts_of, numeric
+from support.tables.follow_up import (
     CUTS,
     EXACT,
     SCALE,
@@ -24,7 +25,6 @@ from support_follow_up import (
     offer,
     survival,
 )
-from support_recipes import block_of, facts_of, numeric
 
 MEDIAN = SCALE * np.log(2) ** (1 / SHAPE)
 

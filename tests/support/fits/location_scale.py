@@ -1,0 +1,40 @@
+"""Helpers of the location–scale tests."""
+
+import numpy as np
+
+from reticent_server.domain.design import Design
+from reticent_server.fitting.coding import Location
+from reticent_server.kinds.location_scale.plan import plan_location_scale
+from reticent_server.kinds.location_scale.query import LocationScale
+from reticent_server.kinds.location_scale.recipe import fit
+from reticent_server.kinds.location_scale.settings import plan_settings
+from support.fits.regressions import drive, facts_of, numeric, profile_of, whole
+
+COLUMN = numeric("y")
+
+
+def planned(y, rho, *, profile=True, max_rows=1, tuning=None, where=None, missing=()):
+    table = {"y": y}
+    released = profile_of(table, [COLUMN]) if profile else None
+    facts = facts_of(len(y), [COLUMN], released, max_rows)
+    design = Design(None, (), False, where, ("y",), missing)
+    return plan_location_scale(facts, design, COLUMN, LocationScale("y", tuning=tuning), rho)
+
+
+def released(y, rho, *, masks=None, **more):
+    return drive(planned(y, rho, **more).run(), whole({"y": y}, masks)).result
+
+
+def fitted_from(y, rho, centre, scale, c=1.5):
+    """The fit from a start of one's own, and the scales that its steps were taken at."""
+    design = Design(None, (), False, None, ("y",), ())
+    query = LocationScale("y", tuning=c)
+    settings = plan_settings(len(y), 1, rho, query, masked=False, expected_n=len(y))
+    trace = drive(fit(design, "y", settings, Location(centre, scale)), whole({"y": y}))
+    return trace.result, [step.map_fn.scale for step in trace.steps]
+
+
+def in_errors(found, truth):
+    """(2,) (found − truth) over the reported standard errors."""
+    se = np.sqrt(np.diag(found.sampling + found.privacy))
+    return (np.array([found.location, found.scale]) - truth) / se
