@@ -6,6 +6,8 @@ outcomes by αρ, hence that of any event: D_α(p‖q) ≤ αρ for all α.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
 
 import numpy as np
 from scipy.stats import beta
@@ -21,10 +23,23 @@ def candidates(outcomes: Sequence[Outcome]) -> list[Event]:
     """Events that a prober may choose from: by value, by time, by status, and their complements."""
     values = np.nanquantile([o.value for o in outcomes], np.linspace(0.02, 0.98, 49))
     times = np.quantile([o.seconds for o in outcomes], np.linspace(0.05, 0.95, 19))
-    events: list[Event] = [lambda o, t=t: o.value <= t for t in values]
-    events += [lambda o, t=t: o.seconds <= t for t in times]
-    events += [lambda o, s=s: o.status == s for s in ("reply", "no_reply", "failed")]
-    return events + [lambda o, e=e: not e(o) for e in events]
+    events = [partial(_least, of=attrgetter("value"), limit=float(t)) for t in values]
+    events += [partial(_least, of=attrgetter("seconds"), limit=float(t)) for t in times]
+    statuses = [partial(_status, status=s) for s in ("reply", "no_reply", "failed")]
+    every: list[Event] = [*events, *statuses]
+    return every + [partial(_complement, event=event) for event in every]
+
+
+def _least(outcome: Outcome, of: Callable[[Outcome], float], limit: float) -> bool:
+    return of(outcome) <= limit
+
+
+def _status(outcome: Outcome, status: str) -> bool:
+    return outcome.status == status
+
+
+def _complement(outcome: Outcome, event: Event) -> bool:
+    return not event(outcome)
 
 
 def chosen(first: Sequence[Outcome], second: Sequence[Outcome]) -> Event:

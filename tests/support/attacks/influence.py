@@ -6,10 +6,12 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import norm
 
+from reticent_server.domain.steps import FloatArray
+
 Q = 2
 
 
-def table(rng, loss, n):
+def table(rng: np.random.Generator, loss: str, n: int) -> FloatArray:
     """(Q + 3, n) records: smooth, heavy-tailed, tied, skewed, or with a rare or collinear column."""
     x = rng.normal(size=n)
     kind = rng.integers(5)
@@ -24,7 +26,7 @@ def table(rng, loss, n):
     return with_responses(rng, loss, np.vstack([np.ones(n), x]))
 
 
-def with_responses(rng, loss, u):
+def with_responses(rng: np.random.Generator, loss: str, u: FloatArray) -> FloatArray:
     n, slope = u.shape[1], rng.normal()
     offset = rng.normal() * u[1] * (rng.random() < 0.5)
     if loss == "logistic":
@@ -35,14 +37,14 @@ def with_responses(rng, loss, u):
     return np.vstack([np.ones(n), y, offset, u])
 
 
-def extreme(rng, loss):
+def extreme(rng: np.random.Generator, loss: str) -> FloatArray:
     """One record that pulls as hard, or bends as much, as one record can."""
     x = rng.choice([0.0, 1.2, -1.2, 1e4, -1e4, 1e-3])
     y = rng.choice([0.0, 1.0]) if loss == "logistic" else rng.choice([0.0, 2.0, 1e6, -1e6])
     return np.array([rng.choice([0.0, 1.0]), y, 0.0, rng.choice([1.0, -1.0]), x])
 
 
-def excess(a, s, b, r, epsilon):
+def excess(a: float, s: float, b: float, r: float, epsilon: float) -> float:
     """∫ (N(a, s²) − e^ε N(b, r²))_+ from the roots of the quadratic log-ratio."""
     A, B = 1 / r**2 - 1 / s**2, 2 * (a / s**2 - b / r**2)
     C = b**2 / r**2 - a**2 / s**2 + 2 * np.log(r / s) - 2 * epsilon
@@ -56,7 +58,7 @@ def excess(a, s, b, r, epsilon):
     return total
 
 
-def excess_of_balls(distance, s, r, epsilon):
+def excess_of_balls(distance: float, s: float, r: float, epsilon: float) -> float:
     """∫ (N(0, s²I) − e^ε N(μ, r²I))_+ in two dimensions, by summation; |μ| = distance."""
     axis = np.linspace(-9, 9, 601) * max(s, r)
     x, y = np.meshgrid(axis, axis)

@@ -44,7 +44,7 @@ def load_pair(installation: Installation, left: str, right: str) -> Pair:
         schema = directory / "schema.yaml"
         load_dataset(installation.settings, name, directory / f"{name}.csv", schema)
     with opened(installation.settings) as services:
-        budget = {"epsilon": 1e7, "delta": 0.9, "rule": "basic", "by": "t"}
+        budget: dict[str, Any] = {"epsilon": 1e7, "delta": 0.9, "rule": "basic", "by": "t"}
         analyst_id, key = services.access.add_analyst("prober", by="t")
         for name in SIDES:
             services.ledger.set_population_cap(name, **budget)
@@ -102,7 +102,7 @@ class Prober:
         found: dict[str, list[Outcome]] = {side: [] for side in SIDES}
         for mine, outcomes in zip(parts, done, strict=True):
             for ask, outcome in zip(mine, outcomes, strict=True):
-                found[ask["dataset"]].append(outcome)
+                found[str(ask["dataset"])].append(outcome)
         return found
 
 

@@ -236,7 +236,8 @@ def _log_gaussian(call: Call, output: Any) -> float:
 
 def _log_weights(call: Call) -> np.ndarray:
     octaves, mantissas = selection.weights(call.argument, call.scale.bits)
-    return np.log(mantissas.astype(float)) - octaves.astype(float) * np.log(2.0)
+    logs = np.log(mantissas.astype(float)) - octaves.astype(float) * np.log(2.0)
+    return np.asarray(logs)
 
 
 def total(before: Sequence[Call], after: Sequence[Call]) -> Loss:

@@ -110,7 +110,12 @@ def release(kind: str = "linear_regression", **changes: Any) -> dict[str, Any]:
         "count": {"where": 'zone == "a"'},
         "mean": {"column": "price"},
     }
-    estimate = {"value": 523.5, "standard_error": 5.0, "n": 20_000, "confidence_level": 0.95}
+    estimate: dict[str, Any] = {
+        "value": 523.5,
+        "standard_error": 5.0,
+        "n": 20_000,
+        "confidence_level": 0.95,
+    }
     estimate["confidence_interval"] = [513.7, 533.3]
     results: dict[str, dict[str, Any]] = {
         "linear_regression": regression_result(),
@@ -167,7 +172,11 @@ class Server:
 
     def client(self, **options: Any) -> reticent.Client:
         transport = httpx.MockTransport(self)
-        settings = {"key": "rk_1_secret", "transport": transport, "sleep": self.pauses.append}
+        settings: dict[str, Any] = {
+            "key": "rk_1_secret",
+            "transport": transport,
+            "sleep": self.pauses.append,
+        }
         return reticent.Client("http://server.test/base", **settings | options)
 
     def dataset(self) -> reticent.Dataset:

@@ -107,8 +107,8 @@ class Cluster:
         with (self.home / "log").open("ab") as log:
             self._server = subprocess.Popen(
                 [
-                    *(self._folder / "postgres", "-D", self.home / "data"),
-                    *("-k", self.home, *self._settings),
+                    *(str(self._folder / "postgres"), "-D", str(self.home / "data")),
+                    *("-k", str(self.home), *self._settings),
                 ],
                 stdout=log,
                 stderr=log,
@@ -151,7 +151,7 @@ def _made(folder: Path) -> Path:
     owner = _owner()
     if owner:
         shutil.chown(home, **owner)
-    initdb = [folder / "initdb", "-D", home / "data", "-U", "postgres"]
+    initdb = [str(folder / "initdb"), "-D", str(home / "data"), "-U", "postgres"]
     options = ["--auth-local=trust", "--auth-host=scram-sha-256", "-E", "UTF8", "--locale=C"]
     options += ["--no-sync", "--no-instructions"]
     subprocess.run([*initdb, *options], check=True, capture_output=True, cwd=home, **owner)

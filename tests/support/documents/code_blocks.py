@@ -34,7 +34,8 @@ def page_paths() -> list[Path]:
 
 def blocks(path: Path) -> Iterator[Block]:
     """The blocks of a page, in order."""
-    before, opened, lines = "", None, []
+    before, opened = "", None
+    lines: list[str] = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
         fence = _FENCE.match(line)
         if opened is None:

@@ -1,11 +1,16 @@
 """Helpers of the generalised linear models' tests: tables of each family, and plans."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from reticent_server.accounting.conversions import rho_units
-from reticent_server.kinds.glm.plan import plan_glm
+from reticent_server.domain.schema import Column
+from reticent_server.kinds.glm.plan import GlmPlan, plan_glm
 from reticent_server.kinds.glm.query import Glm
 from support.fits.regressions import (
+    Table,
     boolean,
     drive,
     facts_of,
@@ -18,15 +23,25 @@ from support.fits.regressions import (
 TOP = 1000.0
 
 
-def response(family):
+def response(family: str) -> Column:
     return boolean("y") if family == "binomial" else numeric("y", 0.0, TOP)
 
 
-def slopes(p):
+def slopes(p: int) -> list[Column]:
     return [numeric(f"x{j}") for j in range(p)]
 
 
-def glm_table(family, n, rng, *, p=3, beta=0.4, base=0.5, phi=0.5, shift=0.0):
+def glm_table(
+    family: str,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    p: int = 3,
+    beta: float = 0.4,
+    base: float = 0.5,
+    phi: float = 0.5,
+    shift: float = 0.0,
+) -> Table:
     """x of unit variance with AR(.5) correlation, every slope `beta`, intercept `base`.
 
     shift: what is added to η of the response only: a model that is wrong by a constant.
@@ -47,7 +62,17 @@ def glm_table(family, n, rng, *, p=3, beta=0.4, base=0.5, phi=0.5, shift=0.0):
     return {**table, "y": np.minimum(y, TOP)}
 
 
-def planned(table, columns, family, rho, *, profile=True, max_rows=1, tuning=None, **design):
+def planned(
+    table: Table,
+    columns: list[Column],
+    family: str,
+    rho: int,
+    *,
+    profile: bool = True,
+    max_rows: int = 1,
+    tuning: Any = None,
+    **design: Any,
+) -> GlmPlan:
     y = response(family)
     every = [*columns, y]
     released = profile_of(table, every) if profile else None
@@ -57,7 +82,15 @@ def planned(table, columns, family, rho, *, profile=True, max_rows=1, tuning=Non
     return plan_glm(facts, plain_design(columns, y, **design), asked, rho)
 
 
-def fitted(table, columns, family, epsilon=1.0, *, missing=None, **more):
+def fitted(
+    table: Table,
+    columns: list[Column],
+    family: str,
+    epsilon: float = 1.0,
+    *,
+    missing: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> tuple[GlmPlan, Any]:
     """(plan, result) through the real mechanisms."""
     plan = planned(table, columns, family, rho_units(epsilon, 1e-6), **more)
     return plan, drive(plan.run(), whole(table, missing)).result

@@ -1,13 +1,24 @@
 """Helpers of the fits' tests: linear plans, any plan's steps along a released path, gaps to a target."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.design import Design
+from reticent_server.domain.schema import Column
+from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.fitting.target import Target
 from reticent_server.kinds.glm import target as glm_target
 from reticent_server.kinds.linear_regression import target as linear_target
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.linear_regression.plan import (
+    LinearRegressionPlan,
+    plan_linear_regression,
+)
 from support.fits.regressions import (
     HUGE_RHO,
+    Table,
     drive,
     facts_of,
     numeric,
@@ -20,13 +31,21 @@ from support.fits.regressions import (
 Y = numeric("y")
 
 
-def numerics(p):
+def numerics(p: int) -> list[Column]:
     return [numeric(f"x{j}") for j in range(p)]
 
 
 def linear_plan(
-    table, columns, rho=HUGE_RHO, *, profile=True, max_rows=1, y=Y, design=None, **more
-):
+    table: Table,
+    columns: list[Column],
+    rho: int = HUGE_RHO,
+    *,
+    profile: bool = True,
+    max_rows: int = 1,
+    y: Column = Y,
+    design: Design | None = None,
+    **more: Any,
+) -> LinearRegressionPlan:
     """A planned regression of y on the columns, or of a design; `more`: of the query, or of the plain design."""
     ours = {k: more.pop(k) for k in ("intercept", "where", "missing_columns") if k in more}
     every = [*columns, y]
@@ -37,19 +56,27 @@ def linear_plan(
     )
 
 
-def fitted(table, columns, epsilon=1.0, *, missing=None, **more):
+def fitted(
+    table: Table,
+    columns: list[Column],
+    epsilon: float = 1.0,
+    *,
+    missing: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> tuple[LinearRegressionPlan, Any]:
     """(plan, result) through the real mechanisms."""
     plan = linear_plan(table, columns, rho_units(epsilon, 1e-6), **more)
     return plan, drive(plan.run(), whole(table, missing)).result
 
 
-def target_of(plan, block):
+def target_of(plan: Any, block: Block) -> Target:
     """What a plan's fit would be without noise."""
     linear = plan.mechanism.startswith("noisy Newton (Huber")
-    return (linear_target if linear else glm_target).noise_free_fit(plan, block)
+    target: Target = (linear_target if linear else glm_target).noise_free_fit(plan, block)
+    return target
 
 
-def gaps(result, target):
+def gaps(result: Mapping[str, Any], target: Target) -> tuple[FloatArray, FloatArray]:
     """(q,) a reply's distance from its target in the target's standard errors, and (q,) the ratio of both."""
     errors = target.standard_errors
     away = (np.array(result["coefficients"]) - target.coefficients) / errors

@@ -109,6 +109,7 @@ def blocks_of(block: Block, rows: int) -> Iterator[Block]:
 
 def totals(step: Step, block: Block, rows: int = 1 << 20) -> list[Any]:
     """The step's exact integer sums; of the step's rows, where it is about a subset."""
+    assert isinstance(step, SumStep)
     sums: list[Any] = []
     block = of_step(step, block)
     for piece in blocks_of(block, rows):
@@ -153,8 +154,8 @@ def drive(recipe: Recipe, block: Block) -> Trace:
 
 def drive_step(step: Step, block: Block) -> tuple[Released, ...]:
     """One step's parts, released."""
-    some = isinstance(step, SumStep) and step.subset is not None
-    rows = of_step(step, block).rows if some else None
+    assert isinstance(step, SumStep)
+    rows = None if step.subset is None else of_step(step, block).rows
     found = (release(p, s) for p, s in zip(step.parts, totals(step, block), strict=True))
     return tuple(replace(each, rows=rows) for each in found)
 

@@ -49,8 +49,8 @@ class MemoryTable:
     def release(self, plan: Any) -> dict[str, Any]:
         reply = self.engine.execute(plan, Reservation("rel", "version", plan.cost, ""))
         assert reply.status == "reply"
-        result: dict[str, Any] = reply.result
-        return result
+        assert reply.result is not None
+        return reply.result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,7 +29,7 @@ def console_document() -> dict[str, Any]:
     """Every route but the one to sign out; any reply is allowed, so that only 5xx is a failure."""
     paths: dict[str, Any] = {}
     for route in _routes():
-        for method in route.methods:
+        for method in route.methods or ():
             paths.setdefault(route.path, {})[method.lower()] = _operation(route.path, method)
     info = {"title": "Console", "version": "0"}
     return {"openapi": "3.1.0", "info": info, "paths": paths}

@@ -1,14 +1,16 @@
 """Tables, facts and offers for the tests that have a name; SciPy's test on the same table."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
-from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, Profile
+from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import Column, ColumnKind
-from support.kinds.recipes import facts_of, numeric, released
+from reticent_server.domain.steps import FloatArray
+from support.kinds.recipes import facts_of, numeric
 
 Y = numeric("y", -10.0, 10.0)
 X = numeric("x", -5.0, 5.0)
@@ -19,13 +21,13 @@ M = numeric("m", 0.0, 1.0, ("",))
 PEOPLE = (Y, X, K, G, B, M)
 
 
-def offer(epsilon, delta_inverse=10**6):
+def offer(epsilon: float, delta_inverse: int = 10**6) -> PrivacyCost:
     """What (ε, 10⁻⁶) allows."""
     delta = DELTA_UNITS // delta_inverse
     return PrivacyCost(int(epsilon * EPSILON_UNITS), delta, rho_units(epsilon, 1 / delta_inverse))
 
 
-def profile_of(**values):
+def profile_of(**values: FloatArray) -> Profile:
     """A profile with the exact quantiles of some values a column."""
     return Profile(
         {
@@ -35,13 +37,15 @@ def profile_of(**values):
     )
 
 
-def facts(n, columns=PEOPLE, max_rows=1, **values):
+def facts(
+    n: int, columns: Sequence[Column] = PEOPLE, max_rows: int = 1, **values: FloatArray
+) -> DatasetFacts:
     """Public facts; values: the quantiles of a column's profile are theirs."""
     found = facts_of(n, columns, max_rows)
     return replace(found, profile=profile_of(**values)) if values else found
 
 
-def people(n, seed=0):
+def people(n: int, seed: int = 0) -> dict[str, FloatArray]:
     """A table of PEOPLE."""
     rng = np.random.default_rng(seed)
     x = np.clip(rng.normal(size=n), -5, 5)
@@ -55,18 +59,7 @@ def people(n, seed=0):
     }
 
 
-def people_facts(n, max_rows=1):
+def people_facts(n: int, max_rows: int = 1) -> DatasetFacts:
     """With a profile of another table of the same law."""
     table = people(20_000, seed=1)
     return facts(n, PEOPLE, max_rows, **{k: table[k] for k in ("y", "x", "k", "m")})
-
-
-def outcome(plan, block):
-    """The result of a plan on one block, as the kind's own value."""
-    recipe = plan.run()
-    step = next(recipe)
-    while True:
-        try:
-            step = recipe.send(released(step, block))
-        except StopIteration as stop:
-            return stop.value

@@ -118,7 +118,7 @@ def live(listener: socket.socket, settings: Settings, point: str, nth: int) -> N
     """One life, in a process of its own."""
     services = build_services(settings)
     arm(point, Trap(nth), services)
-    application.Edge = middleware.Edge
+    application.Edge = middleware.Edge  # type: ignore[attr-defined]  # where it has been imported to
     run(create_app(services), listener)
 
 

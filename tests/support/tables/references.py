@@ -2,9 +2,12 @@
 
 import csv
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
+
+from reticent_server.domain.steps import FloatArray
 
 _FIXTURES = Path(__file__).parents[2] / "fixtures"
 _SHARED = Path(__file__).parents[4] / "shared" / "data"
@@ -12,7 +15,7 @@ _SHARED = Path(__file__).parents[4] / "shared" / "data"
 REFERENCE = json.loads((_FIXTURES / "r_robust_fits.json").read_text())
 
 
-def epilepsy():
+def epilepsy() -> tuple[FloatArray, FloatArray]:
     """(X (59, 5), y (59,)): Ysum ~ Age10 + Base4 * trt."""
     with (_FIXTURES / "epilepsy.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -21,7 +24,7 @@ def epilepsy():
     return np.column_stack([np.ones(59), age, base, trt, base * trt]), y
 
 
-def shared_csv(name):
+def shared_csv(name: str) -> dict[str, list[str]] | None:
     """The columns of a shared file by name (texts), or None where it is not there."""
     path = _SHARED / name
     if not path.exists():
@@ -34,11 +37,11 @@ def shared_csv(name):
     }
 
 
-def numbers(column):
+def numbers(column: Iterable[str]) -> FloatArray:
     return np.array([float(v) for v in column])
 
 
-def projection_depths():
+def projection_depths() -> tuple[FloatArray, FloatArray, FloatArray]:
     """(points (2, 8), data (2, 499), depths (8,)): projection depth with the deviation scale."""
     stored = json.loads((_FIXTURES / "projection_depth.json").read_text())
     with (_FIXTURES / "depth2d.csv").open() as file:

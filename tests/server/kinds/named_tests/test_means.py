@@ -12,8 +12,8 @@ from reticent_server.kinds.anova.kind import Anova
 from reticent_server.kinds.t_test.kind import KIND as T_TEST
 from reticent_server.kinds.t_test.kind import TTest
 from support.attacks.seeded_noise import seed_noise
-from support.kinds.named_tests import Y, facts, offer, outcome, people, people_facts
-from support.kinds.recipes import block_of
+from support.kinds.named_tests import Y, facts, offer, people, people_facts
+from support.kinds.recipes import block_of, outcome
 
 N = 3000
 QUIET = offer(100, 100)
