@@ -21,7 +21,7 @@ from reticent_server.cli import dataset
 from reticent_server.cli.init import init
 from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
-from support_vault import Vault, csv_file
+from support.databases.vaults import Vault, csv_file
 
 SCHEMA = """
 description: Houses [sold]

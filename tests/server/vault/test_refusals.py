@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reticent_server.domain.schema import Column, Unit
 from reticent_server.errors import CuratorError
-from support_vault import Vault, boolean, categorical, csv_file, integer, numeric, schema
+from support.databases.vaults import Vault, boolean, categorical, csv_file, integer, numeric, schema
 
 KINDS = [
     numeric("x", 0, 9),

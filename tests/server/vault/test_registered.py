@@ -21,8 +21,9 @@ from reticent_server.vault.adbc import DRIVER_ERRORS, execute
 from reticent_server.vault.readers import open_reader
 from reticent_server.vault.registered import UNREADABLE
 from reticent_server.vault.sql_source import opened, source_url
-from support_losses import loss_of_sums
-from support_sources import (
+from support.attacks.privacy_losses import loss_of_sums
+from support.databases.vaults import Vault, integer, schema
+from support.tables.sources import (
     ALL,
     SCHEMA,
     N,
@@ -36,7 +37,6 @@ from support_sources import (
     write_parquet,
     write_sql,
 )
-from support_vault import Vault, integer, schema
 
 SQL = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 SOURCES = [*SQL, "parquet"]
