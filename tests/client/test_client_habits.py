@@ -7,7 +7,7 @@ import pytest
 
 import reticent
 from reticent._caret import pointed
-from support_client import DATASET, Server, problem
+from support.client.replying_server import DATASET, Server, problem
 
 SENTENCE = "At position 5 of the formula: unknown column."
 
