@@ -7,6 +7,7 @@ import pytest
 
 import reticent
 from reticent._caret import pointed
+from reticent._text import p_value, whole
 from support.client.replying_server import DATASET, Server, problem
 
 SENTENCE = "At position 5 of the formula: unknown column."
@@ -94,3 +95,15 @@ def test_where_the_caret_stands(sentence: str, query: dict[str, object], shown: 
     expected = sentence if shown is None else f"{sentence}\n{shown}"
     assert pointed(sentence, query) == expected
     assert pointed(sentence, {}) == sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "p < .001"), (0.0312, "p = 0.031"), (float("nan"), "p = –"), (None, "p = –")],
+)
+def test_a_p_value_in_a_sentence(value: float | None, text: str) -> None:
+    assert p_value(value) == text
+
+
+def test_a_noisy_count_is_a_whole_number() -> None:
+    assert (whole(12345.0), whole(-3.0), whole(float("inf"))) == ("12,345", "-3", "–")
