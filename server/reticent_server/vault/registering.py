@@ -63,7 +63,7 @@ def register_table(
     _read(scan, read_table(place, table, probed.order, probed.columns))
     if not scan.rows:
         raise CuratorError("The table has no rows.")
-    declared = tuple(c for c in probed.columns if schema.column(c.name) is not None)
+    declared = tuple(c for c in probed.columns if schema.read_from(c.name))
     source = SqlTable(keep_url(url), table, probed.order, scan.rows, declared)
     return Registration(source, scan.clipped)
 

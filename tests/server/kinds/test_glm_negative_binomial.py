@@ -15,8 +15,8 @@ from reticent_server.kinds.glm.families import FAMILIES
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.numerics.families import NegativeBinomial
-from support_glm import glm_table, planned, slopes
-from support_newton import (
+from support.fits.glm import glm_table, planned, slopes
+from support.fits.regressions import (
     HUGE_RHO,
     boolean,
     drive,

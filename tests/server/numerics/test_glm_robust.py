@@ -7,7 +7,7 @@ import pytest
 from benchmarks.noise_free.glm_robust import Equation, fit_glm
 
 from reticent_server.numerics.families import Binomial, Gamma, Gaussian, Poisson
-from support_reference import REFERENCE, epilepsy, numbers, shared_csv
+from support.tables.references import REFERENCE, epilepsy, numbers, shared_csv
 
 ENTRIES = REFERENCE["glmrob"]
 

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from reticent_server.numerics.biweight import Biweight, fit_biweight
 from reticent_server.numerics.weighted_chi2 import survival
-from support_reference import REFERENCE, numbers, shared_csv
+from support.tables.references import REFERENCE, numbers, shared_csv
 
 
 def columns():
