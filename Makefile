@@ -36,11 +36,12 @@ demo: .venv/.demo               ## a whole session on real data
 test: .venv/.test               ## the test suite, under 8 minutes on 2 cores
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not audit' tests
 
-check: .venv/.test              ## format, lint, types, layers
+check: .venv/.test              ## format, lint, types, layers, licences
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/licences.py
 
 docs: .venv/.test               ## the documentation as a site, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

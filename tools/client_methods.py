@@ -281,7 +281,8 @@ def _imports(kinds: list[Kind[Any]], body: str) -> str:
 
 
 _CHECKS = ("FLAG", "NAME", "NUMBER", "QUERY", "TEXT", "WHOLE", "either", "named", "several", "word")
-_HEAD = '''"""The methods of a data set, one for each kind. Made by tools/client_methods.py from the server's questions."""
+_HEAD = '''# SPDX-License-Identifier: Apache-2.0
+"""The methods of a data set, one for each kind. Made by tools/client_methods.py from the server's questions."""
 
 '''
 _CLASS = '''"""What each kind asks for."""
