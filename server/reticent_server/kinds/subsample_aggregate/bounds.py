@@ -12,7 +12,7 @@ from reticent_server.domain.design import Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.standardise import Location, term_location, usable_scale
-from reticent_server.kinds.subsample_aggregate.model import FittedModel
+from reticent_server.kinds.subsample_aggregate.model import ModelInBlocks
 
 # scales: a coefficient of ±10 s/s_j explains the response a hundred times over; wider means more noise
 WIDE = 10.0
@@ -33,7 +33,7 @@ def checked_bounds(given: Sequence[Sequence[float]], names: Sequence[str]) -> tu
     return bounds
 
 
-def planned_bounds(facts: DatasetFacts, fitted: FittedModel) -> tuple[Bounds, ...]:
+def planned_bounds(facts: DatasetFacts, fitted: ModelInBlocks) -> tuple[Bounds, ...]:
     """Bounds from public facts."""
     y = _location(facts, fitted.rows.response)
     if fitted.model.equation == "location_scale":

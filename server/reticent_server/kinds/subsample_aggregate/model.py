@@ -46,7 +46,7 @@ class BlockRows:
 
 
 @dataclass(frozen=True, slots=True)
-class FittedModel:
+class ModelInBlocks:
     """What is fitted: the model, its records, the names of its estimates, words for it, and its link to the mean."""
 
     model: BlockModel
@@ -70,7 +70,7 @@ class FittedModel:
         return "jackknife" if self.model.equation == "location_scale" else "firth"
 
 
-def fitted_model(facts: DatasetFacts, query: ModelQuery, correction: bool) -> FittedModel:
+def fitted_model(facts: DatasetFacts, query: ModelQuery, correction: bool) -> ModelInBlocks:
     """What a model query says is fitted. Raises InvalidQuery for what is not fitted to blocks."""
     if isinstance(query, LocationScale):
         column = numeric_column(facts, query.column)
@@ -84,7 +84,7 @@ def _tuning(query: ModelQuery) -> float:
     return query.tuning or HUBER_TUNING
 
 
-def regression(design: Design, query: LinearRegression | Glm, correction: bool) -> FittedModel:
+def regression(design: Design, query: LinearRegression | Glm, correction: bool) -> ModelInBlocks:
     """Raises InvalidQuery for what is not fitted to blocks."""
     _check_newton(query)
     law = FAMILIES.get(query.family) if isinstance(query, Glm) else None
@@ -94,19 +94,19 @@ def regression(design: Design, query: LinearRegression | Glm, correction: bool) 
             raise InvalidQuery("A model needs a response and at least one term.")
         c = _tuning(query)
         model = BlockModel("huber", len(design.names), c, inf, False)
-        return FittedModel(model, BlockRows(design, response), design.names, _HUBER.format(c=c))
+        return ModelInBlocks(model, BlockRows(design, response), design.names, _HUBER.format(c=c))
     if query.tuning is not None:
         raise InvalidQuery("Blocks are fitted by maximum likelihood: leave out the model's tuning.")
     if law.blocks is None:
         raise InvalidQuery(f"The {law.name} family is not fitted to blocks.")
     response = checked_response(design, law)
     model = BlockModel(law.name, len(design.names), inf, response.upper, correction)
-    return FittedModel(model, BlockRows(design, response), design.names, law.blocks, law.link)
+    return ModelInBlocks(model, BlockRows(design, response), design.names, law.blocks, law.link)
 
 
 def location_scale(
     design: Design, column: Column, query: LocationScale, correction: bool
-) -> FittedModel:
+) -> ModelInBlocks:
     """Proposal 2 of one column. Raises InvalidQuery for what is not fitted to blocks."""
     _check_newton(query)
     tuning = _tuning(query)
@@ -114,7 +114,7 @@ def location_scale(
     term = Term(column.name, (ColumnValue(column.name),), column.lower, column.upper)
     rows = BlockRows(replace(design, terms=(), intercept=False), term)
     words = _PROPOSAL_2.format(c=tuning)
-    return FittedModel(model, rows, ("location", "scale"), words)
+    return ModelInBlocks(model, rows, ("location", "scale"), words)
 
 
 def _check_newton(query: ModelQuery) -> None:

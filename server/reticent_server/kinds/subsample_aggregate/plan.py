@@ -25,7 +25,7 @@ from reticent_server.kinds.subsample_aggregate.bounds import (
     checked_bounds,
     planned_bounds,
 )
-from reticent_server.kinds.subsample_aggregate.model import FittedModel
+from reticent_server.kinds.subsample_aggregate.model import ModelInBlocks
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from reticent_server.kinds.subsample_aggregate.report import TOO_FEW, report
 from reticent_server.mechanisms import noisy_sum, quantile_tree, subsample_aggregate
@@ -50,7 +50,7 @@ _RANK_ERROR = 0.2
 class SubsampleAggregatePlan(Planned):
     """A planned query. bounds: of each estimate, public."""
 
-    fitted: FittedModel
+    fitted: ModelInBlocks
     part: SubsampleAggregate
     bounds: tuple[Bounds, ...]
     confidence_level: float
@@ -102,7 +102,7 @@ class SubsampleAggregatePlan(Planned):
 
 
 def plan_subsample_aggregate(
-    facts: DatasetFacts, fitted: FittedModel, query: SubsampleAggregateQuery, rho: int
+    facts: DatasetFacts, fitted: ModelInBlocks, query: SubsampleAggregateQuery, rho: int
 ) -> SubsampleAggregatePlan:
     """Plans at `rho` (RHO_UNITS). Raises InvalidQuery for bounds or blocks that do not fit."""
     m = fitted.model.size
