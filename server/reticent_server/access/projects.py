@@ -118,13 +118,13 @@ class Projects:
         for the last one, without whom there is nobody left to ask."""
         with writing(self._engine) as connection:
             project_id = self._locked(connection, name)
-            found = [
+            members = [
                 m for m in project_rows.all_members(connection) if m["project_id"] == project_id
             ]
-            member = next((m["analyst_id"] for m in found if m["name"] == analyst), None)
+            member = next((m["analyst_id"] for m in members if m["name"] == analyst), None)
             if member is None:
                 raise NotFound("That project has no such member.")
-            if len(found) == 1:
+            if len(members) == 1:
                 raise Conflict("That is the last member; close the project instead.")
             require_recorded(connection, tables.members, (project_id, member))
             project_rows.delete_member(connection, project_id, member)

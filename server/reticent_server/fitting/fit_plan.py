@@ -127,7 +127,7 @@ class RegressionModel(Protocol[ResponseT]):
         ground: FitGround[ResponseT],
         fit: StandardFit,
         radius_squared: float,
-        found: Mapping[str, Any],
+        result: Mapping[str, Any],
     ) -> dict[str, Any]:
         """What the model's reply says beside `found`, or in its place."""
         ...

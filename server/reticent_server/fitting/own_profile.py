@@ -72,14 +72,14 @@ class OwnProfile:
 
     def profiled(self, released: Sequence[Released]) -> DatasetFacts:
         """The facts with the released profile, which is of the records in use."""
-        found: dict[str, list[tuple[Measure, Part, Released]]] = {}
+        by_column: dict[str, list[tuple[Measure, Part, Released]]] = {}
         columns: dict[str, Column] = {}
         for measure, part, value in zip(
             self.map_fn.measures, self.step.parts, released, strict=True
         ):
             columns[measure.column.name] = measure.column
-            found.setdefault(measure.column.name, []).append((measure, part, value))
-        profiles = {k: column_profile(columns[k], v, PROBABILITIES) for k, v in found.items()}
+            by_column.setdefault(measure.column.name, []).append((measure, part, value))
+        profiles = {k: column_profile(columns[k], v, PROBABILITIES) for k, v in by_column.items()}
         return replace(self.facts, profile=Profile(profiles))
 
 

@@ -89,14 +89,14 @@ def target(
 
 def _scaled(program: Program, vector: Vector) -> list[float]:
     """u_jᵀv/s_j, correctly rounded."""
-    found, common = products(program.directions, vector)
-    return [value / (s * common) for value, s in zip(found, program.scale, strict=True)]
+    numerators, common = products(program.directions, vector)
+    return [value / (s * common) for value, s in zip(numerators, program.scale, strict=True)]
 
 
 def _heights(program: Program, simplex: Simplex) -> Vector:
     """l_j(c), exactly."""
-    found, common = products(program.directions, simplex.centre)
-    ends = zip(found, program.lower, program.scale, strict=True)
+    numerators, common = products(program.directions, simplex.centre)
+    ends = zip(numerators, program.lower, program.scale, strict=True)
     return [Fraction(value - m * common, s * common) for value, m, s in ends]
 
 
@@ -107,9 +107,9 @@ def draw(law: ProposalTarget) -> list[int]:
         size = _BATCHES[min(batch, len(_BATCHES) - 1)]
         words = _sampler.words((law.slopes.shape[1] + 1) * size).reshape(-1, size)
         for k in np.flatnonzero(possible(law, words)).tolist():
-            found = decided(law, Bits(tuple(words[:, k].tolist()), _BITS))
-            if found is not None:
-                return found
+            accepted = decided(law, Bits(tuple(words[:, k].tolist()), _BITS))
+            if accepted is not None:
+                return accepted
         batch += 1
 
 
@@ -227,10 +227,10 @@ def _doubtful(law: ProposalTarget, facet: int, E: Sequence[Interval]) -> list[in
     slack = sizes.sum() * (1 - _ERROR) + law.lowest - _ERROR * abs(law.lowest)
     slack -= sum(float(high - low) for low, high in E)
     sizes[facet] = 0.0
-    found = np.abs(law.slopes @ sizes + law.heights)
-    found += _ERROR * (np.abs(law.slopes) @ sizes + np.abs(law.heights))
-    found += np.abs(law.slopes) @ np.array([float(high - low) for low, high in E])
-    return np.flatnonzero(~(found <= slack)).tolist()
+    size = np.abs(law.slopes @ sizes + law.heights)
+    size += _ERROR * (np.abs(law.slopes) @ sizes + np.abs(law.heights))
+    size += np.abs(law.slopes) @ np.array([float(high - low) for low, high in E])
+    return np.flatnonzero(~(size <= slack)).tolist()
 
 
 def _combined(shares: Sequence[Fraction], E: Sequence[Interval], constant: Fraction) -> Interval:

@@ -109,10 +109,10 @@ def block_estimates(model: BlockModel, blocks: Blocks) -> FloatArray:
     """(k, m) estimates, NaN where a block has none. They are bias-corrected where the model asks."""
     with np.errstate(all="ignore"):
         scaled, scales = _scaled(model, blocks)
-        found = _fit(model, scaled, STEPS[model.equation], None)
+        estimates = _fit(model, scaled, STEPS[model.equation], None)
         if model.equation == "location_scale" and model.bias_corrected:
-            found = _jackknifed(model, scaled, found)
-        return np.asarray(found / scales)
+            estimates = _jackknifed(model, scaled, estimates)
+        return np.asarray(estimates / scales)
 
 
 def _scaled(model: BlockModel, blocks: Blocks) -> tuple[Blocks, FloatArray]:
@@ -141,14 +141,14 @@ def _jackknifed(model: BlockModel, blocks: Blocks, whole: FloatArray) -> FloatAr
 def _fit(model: BlockModel, blocks: Blocks, steps: int, start: FloatArray | None) -> FloatArray:
     match model.equation:
         case "huber":
-            found, sound = _huber(blocks, model.tuning, steps)
+            estimates, sound = _huber(blocks, model.tuning, steps)
         case "location_scale":
-            found, sound = _proposal_2(blocks, model.tuning, steps, start)
+            estimates, sound = _proposal_2(blocks, model.tuning, steps, start)
         case family:
-            found, sound = _likelihood(blocks, _FAMILIES[family], model, steps)
-    enough = blocks.used.sum(axis=1) > found.shape[1]
-    sound &= enough & np.isfinite(found).all(axis=1)
-    return np.where(sound[:, None], found, np.nan)
+            estimates, sound = _likelihood(blocks, _FAMILIES[family], model, steps)
+    enough = blocks.used.sum(axis=1) > estimates.shape[1]
+    sound &= enough & np.isfinite(estimates).all(axis=1)
+    return np.where(sound[:, None], estimates, np.nan)
 
 
 def _huber(blocks: Blocks, c: float, steps: int) -> tuple[FloatArray, BoolArray]:

@@ -38,15 +38,15 @@ class MadProjections:
     def measure(cls, data: FloatArray, directions: FloatArray, reach: int) -> "MadProjections":
         """data (d, n), directions (K, d): whole numbers; see numerics.depth.projected."""
         K = len(directions)
-        found = cls(np.empty((K, 2 * reach + 1)), *np.empty((2, K, reach + 1)))
+        tables = cls(np.empty((K, 2 * reach + 1)), *np.empty((2, K, reach + 1)))
         for rows, projections in projected(data, directions):
             projections.sort(axis=1)
             for row, ordered in zip(range(K)[rows], projections, strict=True):
                 _, h, _ = quartile_ranks(len(ordered))
                 w = window(ordered, h, reach)
-                found.median[row] = w
-                found.least[row], found.most[row] = _bounds(ordered, w, h)
-        return found
+                tables.median[row] = w
+                tables.least[row], tables.most[row] = _bounds(ordered, w, h)
+        return tables
 
     @property
     def _centre(self) -> int:

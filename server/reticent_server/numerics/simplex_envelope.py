@@ -88,8 +88,8 @@ def envelope(program: Program, optimum: Optimum, eta: float) -> Simplex:
     """The simplex for min O's program (lower = upper = m) and its optimum."""
     start = _basis_of(program, optimum)
     better = exchanges(functions(program, optimum), start, eta)
-    found = [_of_basis(program, basis) for basis in (better, start)]
-    candidates = [simplex for simplex in found if simplex is not None]
+    simplices = [_of_basis(program, basis) for basis in (better, start)]
+    candidates = [simplex for simplex in simplices if simplex is not None]
     candidates.append(bounded_simplex(program, optimum, eta))
     return min(candidates, key=lambda simplex: simplex.log_mass(eta))
 
@@ -128,10 +128,10 @@ def exchanges(functions: Affine, start: Sequence[int], eta: float) -> tuple[int,
     """A basis whose ln Z_h no exchange of one function lowers by much."""
     basis = np.array(start)
     for _ in range(_MOST_EXCHANGES):
-        found = _best_exchange(functions, basis, eta)
-        if found is None:
+        exchange = _best_exchange(functions, basis, eta)
+        if exchange is None:
             break
-        left, taken = found
+        left, taken = exchange
         basis[left] = taken
     return tuple(basis.tolist())
 

@@ -40,7 +40,7 @@ class WatchedDatabase(adbc_driver_manager.AdbcDatabase):
 adbc_driver_manager.AdbcDatabase = WatchedDatabase
 
 from reticent_server.cli.dataset_load import load_dataset, open_catalog
-from reticent_server.cli.dataset_register import Place, register_dataset
+from reticent_server.cli.dataset_register import SourcePlace, register_dataset
 from reticent_server.cli.init import prepare
 from reticent_server.settings import Settings
 from reticent_server.vault.readers import open_reader
@@ -53,7 +53,7 @@ with open_catalog(settings) as catalog:
     source = catalog.source(facts.version_id)
 rows = sum(b.unwrap().num_rows for b in open_reader(settings.vault_url, source).batches(["x"]))
 Path("other.yaml").write_text(Path("s.yaml").read_text())
-register_dataset(settings, "r", Place(url="sqlite:///other.db", table="t"), Path("other.yaml"))
+register_dataset(settings, "r", SourcePlace(url="sqlite:///other.db", table="t"), Path("other.yaml"))
 
 from reticent_server.app import build_services, create_app
 from reticent_server.domain.query import Privacy

@@ -86,8 +86,8 @@ class GlmModel:
         pairs = [(c, radius) for c in self.law.menu for radius in _RADII]
         scores = [self.law.score(c, response.scale, response) for c, _ in pairs]
         signals = [self.law.signal(c, response, intercept=True) for c, _ in pairs]
-        found = zip(pairs, scores, signals, strict=True)
-        choices = ((pair, pair[1], signal, score.mean_square) for pair, score, signal in found)
+        candidates = zip(pairs, scores, signals, strict=True)
+        choices = ((pair, pair[1], signal, score.mean_square) for pair, score, signal in candidates)
         c, radius = least_variance(sizes, rho, choices)
         return replace(self, c=c, radius=radius)
 
@@ -110,13 +110,13 @@ class GlmModel:
         ground: FitGround[Start],
         fit: StandardFit,
         radius_squared: float,
-        found: Mapping[str, Any],
+        result: Mapping[str, Any],
     ) -> dict[str, Any]:
         slopes = np.linalg.solve(fit.transform.T, fit.theta)[int(ground.coding.design.intercept) :]
         said = [SEPARATED] if np.linalg.norm(slopes) > _SATURATED else []
         return {
             "family": self.law.name,
-            "warnings": [*found["warnings"], *said],
+            "warnings": [*result["warnings"], *said],
             "scale": fit.scale,
             "estimand": self.estimand(ground, radius_squared),
             **({"dispersion": self.dispersion} if self.law.dispersed else {}),

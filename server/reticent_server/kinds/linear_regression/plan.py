@@ -81,14 +81,14 @@ class LinearModel:
         ground: FitGround[PublicResponse],
         fit: StandardFit,
         radius_squared: float,
-        found: Mapping[str, Any],
+        result: Mapping[str, Any],
     ) -> dict[str, Any]:
         declined = self.notes(ground)
         penalty = "" if self.ridge is None else penalised_estimand(self.ridge)
         said = declined + ([PENALISED] if self.ridge is not None else [])
         return {
-            **(without_intervals(found) if declined else {}),
-            "warnings": [*found["warnings"], *said],
+            **(without_intervals(result) if declined else {}),
+            "warnings": [*result["warnings"], *said],
             "scale": fit.scale * ground.coding.response_location.scale,
             "estimand": self.loss.estimand(radius_squared, ground.response.tie) + penalty,
         }

@@ -25,8 +25,8 @@ def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
     fit = fit_mallows(X, y, loss.start.c, w, measure)
     theta, covariance, scale = fit.coefficients, fit.covariance, fit.scale
     if loss.biweight is not None:
-        found = fit_biweight(X, y, theta, loss.biweight.c, scale=scale, weights=w)
-        theta, covariance, scale = found.coefficients, found.covariance, found.scale
+        settled = fit_biweight(X, y, theta, loss.biweight.c, scale=scale, weights=w)
+        theta, covariance, scale = settled.coefficients, settled.covariance, settled.scale
     back = back_transform(coding)
     errors = np.sqrt(np.diag(back.covariance(covariance)))
     return Target(back.coefficients(theta), np.asarray(errors), scale, w)

@@ -118,13 +118,13 @@ def profile_of(result: Mapping[str, Any], release_id: str) -> Profile:
     return Profile(columns=columns, release_id=release_id)
 
 
-def _column_profile(found: Mapping[str, Any]) -> ColumnProfile:
-    quantiles, counts = found.get("quantiles"), found.get("counts")
+def _column_profile(known: Mapping[str, Any]) -> ColumnProfile:
+    quantiles, counts = known.get("quantiles"), known.get("counts")
     return ColumnProfile(
         quantiles=tuple(quantiles) if quantiles else None,
         counts=tuple(counts) if counts else None,
-        missing=found.get("missing"),
-        probabilities=tuple(found.get("probabilities", PROFILE_PROBABILITIES)),
-        first=found.get("first", 0.0),
-        count_sd=found.get("count_sd"),
+        missing=known.get("missing"),
+        probabilities=tuple(known.get("probabilities", PROFILE_PROBABILITIES)),
+        first=known.get("first", 0.0),
+        count_sd=known.get("count_sd"),
     )

@@ -104,12 +104,12 @@ class QuantileModel:
         ground: FitGround[PublicResponse],
         fit: StandardFit,
         radius_squared: float,
-        found: Mapping[str, Any],
+        result: Mapping[str, Any],
     ) -> dict[str, Any]:
         declined = self.notes(ground)
         return {
-            **(without_intervals(found) if declined else {}),
-            "warnings": [*found["warnings"], *declined],
+            **(without_intervals(result) if declined else {}),
+            "warnings": [*result["warnings"], *declined],
             "scale": fit.scale * ground.coding.response_location.scale,
             "estimand": self.estimand(radius_squared),
             "tau": self.tau,

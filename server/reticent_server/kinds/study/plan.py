@@ -214,26 +214,26 @@ class StudyPlan(Planned):
         if self.own_profile:
             facts = self.own_profile.profiled((yield self.own_profile.step))
             ground = ground_of(self.question.design, facts, masked=False) or ground
-        found = yield from self._sampling(ground).sampled()
-        fits: Sequence[MainFit | None] = [None] * len(found)
+        by_group = yield from self._sampling(ground).sampled()
+        fits: Sequence[MainFit | None] = [None] * len(by_group)
         if self.question.main:
             formula = formula_of(*self.question.main, ground.coding)
-            fits = yield from self._main(formula, ground.coding, found)
+            fits = yield from self._main(formula, ground.coding, by_group)
         groups = [
             _group(self.facts.n, ground.coding, sampled, fit)
-            for sampled, fit in zip(found, fits, strict=True)
+            for sampled, fit in zip(by_group, fits, strict=True)
         ]
-        least = min(sampled.radius.squared for sampled in found)
-        said = [*self._heavy(ground, least), *_beyond(found, ground.coding.size)]
+        least = min(sampled.radius.squared for sampled in by_group)
+        said = [*self._heavy(ground, least), *_beyond(by_group, ground.coding.size)]
         return self._result(ground.coding, groups, said)
 
     def _main(
-        self, formula: Formula, coding: TermCoding, found: Sequence[Sampled]
+        self, formula: Formula, coding: TermCoding, by_group: Sequence[Sampled]
     ) -> Generator[Step, tuple[Released, ...], list[MainFit]]:
         groups = self.question.groups
-        fitted = [before_meat(formula, sampled.moments) for sampled in found]
+        fitted = [before_meat(formula, sampled.moments) for sampled in by_group]
         part = formula.part(groups.count, self.shares.scores, self.facts.schema.unit.max_rows)
-        frames = tuple(sampled.frame for sampled in found)
+        frames = tuple(sampled.frame for sampled in by_group)
         rows = StudyScoresMap(
             coding, groups, frames, tuple(f.scores for f in fitted), formula.limit
         )
