@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs every benchmark, one after the other; `python -m benchmarks NAME …` runs the named ones."""
 
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accuracy of the private regression: a table of simulated cells, and house prices where they are at hand.
 
 Simulated: x of unit variance with AR(.5) correlation, all slopes 1, no intercept in truth, errors of sd

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accuracy over (p, n) × ε × errors: ours, private peers, and the fits without privacy.
 
 The median over runs of the L2 error of the slopes; `paired` is ours on the tables that the peers had,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Curves like those of Figures 1, 2 and 3 of Avella-Medina (2021), for the regression of this server.
 
 Three N(0, 1) terms, slopes (.5, −.25, 0), errors of variance .5 (benchmarks.designs, b); contaminated: 1 % of

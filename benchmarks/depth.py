@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The depth median beside other centres, on the two laws of Figure 1 of the paper on private depth medians.
 
 Records are N(0, I), or 25 % of them have mean (5, …, 5); the centre sought is 0. Errors are root mean

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated regressions: (X (n, p), y (n,)) from a seed, the true slopes, and the public bounds of their columns.
 
     clean           x of unit variance with AR(.5) correlation, slopes 1, intercept 0, errors N(0, .5²)

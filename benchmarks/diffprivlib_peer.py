@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """diffprivlib's logistic regression, run by benchmarks.logistic in a virtual environment of its own.
 
 Reads JSON {"X": standardised rows, "y": …, "epsilon": …, "runs": …, "data_norm": …} from standard input,

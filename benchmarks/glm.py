@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generalised linear models and location–scale on simulations, beside the non-private fits.
 
 Poisson and Gamma: n = 20,000, p = 4, ε = 1; x of unit variance with AR(.5) correlation, slopes .3. The

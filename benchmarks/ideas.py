@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What further ideas would bring to the private regression: ratios of noise, below 1 is better. All are computed.
 
 krasker     ‖u ψ‖ clipped as a whole (Krasker & Welsch 1982) at equal noise or equal efficiency

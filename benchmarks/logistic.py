@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logistic regression on Adult, ε = 1: income > 50K ~ age + education_num + hours_per_week + sex.
 
 The worst coefficient's deviation in standard errors, median over 20 runs: from the maximum likelihood

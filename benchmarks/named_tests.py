@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Level and power of the tests that have a name, beside SciPy's on the same tables, and coverage of their intervals.
 
 A line is a test, a law, n and ε: of REPS tables without an effect the share of p-values below .05, of EFFECT_REPS with one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often propose–test–release has no reply, against n and ε, on standard normal columns.
 
 `python -m benchmarks no_reply` prints a table and one JSON line, and draws docs/images/no-reply.svg: the

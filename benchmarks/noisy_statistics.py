@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A peer: linear regression from noisy sufficient statistics, in plain numpy, with noise that is not secure.
 
 One Gaussian release of G = Σ v vᵀ, v = (1, x, y) centred and scaled by told means and deviations, each record

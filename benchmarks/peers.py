@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One private regression through HTTP against peers in the same run, and many analysts at once.
 
 n = 10⁶, p = 10, two threads, warm cache, time grid off, over a loopback socket. Peers: one reading of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other private linear regressions, in plain numpy: for accuracy only, with noise that is not secure.
 
 Each takes X (n, p) and y (n,) that are centred and scaled by public facts, and gives slopes (p,) in those

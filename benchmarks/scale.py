@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a regression grows: with rows (cached and streamed), with columns, and on a cluster.
 
 The engine as it serves, without HTTP. Each regime runs in a process of its own, so that its memory is

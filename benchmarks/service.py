@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service: charges on PostgreSQL against the same SQL run by hand, and free requests a second.
 
 `python -m benchmarks service` prints both and one JSON line; `python -m benchmarks.service 40` is a short run.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cold read of ten columns into the engine's cache: from the vault, and from registered sources.
 
 Each source is read REPEATS times by a new cache; the best counts, so files are in the page cache.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time and memory of one regression of 10⁶ records and 10 slopes, from a warm cache.
 
 One thread, and once with two and their processes; the engine and mechanisms as they serve, without HTTP; the vault is replaced by arrays in

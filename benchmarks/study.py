@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One study for twenty formulas, on four real tables, beside noisy sufficient statistics and a fit for each formula.
 
 Tables: wages (Current Population Survey, March 2024), house sales (King County), the RAND experiment, census incomes

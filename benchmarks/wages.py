@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wages on schooling and experience (Current Population Survey, March 2024; n = 54,875): Mincer's regression, at ε = 1
 and .2, beside OLS and noisy sufficient statistics in one run.
 

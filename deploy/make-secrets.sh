@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Makes what the compose file mounts: random passwords, each in the folders of those containers alone that
 # need it, readable by the user of that container only; and the folders for anchors, tables and keys.
 # Run it as root, once; what is there is kept. Another folder than the one of this file, and other users and

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Pins the images that the compose file names by version to the digests that those versions have today: lines
 # for .env, such as POSTGRES_IMAGE=postgres@sha256:…. Look at them, then:  deploy/pin-images.sh >> .env
 # Needs docker and the registries; run it again to take a newer version, after changing the compose file.

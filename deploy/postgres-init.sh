@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Two databases and four roles. Run once, by the image of PostgreSQL, in an empty data directory.
 #
 #   ledger_owner  makes and upgrades the ledger's tables (`reticent init`), and nothing else

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # reticent-as.sh init|curator COMMAND…: a command of `reticent` on one machine without containers, as the user
 # `reticent`, with the roles and the passwords for it: `init` owns the tables, `curator` loads and sets budgets.
 #   reticent-as.sh init init

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Alembic's environment: runs on the database that `database.upgrade` names."""
 
 from alembic import context

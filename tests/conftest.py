@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds for every test: a run without PostgreSQL or Chromium says so; a small installation.
 
 The installation's module is imported when it is asked for: it needs most of the server.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the client's methods from the questions of the server's kinds: client/reticent/_methods.py.
 
     make generated      writes it; it is checked in, and a test says when it is stale

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a change of a JSON schema or of an OpenAPI document breaks, in sentences.
 
 A request breaks where a body that was accepted no longer is: a field is gone, is newly required, or takes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws docs/images/console-*.png: the console over an invented table, in a headless Chromium."""
 
 import sys

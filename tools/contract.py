@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the HTTP interface, the schema of a release and the client with those of the last version.
 
     python tools/contract.py            names what has changed in ways that break callers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws docs/images/demo.svg from the demo's real output: a private fit beside the noise-free one."""
 
 import json

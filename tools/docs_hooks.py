@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mkdocs does besides: pages made from the code, the changelog, and notebooks as pages."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference pages of the documentation, made from the code: they cannot say what it does not do."""
 
 import inspect

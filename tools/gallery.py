@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws docs/gallery.md and its pictures: `python tools/gallery.py [KIND …]`, the page anew in any case.
 
 Every kind is asked as the first example of its method says, of the table that the documentation's examples run on, over

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Breaks the code on purpose: every mutant must turn the test that should see it red.
 
     python tools/mutants.py [WORD …]

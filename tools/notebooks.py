@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the notebooks in docs/notebooks and keeps what they show: `python tools/notebooks.py [NAME …]`.
 
 --data FILE: the table of house sales that the housing notebook reads; it is not part of this repository.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the JSON Schema of a release from the result dataclasses of the server's kinds.
 
     make generated      writes client/reticent/release.schema.json; a test says when it is stale

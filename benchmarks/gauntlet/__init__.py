@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ordinary models over real tables: do intervals hold, are forecasts right, are flags and standard errors sane?
 
 `python -m benchmarks.gauntlet` takes bootstrap samples of a whole table, fits each model to each sample through

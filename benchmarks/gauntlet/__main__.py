@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m benchmarks.gauntlet [--reps R] [--eps E …] [--kind TEXT] [--only TEXT] [--json FILE]"""
 
 import argparse

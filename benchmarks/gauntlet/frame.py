@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole table in memory, and samples of it."""
 
 from dataclasses import dataclass, field, replace

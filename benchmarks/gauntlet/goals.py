@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a line of the gauntlet is expected to show, and what chance may do to it.
 
 A goal is *met* where the figure itself is within it, and *missed* where it is outside beyond chance: by luck less

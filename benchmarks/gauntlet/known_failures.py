@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that fall short of a goal, and why: the audit prints them, and fails when one of them has been mended.
 
 Only goals that are missed beyond chance stand here. What a reason says of the cause was not traced unless it is of the table itself.

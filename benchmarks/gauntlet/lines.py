@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One line of the gauntlet: what a model's replies came to at one ε."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models: ordinary ones that analysts write, and the ways in which tables make them hard."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The questions that the gauntlet asks of a table: each takes samples and gives one line an ε."""
 
 import re

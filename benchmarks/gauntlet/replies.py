@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The numbers of a reply, whatever its kind calls them."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m benchmarks.gauntlet.report FILE …: the tables of docs/gauntlet.md and its plot, from the figures of runs."""
 
 import argparse

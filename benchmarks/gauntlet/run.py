@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks questions of their tables, one after the other, and says loudly what could not be asked."""
 
 import time

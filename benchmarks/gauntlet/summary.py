@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the replies of a model's samples to a line."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole tables: statsmodels' own, and three that are used where they are at hand.
 
 GAUNTLET_DATA: the folder of kc_house_data.csv (King County house sales), adult.data (UCI Adult) and

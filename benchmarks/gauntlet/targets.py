@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What replies are compared with: the model on the whole table, without noise where there is code for that."""
 
 from collections.abc import Callable

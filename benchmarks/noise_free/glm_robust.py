@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise-free robust generalised linear models: the baseline of tests and benchmarks.
 
 `fit_glm` solves, to the precision of floats, Cantoni & Ronchetti's (2001) estimating equation

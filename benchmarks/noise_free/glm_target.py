@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the noisy recipe estimates, computed without noise: for benchmarks and tests.
 
 θ solves Σ w v q = 0 at the scale s with mean ψ_k²(z) = κ_k (where s is free), with the weights of the coordinates that

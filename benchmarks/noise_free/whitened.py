@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whitened Mallows regressions, solved to the precision of floats: the baseline of tests and benchmarks.
 
 Huber's: Σ w(u_i) ψ_c(r_i/s) u_i = 0,  s = median|r_i|/.6745,  u = M^(−1/2) x_i, and

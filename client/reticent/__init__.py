@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reticent's client: robust, differentially private statistics over HTTP.
 
 >>> import reticent

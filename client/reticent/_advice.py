@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What to do about a refused query: the columns that there are not, and the place in its text."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the caller may still spend."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows where in a text the server's sentence about it points."""
 
 import re

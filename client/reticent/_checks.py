@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of what a caller gives, before anything is sent."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way in: a server's address and an analyst's key."""
 
 import ssl

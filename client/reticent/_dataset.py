@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A data set as an analyst sees it: public facts for free, answers for epsilon."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What plots share; matplotlib is asked for when one is drawn."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reply promises and what it cost."""
 
 from collections.abc import Mapping

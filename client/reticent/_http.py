@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wire: one httpx client, retries, and every failure as one of the package's errors."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wald tests of linear hypotheses about released coefficients."""
 
 from collections.abc import Mapping, Sequence

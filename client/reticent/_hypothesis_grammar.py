@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear hypotheses in words: "x1 = 0", "x2 = x3", "2*x1 - x2 = 1".
 
     hypotheses := hypothesis {"," hypothesis}

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where an analyst's key comes from."""
 
 import os

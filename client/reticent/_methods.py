@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The methods of a data set, one for each kind. Made by tools/client_methods.py from the server's questions."""
 
 from collections.abc import Iterable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages that the base install leaves out."""
 
 from importlib import import_module

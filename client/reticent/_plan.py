@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a release would cost and bring, before anything is spent."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The data set's codebook and its privately released quantiles and counts."""
 
 from collections.abc import Mapping

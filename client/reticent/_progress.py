@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for a release that is answered later, with a bar that shows its planned progress."""
 
 import sys

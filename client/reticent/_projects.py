@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projects that analysts share, and requests for them."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queries as the server reads them, from a kind's name and the arguments of its method."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A kind's question: its fields in order, and how an analyst's arguments become the JSON that is sent."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A release's JSON document as the class of its kind."""
 
 import json

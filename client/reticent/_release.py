@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stored answer: what every kind of release has in common, and No Reply."""
 
 import json

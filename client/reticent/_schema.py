@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A data set's public schema."""
 
 from collections.abc import Iterator, Mapping

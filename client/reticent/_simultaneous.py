@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The critical value of simultaneous intervals: the 1 − α quantile of max_j |Z_j|, Z ~ N(0, corr).
 
 P(max_j |Z_j| ≤ c) is integrated one coordinate at a time given the ones before it, after Genz (1992),

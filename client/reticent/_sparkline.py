@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A column's shape in a few characters, from its released quantiles."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plain-text and HTML tables, and how numbers are shown."""
 
 import textwrap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pieces of a formula's text, outside of brackets and quotes."""
 
 from reticent._errors import InvalidFormula

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A one-dimensional array whose entries also have names."""
 
 from collections.abc import Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access and ledger: principals, keys, grants; accounts, releases, entries and the chain's head."""
 
 import sqlalchemy as sa

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The catalogue: data sets and their versions."""
 
 import sqlalchemy as sa

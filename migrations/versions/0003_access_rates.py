@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Windows of the rate limit, shared by all processes."""
 
 import sqlalchemy as sa

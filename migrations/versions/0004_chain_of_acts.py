@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chain speaks of administrative acts, too; rows that are there already are adopted into it."""
 
 import sqlalchemy as sa

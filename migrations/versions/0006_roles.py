@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Roles of curators: null in the rows that are there, which keep every right that they had.
 
 (The chain's digest of a row leaves out what is null, so no entry is needed.)

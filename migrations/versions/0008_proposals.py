@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposals: acts that a second person must approve."""
 
 import sqlalchemy as sa

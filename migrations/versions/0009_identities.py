@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identities at an identity provider, linked with holders; sessions that were begun by one."""
 
 import sqlalchemy as sa

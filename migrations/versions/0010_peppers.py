@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several peppers: which one a key's digest is under. Null, in the rows that are there: the first.
 
 (The chain's digest of a row leaves out what is null, so no entry is needed.)

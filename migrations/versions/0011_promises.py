@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was promised when a release was charged: a look at a pending one plans nothing."""
 
 import sqlalchemy as sa

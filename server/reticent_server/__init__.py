@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reticent: a curator's query server for robust, differentially private statistics."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Composition root: settings → services → the FastAPI application."""
 
 from functools import partial

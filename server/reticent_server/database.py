@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one SQLAlchemy engine of catalogue, access and ledger, its transactions and its migrations.
 
 SQLite: WAL, synchronous=FULL, foreign keys on, and every transaction of ours starts with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opens what is in the database: catalogue, access, ledger. Imports no engine, vault or web framework,
 which take a second to import, so that the curator's commands start at once."""
 

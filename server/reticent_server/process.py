@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every process of this program does first, as it may hold private cells and secrets in memory."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process's settings: one class, environment prefix RETICENT_, no secrets with defaults."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gauntlet: every model over every table that is here, against its goals.
 
 GAUNTLET_REPS (24): samples of each model; GAUNTLET_DATA: the folder of the tables that statsmodels does not ship; `-s` shows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generalised linear models over replications: coverage of 95 % intervals, and a black-box audit.
 
 AUDIT_REPLICATIONS (1,000): tables of each cell; `-s` shows the figures. Coverage is to be within .93 and .97

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Levels of Wald, score and likelihood-ratio-type tests, and coverage, over replications of the mechanism.
 
 Three terms of unit variance with AR(.5) correlation; the last two slopes are 0 and are tested together (two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coverage of a study's intervals over replications of the whole mechanism.
 
 Three terms of unit variance with AR(.5) correlation, errors of one variance; and errors whose sd is .5 + |x0|, where classical errors

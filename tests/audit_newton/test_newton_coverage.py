@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coverage of 95 % intervals and level of Wald tests over replications of the whole mechanism.
 
 AUDIT_REPLICATIONS (1,000): how many of each cell. A limit is broken only where it is beyond three

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console in a real browser: every page and form, by mouse and by keyboard alone.
 
 The server's readers of private rows raise in all of these tests: no page and no form needs a row.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client is a distribution of its own: it needs no server."""
 
 import ast

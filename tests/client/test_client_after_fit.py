@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predictions, marginal effects, marginal means and contrasts: statsmodels' values where there is no noise."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is free: data sets, profile, plans and budgets, and how they look."""
 
 import httpx

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every failure, the server's or the wire's, becomes one of the package's errors."""
 
 import inspect

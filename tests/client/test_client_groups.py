@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases by group: their values by name, differences with the errors of both groups, tables and plots of all of them."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A key from the environment, certificates, a proxy, and errors that point at the formula."""
 
 from pathlib import Path

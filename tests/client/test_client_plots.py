@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plots, drawn by matplotlib: what is on them is what was released."""
 
 from collections.abc import Iterator

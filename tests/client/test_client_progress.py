@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases that are answered later: polling, the bar, an interruption; against a server in a function."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queries of every kind's method: what is sent, and what is refused before anything is sent."""
 
 from typing import Any

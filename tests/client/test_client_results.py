@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Released values: statsmodels' names, text and HTML, files, and No Reply."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several fits in one table, their differences, and a plot of them."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simultaneous intervals: the law of the largest |z|, against cases in closed form and simulation."""
 
 import numpy as np

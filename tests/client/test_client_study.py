@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the client makes of a study: against least squares on the records, and with noise whose law is known."""
 
 from math import inf

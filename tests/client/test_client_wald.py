@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wald tests of linear hypotheses, against the textbook formula and statsmodels."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests as they are sent, retries, and that no retry is a second charge."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """As many connections as PostgreSQL allows, and no more: who wants one waits, and is not refused."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A database that is full, restarted, or loses its sessions: 503 at worst, and nothing lost or twice."""
 
 import resource

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kill −9 at every step: what is committed stays, what is not leaves no trace, keys still hold."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kill −9 of a serving process at every step: no release without its debit, none lost, none twice."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many at once: exactly what the cap allows, one charge a key, one holder of a lease."""
 
 from collections.abc import Callable

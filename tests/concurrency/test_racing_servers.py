@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two server processes on one database, many clients: exactly what the cap allows is answered."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ten minutes of everything that callers do: the memory of a server's processes stays where it is."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A class name means one thing in the whole repository.
 
 What client and server both have is two sides of one contract: a question and its release, a plan, a profile, the errors, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real client against the real server over a loopback socket."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client is complete: every kind that the server answers can be asked, shown, kept and drawn."""
 
 import socket

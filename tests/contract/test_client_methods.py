@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client's methods are those of the server's kinds, as they are now."""
 
 import inspect

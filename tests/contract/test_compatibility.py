@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callers of the last version go on: the HTTP interface, a release's schema and the client break nothing."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real client waits for, shows and cancels releases of the real server, over a loopback socket."""
 
 import socket

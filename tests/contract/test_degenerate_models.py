@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Degenerate data over HTTP, for every family and test: a reply with honest flags, or No Reply.
 
 Never another status, never an exception: separated responses, responses that are all zero or all equal, a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The OpenAPI document: valid references, every error documented, replies as it says."""
 
 import json

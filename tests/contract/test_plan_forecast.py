@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forecast of a plan over HTTP, and as the client reads it."""
 
 import httpx

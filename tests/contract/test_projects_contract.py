@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projects from the client to the ledger, over the real application."""
 
 from typing import Any

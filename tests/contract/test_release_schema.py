@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The published JSON Schema of a release, against what the server replies and stores."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables, sums, quantiles and robust statistics through the real client, server, ledger and vault."""
 
 import socket

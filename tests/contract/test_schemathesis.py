@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """schemathesis over the whole OpenAPI document of a real server, and over the console, with every role.
 
 No 5xx, no status that is not documented, replies of the documented shape, no route that answers

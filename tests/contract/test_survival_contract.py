@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions about times to an event over HTTP, read and drawn by the client's classes."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backups as the operations guide says: for their owner only, and restored they are as they were."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decisions have numbers of their own, without a gap, which their headings repeat."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deployment files agree with the program: commands, settings, metrics, and how much a container may do."""
 
 import json

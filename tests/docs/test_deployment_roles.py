@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The roles of the compose file on a real PostgreSQL: each can do its work with its password, and no more."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every public name of the client shows how it is used, and every example runs."""
 
 import doctest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The account that README and the tutorial give an analyst can run what the documentation shows."""
 
 from pathlib import Path

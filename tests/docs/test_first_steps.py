@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two ways in, as README shows them: six commands for a curator, eight lines for an analyst."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gallery has a plot of every kind, made of the call that it prints."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `make check` asks of each source file: its licence, below a shebang, in the comments of its language."""
 
 import sys

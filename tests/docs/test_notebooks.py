@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The notebooks were run as they stand, and run still."""
 
 import importlib

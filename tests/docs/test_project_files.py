@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What newcomers read and what their machines run: guides, citation, hooks and continuous integration."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every code block in the documentation does what a reader would see it do."""
 
 import json

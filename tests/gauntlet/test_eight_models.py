@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Eight ordinary models over statsmodels' tables, through planning, the engine and the mechanisms, at ε = 1.
 
 Bootstrap samples and noise are seeded; limits are those of `goals`, broken by luck less than once in 10⁶. They are

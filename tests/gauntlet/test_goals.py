@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What counts as a miss: by luck almost never, and the failures that the gauntlet is for always."""
 
 import numpy as np

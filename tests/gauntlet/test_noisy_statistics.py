@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The peer that regresses from noisy sufficient statistics: right without noise, and its errors count the noise."""
 
 import numpy as np

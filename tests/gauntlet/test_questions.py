@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples, targets and figures of the gauntlet, on small tables of its own."""
 
 import numpy as np

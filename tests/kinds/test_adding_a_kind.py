@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adding a kind is adding its room and a line in the list: nothing else has to be touched."""
 
 import json

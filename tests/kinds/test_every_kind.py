@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every kind is held to, by its examples: contract, bad input, degenerate tables, plan = charge, docs.
 
 tests/contract/test_client_kinds.py asks, shows, keeps and draws each kind through the client;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposal 2 with noise by its joint influence: solver, influence, neighbours, scales, cost."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The asymptotic calibration: neighbours under its assumptions, its scales, its noise, its cost."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The depth median: certificates against exact laws of neighbours, the margin, and the whole release."""
 
 from dataclasses import dataclass

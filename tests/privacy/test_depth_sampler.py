@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws from exp(−ηO): every decision by exact arithmetic, and the law by numerical integration."""
 
 from decimal import Decimal, localcontext

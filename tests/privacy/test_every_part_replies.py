@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every part of every mechanism, fed with whatever a table can hold, has a released value or no reply.
 
 An exception would be a release of status "failed", and would tell of the cell that raised it.

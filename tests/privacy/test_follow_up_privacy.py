@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Survival curves and the log-rank test, attacked: records over all cells, on released paths, in the mechanism's norm."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generalised linear models: their released sums on adversarial neighbours, along a released path."""
 
 from itertools import product

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noisy gradient descent: adversarial neighbours on the same released path, accuracy and honesty."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hypothesis tests release the parts of one fit and nothing else: attacked along restricted paths too."""
 
 from itertools import product

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fits by influence: margins and distances of neighbours, exact laws of mixed grids, the noise drawn."""
 
 from dataclasses import fields, replace

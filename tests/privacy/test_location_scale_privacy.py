@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposal 2's released sums on adversarial neighbours, along released paths."""
 
 from itertools import product

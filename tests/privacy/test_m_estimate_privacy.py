@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exponential-mechanism M-estimator: the paper's constant fails, ours holds; every candidate everywhere."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tests that have a name, attacked: no pair of neighbours loses more than a plan bills, and a pair loses all of it.
 
 A neighbour replaces one record by any other: another group, another value, one out of use, one that is no number.

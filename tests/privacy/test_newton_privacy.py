@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The regression's released sums on adversarial neighbours, before noise and along one released path."""
 
 from itertools import product

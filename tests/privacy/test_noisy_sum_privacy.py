@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The privacy suite of noisy sums: what is released, attacked.
 
 The loss of a pair of neighbours is computed from their integer sums and from the scales of the noise

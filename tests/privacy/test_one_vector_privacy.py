@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of one vector, attacked together: no two records lose more than their joint price, and a pair loses all of it.
 
 What a pair loses is computed from the integer sums of the step as the engine encodes it, and from the scales of the noise that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kind, from outside: what a release's draws could lose between neighbours is within what was charged.
 
 The neighbours are adversarial (records at the corners of the bounds), the tables are usual ones. Each kind has a floor of

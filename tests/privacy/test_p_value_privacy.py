@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private p-values: exact hockey-sticks of neighbours; the scale that the paper prints fails."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of powers, attacked: all pairs of records on a fine grid, and one that gives nothing, in exact integers."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Propose–test–release: exact laws of the test and of stable bins on neighbours, and the real draws."""
 
 from functools import cache

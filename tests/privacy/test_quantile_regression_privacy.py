@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantile regression, attacked: records at all angles and lengths, responses on both sides of the kernel."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The privacy suite of private quantiles: exact joint laws of neighbours, ties, and any order of the rows."""
 
 from fractions import Fraction

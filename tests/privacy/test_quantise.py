@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantised contributions: no record is ever too long, and none depends on its neighbours in a block."""
 
 import numpy as np

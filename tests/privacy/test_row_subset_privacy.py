@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums over a part of the rows: neighbours in it, outside it and across it, as the engine adds them."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The privacy suite of running counts: the factor is the mechanism's own, and so are the columns that are measured."""
 
 from dataclasses import replace

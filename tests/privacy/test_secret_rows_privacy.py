@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The choice of rows is the engine's: secret, drawn anew for every release, the same for its steps."""
 
 from dataclasses import dataclass

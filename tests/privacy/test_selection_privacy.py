@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The privacy suite of selection: the exact law of what is drawn, and the real sampler against it."""
 
 from decimal import Decimal, localcontext

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The median by smooth sensitivity: exact hockey-sticks of neighbours, and the printed constants."""
 
 from itertools import product

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A study's released sums on adversarial neighbours: each part, and all of them together, along released paths."""
 
 from dataclasses import replace

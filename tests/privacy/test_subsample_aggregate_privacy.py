@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subsample and aggregate: a unit's records touch as many blocks, and no more leaves than is charged.
 
 The attack takes the path of a release with the division of the records held fixed: estimates of blocks,

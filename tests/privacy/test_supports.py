@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be drawn does not depend on the table: supports, exhaustively on small tables.
 
 A draw whose support depends on the table loses everything by one output (Mironov 2012), however small its ε.

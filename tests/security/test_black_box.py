@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A black-box audit through HTTP: what an analyst sees of two neighbouring tables obeys what is charged.
 
 The outcome of a release is (status, value, bucket of its time), the time grid being off; how much it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The black-box audit of medians, tables and their kin: as test_black_box, on other kinds.
 
 The changed record lies as far out as the declared bounds allow, on the other side of the middle. Kinds

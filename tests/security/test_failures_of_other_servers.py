@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures that other servers of private answers have had, as requests to this one."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model language is data: whatever is written in it gives a plan or a clear refusal, soon.
 
 Time is the processor's for this thread, so that a busy machine fails nothing.

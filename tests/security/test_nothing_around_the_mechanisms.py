@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kind: what a reply says about rows has gone through a mechanism; free calls read no row.
 
 The first is shown by replaying: the values that the mechanisms released on one table are released

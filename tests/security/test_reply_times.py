@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reply times of two tables, through the grid, cannot be told apart: an audit on the machine's clock.
 
 The two are asked in random order, so that load falls on both alike. An area is off by .009 (standard

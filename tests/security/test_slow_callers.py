@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callers without a key who send slowly, too much, or nothing: over the wire, and closed in the end."""
 
 import socket

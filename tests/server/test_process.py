@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process keeps its memory and its files to itself; what dead ones left behind is removed."""
 
 import json

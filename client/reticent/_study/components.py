@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Principal components and common factors of a study's correlations."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Correlations and partial correlations of a study's columns, with intervals that count noise.
 
 With Fisher's z = artanh(r): Var(z) = 1/(N − k − 3) + Var_noise(r)/(1 − r²)², k columns being held fixed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fit that is made of a study's moments: the same object as a released regression's."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formulas over a study's columns: `y ~ a + b:c + d*e - f`, and `y ~ x | z` for instruments.
 
 A factor names a column of the study, one of its variables with all of its columns (a factor's levels, a basis), or in an

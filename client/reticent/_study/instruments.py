@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two-stage least squares, and Anderson–Rubin sets that hold with weak instruments.
 
 `y ~ d + w | w + z`: w is exogenous, d is not, z are instruments. With A = (S_XZS_ZZ⁻¹S_ZX)⁻¹S_XZS_ZZ⁻¹ the estimate is θ = AS_Zy, its

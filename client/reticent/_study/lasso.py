@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lasso's path from a Gram matrix: ½θᵀGθ − gᵀθ + λ|θ|₁ by coordinate descent (Friedman, Hastie & Tibshirani 2010)."""
 
 from dataclasses import dataclass

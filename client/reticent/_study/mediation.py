@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mediation: how much of x's effect on y goes through m. Linear, by the delta method.
 
 m = a·x + …, y = b·m + c·x + …: indirect ab, direct c, total ab + c (Baron & Kenny 1986; Sobel 1982)."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A formula as combinations of standardised columns, and the way back to the units of the data."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A study's noisy second moments, least squares from them, and errors of any function of them.
 
 z̃ (q,) are the columns, the intercept first, standardised by public centres and scales. S (q, q) holds Σω z̃z̃ᵀ/n + N with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A specification curve: one coefficient over many formulas of one study (Simonsohn, Simmons & Nelson 2020)."""
 
 from dataclasses import dataclass

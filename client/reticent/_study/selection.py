@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The best subset of candidate terms, and intervals that survive the search.
 
 Subsets are ranked by BIC, N ln σ² + k ln N, with the released residual variance. Nominal intervals of the subset that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An invented table with a study's means, deviations and correlations: a Gaussian copula.
 
 Columns of 0 and 1 are normal variables that are cut where their released share wants it; their correlations are corrected for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kind's result class: the only list of kinds that is written by hand here.
 
 A kind has a module of its own, or shares one of `reticent.results` with others. The kinds' questions are made

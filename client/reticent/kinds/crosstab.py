@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contingency tables."""
 
 from dataclasses import dataclass

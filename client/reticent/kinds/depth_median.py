@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The projection-depth median of several columns."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts by bin or level of each group."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A released test of linear hypotheses, or a table of a model's terms."""
 
 from collections.abc import Mapping

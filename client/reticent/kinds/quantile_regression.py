@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantile regressions: one fit for each level, and how the coefficients change with it."""
 
 from collections.abc import Mapping

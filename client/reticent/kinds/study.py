@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A released study: every linear analysis of its columns is made here, and costs nothing more."""
 
 from collections.abc import Mapping, Sequence

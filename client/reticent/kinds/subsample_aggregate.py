@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model's estimates averaged over blocks of records: subsample and aggregate."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Survival curves: steps with their intervals, numbers at risk, medians and restricted means."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a released regression tells for nothing: predictions, marginal effects, marginal means, contrasts.
 
 Everything is a smooth function of the coefficients with the delta method's covariance, which counts the privacy noise.

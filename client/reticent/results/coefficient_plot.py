@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coefficients as intervals on a line; matplotlib is asked for when they are drawn."""
 
 from collections.abc import Sequence

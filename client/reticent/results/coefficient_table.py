@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text of fitted coefficients: the table, and in words what the noise has done to it."""
 
 import numpy as np

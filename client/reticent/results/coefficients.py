@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Named coefficients with standard errors and intervals: what every fitted model has."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noisy counts with the noise's standard error: what histograms and contingency tables share."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fit's design columns on new data, from the terms' names alone.
 
 The names of released terms say what each column is: products of values, `log(x)`, `I(x**2)`, and the indicators

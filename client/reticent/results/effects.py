@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Named combinations of a fit's coefficients: predictions, margins, means and contrasts."""
 
 from collections.abc import Sequence

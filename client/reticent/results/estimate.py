@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A single number with its standard error: counts, sums and means."""
 
 from dataclasses import dataclass

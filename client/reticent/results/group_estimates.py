@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One number a group with its standard error, and the differences between groups."""
 
 from dataclasses import dataclass

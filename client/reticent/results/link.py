@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inverse links of the families, with two derivatives: what the delta method needs."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A released test that goes by its name: t, Mann–Whitney, a correlation and the like."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predictions of new data from a released fit."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A released regression, with statsmodels' names. Everything here is free post-processing."""
 
 from collections.abc import Mapping, Sequence

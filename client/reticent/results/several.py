@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several fits side by side: a table in the form that journals print, differences, and a plot."""
 
 from collections.abc import Mapping, Sequence

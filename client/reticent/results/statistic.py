@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A single number without a standard error: medians, interquartile ranges and M-estimates."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Four eyes: an act that a population's policy asks a second person for is proposed, then approved by
 somebody else, then done once, by sending it again as it was proposed.
 

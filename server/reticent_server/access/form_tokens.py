@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens of forms: each form of the console can be sent once, in whatever process it arrives."""
 
 from sqlalchemy import Engine, delete, insert

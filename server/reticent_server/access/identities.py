@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identities: which subject of the identity provider is which analyst or member of the staff.
 
 A link is made by whoever manages accounts, and by nobody else: a subject that is not linked is refused, and

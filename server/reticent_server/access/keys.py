@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """API keys: `rk_<id>_<secret>`, of which only an HMAC under the pepper is stored."""
 
 import hmac

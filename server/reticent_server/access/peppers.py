@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peppers: the secrets under which keys are stored, each with an id. New keys are stored under the newest;
 a key that is stored under an older one is stored again, under the newest, when it is used next.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projects: a purpose, members, an end, and the data sets that they may ask about together.
 
 Their budgets are accounts of the ledger under the project's id. An analyst's own project has the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often one key may ask, over every process on the database.
 
 A counter that each process keeps for itself would allow as many times the limit as there are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotation of the pepper: a new one, without a new key for anybody; and the end of an old one.
 
 Each is an act in the chain. The secrets are written inside the transaction, last: where that fails, nothing

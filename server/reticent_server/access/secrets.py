@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The secrets as one JSON document, and the file that holds it: written by `reticent init`, readable by its
 owner only. URLs of registered databases, which hold passwords, are added to it.
 """

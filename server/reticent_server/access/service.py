@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access: adds analysts and the staff, hands out and checks keys, keeps grants."""
 
 import re

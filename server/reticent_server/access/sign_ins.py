@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions of the console: begun by signing in, ended on the server by signing out.
 
 A session's row is written when it begins and when it ends, and each is an act in the chain; when it was

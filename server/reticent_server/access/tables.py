@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may ask: holders of keys, their keys, what data sets they may ask about, and their sessions."""
 
 from sqlalchemy import (

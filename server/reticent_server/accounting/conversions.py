@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversions between ρ-zCDP and (ε, δ)-DP, in the integer units of domain.cost.
 
 ρ-zCDP implies (ε, δ)-DP for

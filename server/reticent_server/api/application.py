@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The FastAPI application: routes, errors, middleware, and recovery in the background."""
 
 import os

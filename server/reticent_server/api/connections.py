@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections on which no request comes are closed, so that silence takes no place of others' requests.
 
 uvicorn closes a connection that is idle after a reply; it waits without end for the first request of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The application on the curator's port: metrics, for operators.
 
 It is an application of its own, so that no path of the analysts' port leads to it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What routes ask for: the services, the caller, and the idempotency key."""
 
 from collections.abc import Callable

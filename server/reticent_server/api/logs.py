@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logging for a serving process: one JSON object a line, public fields, no times.
 
 A line's time could tell when a computation ended, so none is written; whoever collects the lines

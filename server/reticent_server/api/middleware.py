@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ASGI middleware: a limit on bodies, constant headers, a public log line, no exception text."""
 
 import asyncio

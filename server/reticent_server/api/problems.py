@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors → application/problem+json (RFC 9457); constant words and public facts, never the input."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shapes of replies, for the OpenAPI document and the contract tests."""
 
 from typing import Any, Literal

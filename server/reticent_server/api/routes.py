@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The routes of version 1: each parses, calls the pipeline, and returns."""
 
 import json

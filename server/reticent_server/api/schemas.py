@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Request bodies: a question of a registered kind, and what it may cost."""
 
 from functools import reduce

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The body of POST /v1/plans: a request for a release, and what the analyst hopes to get."""
 
 from typing import Annotated

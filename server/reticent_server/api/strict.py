@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the bodies of requests are made of."""
 
 from typing import Annotated

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON bodies, strictly: UTF-8, no key twice, a bounded depth.
 
 NaN and Infinity pass here, because every number of a schema refuses them, by the name of its field.

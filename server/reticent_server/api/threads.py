@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The threads of releases that are waited for: a number of their own.
 
 A release holds its thread until its deadline. On the threads that answer everything else, a few dozen

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with a request that does not fit its schema, in one sentence.
 
 Names known fields and uses constant words: neither values nor names that the caller made up.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The catalogue's values as JSON, and back: what is stored is what was released or declared.
 
 Floats survive exactly, since JSON writes the shortest decimal that reads back as the same float.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a column's declaration that say what the file's texts stand for."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All the catalogue's SQL: data sets, their versions, profiles and policies.
 
 A data set's name may be loaded again, which makes a new version; its population, which owns the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The curator's schema file (YAML) → Schema, checked strictly.
 
 What the file declares becomes public and every guarantee is relative to it, so nothing is guessed:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML for files that decide privacy: safe types only, no duplicate keys, no aliases, one size."""
 
 from collections.abc import Hashable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The catalogue's tables. Nothing in them depends on a private cell except released profiles."""
 
 from sqlalchemy import (

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hash chain: one line of entries for every charge, every budget and every administrative act."""

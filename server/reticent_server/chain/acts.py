@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recording administrative acts: what was done to a row of access or of the catalogue, by whom, when.
 
     with writing(engine) as connection:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Anchors: places of the chain that were written down outside the database, for good.
 
 A file gets a line more for each; a directory (on write-once storage, say) a file more. An older copy of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The entries of the chain: h_i = SHA-256(h_{i−1} ‖ canonical JSON of entry i), h_0 = 32 zero bytes.
 
 An entry is about an account (a budget or a charge, `ledger`) or about a row of another table (an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows in use, held against the chain at every use: what was edited behind the program's back is refused.
 
 A query of rows asks with `repository.last_about` for the number of the last entry about each. The entry

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All SQL of the chain; every function runs in the caller's transaction."""
 
 import json

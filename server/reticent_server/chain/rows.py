@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of other tables, as the chain speaks of them: a subject, and a digest of the content.
 
 The digest is SHA-256 of the canonical JSON of the columns that are not null. So it is the same on both

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The entries, and the head that puts their writers in a line.
 
 Entries are only ever inserted; the migration adds triggers that say so. A table whose rows must be as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent`: the curator's command line.
 
 Each command's module is imported only when that command is called: what they need (a database

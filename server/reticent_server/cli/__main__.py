@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m reticent_server.cli` is `reticent`."""
 
 from reticent_server.cli import main

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent analyst …`: who may ask, and their keys."""
 
 from collections.abc import Mapping

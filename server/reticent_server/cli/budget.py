@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent budget …`: caps over all analysts, analysts' budgets, and credits."""
 
 from typing import Annotated, Any

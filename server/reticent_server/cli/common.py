@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every curator's command shares: settings, output, and one line for an error."""
 
 import getpass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent curator …`: the staff, what they may do, and their keys."""
 
 from typing import Annotated

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent dataset …`: load, register, list, show, profile, policy, retire and schema.
 
 What reads private cells is imported by the commands that do: Arrow takes half a second to import.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads a private file as a new version of a data set: the steps behind `dataset load`."""
 
 from collections.abc import Callable, Mapping

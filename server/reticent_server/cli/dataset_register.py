@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers rows that stay where they are: the steps behind `dataset register`."""
 
 from collections.abc import Callable, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent demo`: a whole session on real data, with the real commands, server and client."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demonstration's private table: the RAND Health Insurance Experiment, as a CSV file."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the demonstration's curator could compute: the same estimating equation without noise."""
 
 import csv

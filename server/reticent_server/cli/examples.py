@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An example or two for every command, shown at the end of its help; a test runs them all."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `reticent analyst` and `reticent curator` share about identities at the identity provider."""
 
 from typing import Annotated

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent init`: makes or upgrades the databases, and writes the secrets once."""
 
 from contextlib import closing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent ledger …`: the chain of entries: shown, verified, anchored, exported."""
 
 from typing import Annotated, Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the server listens, and whether keys are safe on the way there."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent proposal …`: what waits for a second person."""
 
 from dataclasses import asdict

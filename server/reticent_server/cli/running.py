@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs applications on listening sockets: one in the main thread, one beside it."""
 
 import signal

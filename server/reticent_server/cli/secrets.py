@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent secrets …`: the peppers under which keys are stored, and their rotation."""
 
 from typing import Annotated

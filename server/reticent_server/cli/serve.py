@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent serve`: the HTTP server, in one process or several."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each process of a server gets of its memory and its connections, and whether a database allows them."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Temporary folders that do not outlive their processes for long: the next one removes what is left.
 
 A process that is killed (kill −9) removes nothing. So each folder has a file that its process keeps

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several worker processes on one listening socket, and the parent that keeps them running.
 
 A worker shares nothing with another but the databases: it opens its own, and its cache holds its part

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Puts the console into the application: what its routes share, and the routes."""
 
 from importlib.metadata import version

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The geometry of the charts that the templates draw as inline SVG; no style, no script."""
 
 from collections.abc import Sequence

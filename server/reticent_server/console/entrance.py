@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signing in with a key, and signing out."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console's own files: a style sheet, an icon, and htmx (0BSD), as they are in the package."""
 
 from pathlib import Path

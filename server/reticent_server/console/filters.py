@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the templates show numbers and times."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies of forms: URL-encoded fields as texts, and the numbers in them."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Analysts and their keys: added, rotated, revoked."""
 
 from typing import Annotated

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The audit trail: entries with search, and whether the ledger is as its entries say."""
 
 from fastapi import Response

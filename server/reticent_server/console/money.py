@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Budgets: every account, a form to set one, and a form to credit one."""
 
 from collections.abc import Mapping

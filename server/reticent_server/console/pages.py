@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of data sets and releases: public facts, accounts, guarantees."""
 
 from dataclasses import dataclass

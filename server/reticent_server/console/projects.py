@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projects: who shares what budget until when, what is asked for, and the decision."""
 
 from typing import Annotated, Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposals: what waits for a second person, approved or refused."""
 
 from typing import Annotated, cast

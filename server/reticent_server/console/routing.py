@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routes of pages: their errors are pages, and their replies carry the headers of pages."""
 
 from collections.abc import Callable, Coroutine

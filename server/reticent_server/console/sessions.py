@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions of curators: a signed cookie, and form tokens that belong to it.
 
 The cookie holds a session's id, whether somebody has signed in, and two times; it is authenticated by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signing in at the identity provider, which sends the browser back with a code.
 
 The provider's redirection comes from another site, so the session's cookie (SameSite=Strict) is not sent with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request to the console: who asks, from which session, and how a page is given back."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A guarantee in plain words: what ε and δ mean for the one whose data they are."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs of integers in which an account is kept, by its rule."""
 
 from dataclasses import dataclass

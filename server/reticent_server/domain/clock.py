@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The injected clock: everything that needs the time gets one of these."""
 
 import time

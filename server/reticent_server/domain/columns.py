@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a ColumnStep: each a mechanism that needs whole columns, with its public parameters.
 
 All but SubsampleAggregate are for data sets whose unit is a row. Amounts are integers in the units of domain.cost; what a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Privacy amounts as exact integers in fixed small units, rounded against the analyst.
 
     epsilon  1e-9      delta  1e-18      rho  1e-12

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A parsed model as data: terms, response and mask, each a function of one record.
 
 The formula layer builds these values; numerics.evaluate computes them on a block.

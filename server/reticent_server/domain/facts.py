@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is public about one version of a data set: all that planning may look at."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A public grid of candidate values, as the few numbers that it is made of."""
 
 from dataclasses import dataclass

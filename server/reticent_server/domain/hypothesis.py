@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A linear hypothesis about the coefficients of a model."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values that carry a request through planning, charging, execution and storage."""
 
 from abc import ABC, abstractmethod

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A wrapper for everything that is computed from private cells and has not been released."""
 
 from typing import Generic, NoReturn, TypeVar

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A question and what may be spent on it, as frozen values; kinds/ has the kinds of questions."""
 
 from dataclasses import asdict, dataclass

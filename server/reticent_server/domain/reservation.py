@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ledger hands out for a charge."""
 
 from dataclasses import dataclass

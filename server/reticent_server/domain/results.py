@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of kinds as JSON-able values."""
 
 from collections.abc import Mapping

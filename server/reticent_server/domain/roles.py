@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may do what: the one table of roles and acts.
 
 Every route and every command names its act; `domain.principal.Principal.require` asks this table, and

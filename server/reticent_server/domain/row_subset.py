@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A random part of a table's rows: of each row, with probability 1/stride, chosen by a secret key.
 
 A plan names the stride only; the engine draws the key anew for every release (mechanisms.secret_rows),

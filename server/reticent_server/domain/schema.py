@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public schema of a data set: declared by the curator, never read off the data."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the rows of one version are: what the catalogue stores and a vault reader opens."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an estimator asks of the data: steps made of parts, each part one release primitive.
 
 An estimator is a generator: it yields a step, the engine maps it over the blocks of the table, adds

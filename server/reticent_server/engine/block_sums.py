@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step's exact integer statistics of one block; those of blocks add."""
 
 from collections.abc import Sequence

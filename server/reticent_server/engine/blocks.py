@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocks of a table: cached columns cut into views, or batches streamed from the reader."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A byte-limited cache of encoded columns, keyed by data set version and column."""
 
 from collections import Counter, OrderedDict

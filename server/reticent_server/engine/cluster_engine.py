@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executes a plan with the passes over its rows on other processes, where these can read the table."""
 
 from collections.abc import Callable, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine that the settings ask for: of this machine, or with a cluster. Dask is imported only then."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole columns for statistics that no sum gives: the blocks' arrays joined, in stored order."""
 
 from collections.abc import Iterator

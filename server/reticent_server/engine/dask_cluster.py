@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passes over Parquet data sets on a Dask cluster: the map goes to the rows, integer sums come back.
 
 The sums are those of the local engine bit for bit, so it does not matter who computes them, or how

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that maps blocks for a thread of the server, so that threads do not wait for one interpreter.
 
 Python lets one thread of a process run at a time, and hands over between any two calls of numpy; with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a helper process does (engine.helper): the sums of rows of mapped columns, or a constant status.
 
 An exception's text may depend on a private cell: none leaves, and nothing is written.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executes a plan on this machine: threads over blocks, exact integer sums, one release a part.
 
 The only reader of the vault in a serving process. Every value goes out through mechanisms.release;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cluster's worker does: the sums of parts of a table, or a constant status.
 
 Whatever goes wrong is caught, so that no text, trace or type of an exception, which may depend on a

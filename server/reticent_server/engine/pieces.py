@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pass is cut into: rows of arrays in memory, before a thread or a process takes them up."""
 
 from collections.abc import Mapping

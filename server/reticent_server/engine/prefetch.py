@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads ahead in a thread of its own, a bounded number of batches."""
 
 from collections import deque

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays that other processes of this server can map: in anonymous files, which have no name and no path.
 
 An array is an ordinary one where the system has no such files, or where they would take more than a quarter

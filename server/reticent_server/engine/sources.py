@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a version's id to a reader of its rows; the serving process's only use of vault.readers."""
 
 from collections.abc import Callable

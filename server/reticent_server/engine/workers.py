@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads that map one step over blocks, and share themselves between the passes that are under way.
 
 A pass is worked on in turns of a few blocks; after its turn a thread takes up the pass that has waited

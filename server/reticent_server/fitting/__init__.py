@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What fits share: public rows, whitening, steps, covariance, identifiability, forecasts."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a forecast means for the intervals, and what can be done about it: sentences from public facts."""
 
 from collections.abc import Iterator

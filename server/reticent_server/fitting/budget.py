@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What part of ρ goes to which release of a fit: planned from (q, n, ρ) and the score's bound alone.
 
 η = √q·2RK·unit/(n√(2ρ) κh̄) is the noise of one whole step in the predictor (in units of the response's scale, or of

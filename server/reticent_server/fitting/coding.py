@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The standardised design of a fit: made of public facts, a function of one record.
 
 x̃_j = (x_j − a_j)/b_j, with centres and scales from the public rows; without an intercept nothing is

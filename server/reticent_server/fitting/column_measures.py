@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a profile measures of a column: quantiles of a number, counts of levels, missing cells.
 
 An integer column of few values is counted value by value: its counts say what quantiles cannot, which

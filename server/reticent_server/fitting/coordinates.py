@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coordinates of a design in which public rows are white: made of public facts, before any release.
 
 u = W x̃ with W from the public rows' second moment, so the coordinates are the same, up to a rotation,

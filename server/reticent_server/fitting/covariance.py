@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sandwich of a fit's estimating equation, from a released Jacobian and a released meat."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the fit is and how far off it may be: a Kalman filter over noisy Newton steps.
 
 With d = θ* − θ the way that is left, C its covariance (prior, then posterior), a step's released mean score is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned fit of a regression model: from public facts to steps, and from releases to the result.
 
 What differs from model to model (its score, its response, what its reply says of it) is a `RegressionModel`; this module

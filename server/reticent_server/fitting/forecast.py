@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a planned fit will be worth, from public facts alone: each coefficient's privacy noise beside its
 sampling error, and what the releases will not tell from not identified.
 

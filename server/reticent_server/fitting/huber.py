@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scores of a linear regression: Huber's, least squares with a public truncation, Tukey's biweight.
 
 q = ψ(z) and h = ψ′(z) of z = (y − η)/s. On the way to a predictor that is off by N(0, v) the mean

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which combinations of coefficients the releases tell from not identified: from released matrices only.
 
 Along each axis of the last coordinates two releases say how much information there is relative to what is

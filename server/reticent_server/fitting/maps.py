@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one record contributes to a fit: functions of the record and of public values only.
 
     u = W x̃,  η = clip(x̃ᵀθ),  v = m(η) u,  w = min(1, R²/‖v‖²)

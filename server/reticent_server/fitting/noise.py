@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The noise that a planned part will have, for plans and forecasts: Δ/√(2ρ) in the units of contributions."""
 
 from math import sqrt

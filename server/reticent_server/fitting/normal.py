@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normal intervals of single estimates."""
 
 from scipy.special import ndtri

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A profile that a query makes of its own columns, at its own expense, where no curator's profile is.
 
 One pass over the records in use: quantiles of the numeric columns that the query reads, counts of the others

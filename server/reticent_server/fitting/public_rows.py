@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A public table that looks like the data, one column at a time: drawn from released marginals.
 
 Every column that a design reads is drawn from its profile, independently of the others: a level by its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fit by noisy Newton steps: a generator of steps that sees released values only.
 
 1. Rounds of Gram matrices of the regressors whiten the coordinates (whitening).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From standardised units to the data's: coefficients, covariance, intervals, flags, warnings.
 
 ỹ = x̃ᵀθ with x̃_j = (x_j − a_j)/b_j and ỹ = (y − m)/s₀ gives β_j = s₀θ_j/b_j and, with an intercept,

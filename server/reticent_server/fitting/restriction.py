@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A fit on the affine subspace Rθ = r, for score tests: the path keeps to it, the last step leaves it.
 
 The prior of the filter is conditioned on Rθ = r; its covariance then has no part across the subspace, and no gain

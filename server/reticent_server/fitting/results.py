@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What replies of several kinds hold: the schema of releases is made from these classes.
 
 A field whose default is None is left out of a reply where it is None.

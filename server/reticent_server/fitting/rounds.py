@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rounds of a whitening as steps: Gram matrices of the regressors, and the number of records in use."""
 
 from collections.abc import Generator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a fit needs to know of a model: the score of one record, and what to expect of it.
 
     score      w v q(y, η),    v = m(η) u,    w = min(1, R²/‖v‖²)      ‖·‖ ≤ R sup|q|

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Centres and scales from public facts: a column or a derived term is standardised without a cell.
 
 A column's centre is its released median, its scale the released IQR/1.349; where the IQR is below 1 %

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a target that all models share: records without noise, and whitening settled on them."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tuning="planned": of a public menu, the constants with the smallest forecast error at this ε and n.
 
 They move the estimand with ε and n; defaults come from the model alone.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whitening by released Gram matrices of the regressors: what the public rows do not know.
 
 Each round releases S = mean min(1, ρ²/‖u‖²) uuᵀ in the coordinates of the round before. The public rows

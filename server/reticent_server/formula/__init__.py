@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The restricted model language: text to a Design, never evaluated as code."""
 
 from reticent_server.formula.hypothesis import parse_hypothesis

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bases of several columns: poly(value, order) and bs(value, knots=[k1, …], degree=3).
 
     basis   := "poly" "(" value "," order ")"

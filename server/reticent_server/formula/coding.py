@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Codes terms as design columns: treatment contrasts, full dummies where nothing spans them yet.
 
 A term with categorical factors A and numeric factors N spans, multiplied by N, the contrasts of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interval arithmetic: the range of a term over the declared bounds of its columns.
 
 Every function here is monotone on each side of 0, so the ends (and 0, for even powers) decide; the

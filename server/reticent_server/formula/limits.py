@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large a formula or a predicate may be."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model algebra: `y ~ terms` multiplied out into a list of terms.
 
     formula := value "~" sum                     sum     := [sign] item {sign item}

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text and schema to a Design: the way in to the model language."""
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The language of `where`: comparisons of a column with a constant, and, or, not, in.
 
 any := all {"or" all}      all := one {"and" one}      one := "not" one | "(" any ")" | test

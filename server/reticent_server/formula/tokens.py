@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Splits text into tokens of a closed, ASCII alphabet, and walks over them.
 
 Only what stands in quotes or backticks may hold other printable characters: it is compared with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values inside a term: a column, a function of a value, or a power written I(x**2)."""
 
 import re

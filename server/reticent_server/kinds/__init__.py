@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of questions, one room each, and their only list."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a kind is: everything that the rest of the server asks of one.
 
 A room `kinds/<kind>/` has in `kind.py`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The types of questions' fields: their limits, and that nothing is coerced (a text is no number, a boolean neither)."""
 
 from typing import Annotated, Literal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds by name, and by question. The list is kinds.KINDS; nothing else knows which kinds there are."""
 
 from collections.abc import Mapping

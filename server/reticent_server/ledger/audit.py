@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verification: from the entries alone, what every account, release and row must be. Pure functions."""
 
 from collections.abc import Collection, Iterable, Mapping

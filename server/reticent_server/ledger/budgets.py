@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a curator does to accounts: open, change the cap, credit. Each is one entry in the chain."""
 
 from dataclasses import dataclass, replace

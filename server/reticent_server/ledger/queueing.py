@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases that wait for their turn: begun or cancelled, whichever is committed first.
 
 A queued release has a lease of its own kind. Beginning replaces it and cancelling settles the release,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All SQL of accounts and releases; every function runs in the caller's transaction.
 
 Lock order, the same everywhere: a release's row, the population's account, the analyst's account,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reserving and settling, inside the caller's transaction."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two rules of an account, in exact integers.
 
     basic   Σ ε_i ≤ ε   and  Σ δ_i ≤ δ

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ledger: every budget, every charge and every stored answer, one transaction a call."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accounts and releases, which both follow from the entries of the chain.
 
 Amounts are integers (domain.cost): primary and secondary are (ε, δ) under the rule basic and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The only source of noise: OpenDP's exact samplers, and uniform bits, on the system's CSPRNG; no seed.
 
 OpenDP does not check that an argument is in its domain, accepts a scale of 0, and quotes private sums

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The minimiser of a convex loss, and p-values, with noise by their influence: the seed mechanism.
 
 Domain: n records, unit a row. Output: coefficients ϑ̂ of numerics.convex_fit and p-values of k public contrasts.

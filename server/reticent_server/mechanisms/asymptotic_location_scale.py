@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Huber's Proposal 2 with noise by its joint influence: location and scale of n records, asymptotic.
 
 Domain: n records z, unit a row. Output: (m, s), the location and scale of numerics.proposal2_convex. Always replies.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One table: what a part of a ColumnStep costs, and how it is released."""
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The minimiser of a convex loss of bounded influence with Gaussian noise, after a PTR test.
 
 Domain: n records, unit a row; the loss L_D of numerics.convex_fit with its public bounds K, B, τ, D, r.

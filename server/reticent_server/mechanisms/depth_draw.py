@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A private projection-depth median: propose–test–release, then an exact draw from exp(−ηO_D).
 
 Domain: d ≤ 8 columns of n records; unit a row. Output: a point of a public lattice, or nothing. Tier:

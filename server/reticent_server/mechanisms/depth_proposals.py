@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact draws from a density ∝ exp(−ηO), O the outlyingness of a depth: rejection under a simplex.
 
 Domain: exact whole-number locations and scales of projections, a simplex under O (numerics.simplex_envelope),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One-dimensional M-estimation by the exponential mechanism, on a public grid of cells.
 
 Domain: one column of n records, whatever they hold; unit a row. Output: one of `cells` public candidates.

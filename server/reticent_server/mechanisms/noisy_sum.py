@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noisy integer sums: the release primitive of VectorSum, GramSum, CountSum and PowerSum.
 
 Domain: tables of n records, n public. Neighbours: one record (or the ≤ m records of one unit,

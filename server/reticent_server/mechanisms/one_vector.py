@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of a step that are made of one vector of a record: what they cost together, and that they are so made.
 
 A record has a vector x ∈ R^d. The step releases some of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of several polynomials of one number of a record, released together: what powers of it cost jointly.
 
 A record gives a number t, which is cut to [−1, 1], or none. Its contribution is P(t) = (p₁(t), …, p_k(t)) ∈ R^k for

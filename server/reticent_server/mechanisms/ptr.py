@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Propose–test–release: a private test of a safety margin before a release (Dwork & Lei 2009).
 
 Domain: an integer margin q(D) ≥ 0 with |q(D) − q(D′)| ≤ 1 for neighbours, such that q(D) ≥ 1 implies

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantiles of one column by recursive exponential mechanisms on a public grid.
 
 Domain: tables of n records, each with one code (a cell of a public, increasing grid of candidates) or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contributions → integer vectors of bounded norm: what makes the sensitivity of sums exact.
 
 A record's contribution v_i ∈ R^d with the promised ‖v_i‖₂ ≤ C becomes q_i = round(v_i/g) ∈ Z^d,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One table: what a part is, what it accumulates, and how it is released."""
 
 from collections.abc import Sequence

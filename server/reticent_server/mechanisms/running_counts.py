@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noisy counts whose running sums are accurate: the release primitive of RunningCounts.
 
 Domain: tables of n records, n public. Each record has one code, a line and a position on it, or none.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The secret division of a table's records into blocks, of equal size or one more.
 
 A block of a public size each gets records by a uniformly random order of all positions. Proof that the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The secret choice of a release's random part of the rows.
 
 Proof, for a release whose sums go over the rows S of one choice, and over all rows. Let D and D′ hold

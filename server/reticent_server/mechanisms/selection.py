@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selection from a public finite list: the exponential mechanism, in exact whole numbers.
 
 Domain: K ≤ 2²⁰ candidates, K public, each with a *level* j_k, a whole number computed from private data;

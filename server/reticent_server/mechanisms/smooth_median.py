@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The median of a bounded column with discrete Laplace noise scaled by its smooth sensitivity.
 
 Domain: one column of n records within public bounds; unit a row. Output: a point of the public

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interquartile range or the median to within a bin of a public partition, by PTR.
 
 Domain: one column of n records; unit a row. Output: the centre of the bin that holds the statistic,

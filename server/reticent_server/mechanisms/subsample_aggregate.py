@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimates of a model by subsample and aggregate: winsorised means over secret random blocks.
 
 Domain: n records, of which a unit has at most m = `unit_rows`; k blocks, k public. Output: for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of polynomial and spline bases on a public interval: elementwise, for values of any shape.
 
 Legendre: P_k(t), t = (2x − l − u)/(u − l), by k P_k = (2k − 1) t P_{k−1} − (k − 1) P_{k−2}; |P_k| ≤ 1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tukey's biweight: a redescending score, and its noise-free regression from a given start.
 
     ψ(z) = z (1 − (z/c)²)² for |z| ≤ c, 0 beyond;   weight ψ(z)/z = (1 − (z/c)²)²;   |ψ| ≤ 16c/(25√5)

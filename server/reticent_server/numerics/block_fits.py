@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many small fits at once: one estimating equation in each of k blocks of records, without noise.
 
 With x_i the rows of a design, y_i the responses, over the records in use of one block:

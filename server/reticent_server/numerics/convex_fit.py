@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounded-influence fits with a convex loss: the solver, and the least curvature of a ball.
 
     L(ϑ) = (1/n) Σ w_i ρ(y_i, o_i + u_iᵀϑ),   0 ≤ w_i ≤ 1,  w_i‖u_i‖² ≤ R²

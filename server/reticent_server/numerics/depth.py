@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projection depth over finitely many directions.
 
     O_D(x) = max_j |u_jᵀx − m_j|/s_j,   PD_D(x) = 1/(1 + O_D(x)),

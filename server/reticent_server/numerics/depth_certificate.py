@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What exp(−ηO_D) can lose between any two neighbours within k replacements: E_k, a bound.
 
 With the bounds of numerics.depth.Projections for directions u_j, max_j running over the directions,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projections with the median as location and the interquartile range as scale.
 
 Windows of the three quartiles hold all that is needed; numerics.order_statistics has the proofs. One

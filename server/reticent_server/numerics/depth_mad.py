@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projections with the median as location and the median absolute deviation as scale.
 
 m = X_(h), s the h-th smallest of |X_i − m|. Let [M⁻_k, M⁺_k] = [X_(h−k), X_(h+k)], which holds the median of

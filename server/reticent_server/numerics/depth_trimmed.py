@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projections with the 25 %-trimmed mean as location and the trimmed mean deviation as scale.
 
     m = (1/N) Σ_{i=a..b} X_(i),   s = (1/N) Σ_{i=a..b} |X_(i) − m|,   a = ⌊n/4⌋ + 1, b = n − ⌊n/4⌋, N = b − a + 1.

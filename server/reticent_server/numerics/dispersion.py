@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dispersion of a family from the mean square of its clipped Pearson residuals."""
 
 from math import inf, sqrt

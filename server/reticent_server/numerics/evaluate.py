@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computes terms and predicates on a block: each a function of one record and public values.
 
 Everything is elementwise, so a record's value does not depend on the block that it came in.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exponential families for robust quasi-likelihood: links, Pearson residuals, and their moments.
 
 With r = (y − μ)/√(φV(μ)) and Huber's ψ_c, Cantoni & Ronchetti's (2001) score of one record is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Public grids of candidate values for private quantiles, and the cell of a record's value.
 
 A grid is a function of a column's declared kind and bounds, and a record's cell one of its own value.

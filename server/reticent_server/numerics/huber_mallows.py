@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise-free Huber–Mallows regression: what the noisy recipe estimates, for the curator's demonstration.
 
     Σ w_i ψ_c(r_i/s) x_i = 0,  r = y − Xβ, with given weights w and a scale s that is measured on the residuals

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chi-squared test of independence of a two-way table that was released with noise in every cell.
 
 Model: T = N + Z, N the true r × c table of n records, Z independent noise of variance σ². Under

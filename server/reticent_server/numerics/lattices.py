@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Public lattices for whole columns: records as whole numbers of steps, small enough to be exact."""
 
 from math import ceil, frexp, ldexp

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Squared lengths of many short vectors, which are the columns of a matrix."""
 
 import numpy as np

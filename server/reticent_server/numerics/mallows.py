@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mallows weights: a record's influence is bounded through its place in the design alone.
 
     w(u) = min(1, R²/‖u‖²), so that ‖w u‖ ≤ R and w‖u‖² ≤ R²

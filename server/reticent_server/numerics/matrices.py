@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Symmetric matrices that came out of a noisy release: always usable, never an exception."""
 
 import numpy as np

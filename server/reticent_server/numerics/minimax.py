@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The least of a maximum of affine functions, exactly: rational arithmetic, no tolerance.
 
     f* = min_x max_j max(u_jᵀx − M⁻_j, M⁺_j − u_jᵀx)/s_j      u_j, M⁻ ≤ M⁺, s > 0 whole numbers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order statistics of a sample and of every sample within k replacements of it.
 
 X_(1) ≤ … ≤ X_(n), and X_(i) = −∞ for i < 1, +∞ for i > n. Quantiles are single order statistics, never

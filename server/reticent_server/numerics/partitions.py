@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Public partitions of the line: the bin of a value, and a bin's centre. Monotone in the value."""
 
 from functools import lru_cache

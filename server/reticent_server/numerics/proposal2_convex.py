@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Huber's Proposal 2 as a convex problem: a solver with a public number of steps, and its influence.
 
 With u_i = (z_i − m)/s and 1_i = 1{|u_i| < c}, location and scale θ = (m, s) minimise the jointly convex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Huber's ψ: the bounded score of a location or regression residual.
 
     ρ(z) = z²/2 for |z| ≤ c, c|z| − c²/2 beyond;  ψ = ρ′ = max(−c, min(c, z))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Public randomness: reproducible from a public name; for post-processing of released values only.
 
 Never a source of privacy noise: whoever knows the name knows every draw.

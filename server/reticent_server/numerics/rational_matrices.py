@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small matrices of exact rationals: inverses, and what a change of one row makes of them."""
 
 from collections.abc import Sequence

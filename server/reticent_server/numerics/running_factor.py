@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The square-root factor of running sums, in integers.
 
 With A the lower-triangular matrix of ones (sums up to each position), A = B² for the lower-triangular Toeplitz

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simplex that lies under a maximum of affine functions, for exact rejection sampling.
 
 O(x) = max_i l_i(x) over the 2K functions ±(u_jᵀx − m_j)/s_j. Take d + 1 affine functions a_iᵀx − b_i ≤ O with multipliers

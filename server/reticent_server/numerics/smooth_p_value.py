@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The noise of a private p-value: the influence of a record on 2Φ(−√n|U|), made smooth.
 
 With t = √n|U| and γ_U = sup|IF|/√V the functional α(t) = 2Φ(−t) has the influence bound γ_α = 2√n φ(t) γ_U. It falls

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The smooth sensitivity of an order statistic with public bounds, exactly, in O(n log n).
 
     SS_β(X_(h)) = max_{k ≥ 0} e^(−βk) A^(k) = max_{0 ≤ i ≤ h ≤ j ≤ n+1} (X_(j) − X_(i)) e^(−β(j−i−1))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The law of Σ λ_i Z_i², Z_i independent standard normal, λ_i ≥ 0: the null law of LR-type tests.
 
 With K(s) = −½ Σ log(1 − 2λ_i s) the survival function is the inverse Laplace integral

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An account as JSON and in words, as analysts, the console and the command line show it."""
 
 from functools import lru_cache

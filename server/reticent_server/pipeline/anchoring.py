@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Anchoring while a server runs: the last entry is written down again and again, and looked for first.
 
 A database that is put back to an older state under a running server would let it spend the same budget

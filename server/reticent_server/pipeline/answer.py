@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answering: the only path from a request to a reply, and the order of its steps."""
 
 from collections.abc import Iterator

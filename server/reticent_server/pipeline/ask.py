@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request for a release, as it was sent, and the form in which the ledger keeps it."""
 
 from collections.abc import Mapping

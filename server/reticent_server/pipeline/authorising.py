@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """May the caller ask about a data set, and which project pays: from access and the catalogue alone."""
 
 from dataclasses import dataclass

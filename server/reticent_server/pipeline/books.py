@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a curator's commands about people, budgets and the ledger need: no vault and no engine."""
 
 from dataclasses import dataclass

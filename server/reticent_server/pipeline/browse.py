@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a caller may look at for free: public facts, own accounts, own releases."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a curator does to budgets, by the command line or by the console."""
 
 from dataclasses import dataclass

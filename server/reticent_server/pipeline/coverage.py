@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the accounts cover a plan: said before anything is charged, in the units that the accounts are kept in."""
 
 from typing import Any

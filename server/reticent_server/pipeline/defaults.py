@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The δ of a request that names none: what the policy allows at most, and no more than its accounts can pay.
 
 The policy's δ (DatasetFacts.default_delta) stands where no account is charged for it: under the rule zcdp the δ

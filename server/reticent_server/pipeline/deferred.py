@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases that are answered later: accepted and charged now, computed at their turn, cancelled before.
 
 answer_later   authorise → plan → is there room? → reserve (queued) → 202

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON of public values: plans, releases and data sets, as analysts get them."""
 
 import json

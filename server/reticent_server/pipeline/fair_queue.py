@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose turn it is: a fair queue of releases that are answered later, on a number of slots.
 
 A turn lasts its planned time, even where the computation ends before. One owner has one turn at a time;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forecast of a plan: the estimator's own, and the ε at which its noise would fall to a target.
 
 From public facts only. The targets are ratios of privacy to sampling standard error, of the coefficient

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promise of a reply, in words that stand in every release."""
 
 from dataclasses import replace

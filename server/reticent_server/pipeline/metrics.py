@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is counted of a serving process, for the curator's port.
 
 Every label's values are from a short public list, so that no name, key or cell can become one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a curator looks at: accounts over time, the trail of entries, anybody's release.
 
 All of it comes from public facts and from the ledger: nothing here reaches the vault.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planning: a request and public facts → a Plan. Reads no private cell."""
 
 from math import isfinite

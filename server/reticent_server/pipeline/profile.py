@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The profile: a release of the curator's, charged to the population's cap, public afterwards."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projects from the wish to the budget: what was asked for, what it would cost, and the decision."""
 
 from collections.abc import Mapping, Sequence

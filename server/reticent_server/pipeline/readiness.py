@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a process could answer now: whether its databases do.
 
 Anybody may ask, again and again, so each database is asked at most once a second; one that hangs is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finishing what another process left behind: reservations that were charged and never settled."""
 
 import structlog

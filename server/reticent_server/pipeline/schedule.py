@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planned schedule of releases that are answered later, and the threads that keep to it.
 
 When a release begins, when it is shown, how full a queue is, and what progress is reported follow from

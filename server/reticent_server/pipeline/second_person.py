@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which acts wait for a second person, and who may approve them."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request needs, made once by the composition root."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Storing answers through a database that is away for a moment: nothing that was paid for is stranded.
 
 An answer that is computed and cannot be stored is tried again, for as long as a caller waits, and then

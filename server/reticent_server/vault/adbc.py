@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one door to the vault's database: ADBC connections, and what differs between databases.
 
 Everything on the vault goes through ADBC, also creating and dropping tables. ADBC brings its own

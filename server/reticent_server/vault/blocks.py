@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reader of private files yields: the same kind of block for CSV and for Parquet."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One column's cells in a block of a file → stored float64 values and a mask, or the first fault.
 
 A cell is a text (CSV, and text columns of Parquet) or a typed value (other columns of Parquet).

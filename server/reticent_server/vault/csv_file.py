@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CSV files block by block, with the line of every row.
 
 Python's csv module reads the rows, because it knows on which line each of them begins; pyarrow's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A first draft of a schema file, from a private file's header and first block of rows.
 
 Kinds are guessed; bounds and levels are left open, because whatever the schema says is published:

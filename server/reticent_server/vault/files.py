@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opens a private file by what it begins with: Parquet has a mark, everything else is read as CSV."""
 
 from collections.abc import Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A private file → a table of the vault, checked cell by cell against the schema."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One load of the vault: locked, all or nothing, and cleaned up after whatever interrupted it.
 
 The rows go into a new table inside one transaction. `publish` commits it; the caller then commits

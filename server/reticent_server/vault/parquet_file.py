@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parquet files block by block, in the order of their row groups."""
 
 from collections.abc import Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A directory of Parquet files, read where it is, file by file in the order of their names."""
 
 from collections.abc import Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the engine asks of a reader of private rows."""
 
 from collections.abc import Iterator, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of a version's rows. Imported by the engine and by the curator's ingest only."""
 
 from collections.abc import Iterator, Sequence

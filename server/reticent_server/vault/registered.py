@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows that stay where they are: read by reference, checked cell by cell at every reading.
 
 What was checked when the rows were registered may have changed since, and a reply must not tell. So a

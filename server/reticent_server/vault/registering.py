@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers rows that stay where they are: every cell is checked once, as at a load."""
 
 from collections import Counter

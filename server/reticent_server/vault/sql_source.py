@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A table or view of an external SQLite or PostgreSQL database, read where it is.
 
 Every column is read through an expression that no row can make fail: a cell that does not fit becomes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts the rows of every protected unit while a file is loaded."""
 
 from collections import Counter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kind `share`: the share of the records for which a condition holds, from one noisy count."""
 
 from collections.abc import Mapping

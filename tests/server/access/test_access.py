@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import hmac
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identities: who is linked with what the provider says, on both databases."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One limit a key, whoever counts: at most so many a window over all processes, at few writes."""
 
 from collections.abc import Callable, Iterator

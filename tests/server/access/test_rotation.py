@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotation of the pepper: nobody's key changes, and in the end nothing is left under the old one."""
 
 import json

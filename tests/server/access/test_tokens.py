@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens of the identity provider: one that is valid, and every way in which one is not."""
 
 import base64

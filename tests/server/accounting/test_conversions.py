@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversions against stored figures, against dp-accounting, and their rounding."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers over HTTP: one charge, the same bytes for ever, and never more than the budget."""
 
 import asyncio

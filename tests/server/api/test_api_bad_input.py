@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad input: a status, a code and a sentence; nothing charged, nothing read, nothing echoed."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The δ that a request gets by default, and what plans and budgets say of the accounts."""
 
 from typing import Any

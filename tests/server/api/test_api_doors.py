@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who comes in by which door: roles, the curator's port, rates, other web pages, slow bodies."""
 
 import asyncio

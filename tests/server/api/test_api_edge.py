@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the edge adds and hides: headers, log lines, exceptions."""
 
 import io

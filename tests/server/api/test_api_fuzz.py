@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any body whatever: a client's error or a plan, never a server's error."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases that are waited for hold threads of their own: everything else is answered meanwhile."""
 
 import asyncio

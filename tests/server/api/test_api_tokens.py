@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bearer tokens of the identity provider at the HTTP interface, beside keys."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A catalogue, fully migrated, on SQLite and on PostgreSQL."""
 
 import pytest

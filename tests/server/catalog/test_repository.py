@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Versions, populations, profiles and policies, on both databases."""
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema file is checked strictly: every refusal names the column and says what to change."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Administrative acts are in the chain: no row of access or catalogue changes without an entry."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Anchors: an older copy of the database, or a rewritten one, is not served."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was edited behind the program's back is refused when it is used, not only when it is verified."""
 
 from collections.abc import Callable

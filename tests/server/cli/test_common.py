@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of the command line, at any width."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The curator's `init` and `dataset` commands, as the curator types them."""
 
 import json

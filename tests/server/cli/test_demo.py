@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demonstration, from nothing to its end, with its real server and client."""
 
 import json

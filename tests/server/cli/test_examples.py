@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every example in the command line's help works, as it is written there."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """analyst, curator, budget and ledger commands, on databases that `reticent init` made."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The root of the command line: every command is there, and errors are one line."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent dataset register`, and a query of what it registered; the URL is nowhere to be seen."""
 
 import json

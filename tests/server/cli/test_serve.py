@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent serve` as a process: start, end, crash, restart."""
 
 import json

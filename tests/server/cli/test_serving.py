@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How `reticent serve` listens: several workers, TLS, who may reach it, the curator's port."""
 
 import os

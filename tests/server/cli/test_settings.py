@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings fail closed: nothing is open, off or shared by default, and no misspelt limit is no limit."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where there is a curator's port, the console is there, and no path of the other leads to it."""
 
 import asyncio

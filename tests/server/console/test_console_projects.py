@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests for projects in the console: what a page shows, and what its forms decide."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console by bare requests: what no browser would send, and what every reply must carry."""
 
 import re

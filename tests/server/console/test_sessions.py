@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions: what is not sealed here, or has ended, is no session."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signing in to the console at the identity provider, as a browser does it, and as an attacker would."""
 
 from collections.abc import Iterator

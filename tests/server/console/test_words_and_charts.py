@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ε means in plain words, and the geometry of the burn-down chart."""
 
 from datetime import UTC, datetime, timedelta

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private[T] cannot be printed, pickled, compared or branched on by accident."""
 
 import copy

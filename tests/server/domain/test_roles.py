@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of roles, written out a second time: whoever changes it changes what somebody may do."""
 
 import pytest

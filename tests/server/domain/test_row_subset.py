@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The random subset of rows: a function of key and position, each row by itself."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cache's limit and its waiting, reading ahead, and threads shared between passes."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole-column steps in the engine: joined in order, paid for in every amount, No Reply as a status."""
 
 from dataclasses import dataclass, replace

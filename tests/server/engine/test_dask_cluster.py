@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Dask cluster: the local engine's sums bit for bit, whatever happens to a worker; TLS; no text."""
 
 from dataclasses import dataclass, replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that help threads: the same integers, whatever happens to them; and nothing left behind."""
 
 import os

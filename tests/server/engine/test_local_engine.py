@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine: exact sums whatever the blocks, and no release without a valid reservation."""
 
 from dataclasses import dataclass, replace

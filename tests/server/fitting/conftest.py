@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise comes from a seed here: nothing in this folder depends on chance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What part of ρ goes where: exact sums, the recursion, and the planned constants."""
 
 from math import sqrt

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fits at moderate ε about their own target: z of the privacy noise, flags, and what a forecast says of both."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filter over noisy Newton steps: calibrated where its assumptions hold, and open about surprises."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forecast of a regression, from public facts, beside what its releases say."""
 
 import json

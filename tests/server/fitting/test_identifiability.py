@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which directions a fit resolves, and what restrictions and reports make of them."""
 
 from dataclasses import replace

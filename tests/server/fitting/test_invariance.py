@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same model written otherwise: other contrasts, centres, units and bases give the same fitted values.
 
 Without noise (ε so large that none is left); what is left are the rounds of whitening and the steps, which

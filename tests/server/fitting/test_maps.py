@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a record contributes: bit-identical in any block, its own affair, and within its clip."""
 
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attacks on every released part of a fit: a search over records for two that are as far apart as may be.
 
 A part's noise is made for the distance Δ of two contributions within its clip. The search is over records at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Public rows from released marginals, the coding they give, and profiles that a query makes itself."""
 
 import numpy as np

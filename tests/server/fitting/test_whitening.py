@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coordinates from public rows, and their whitening by released Gram matrices."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One schema with a column of every kind."""
 
 import pytest

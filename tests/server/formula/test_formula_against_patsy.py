@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole design matrices against patsy's own evaluation of the same formula."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """poly and bs in a formula: their columns, their values on a block, and what is refused."""
 
 import numpy as np

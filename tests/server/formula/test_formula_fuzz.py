@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any text gives a Design or InvalidFormula, and nothing else."""
 
 import time

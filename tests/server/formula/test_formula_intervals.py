@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds of terms: they hold for every record, and undefined terms are refused."""
 
 import numpy as np

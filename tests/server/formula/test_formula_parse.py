@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each piece of the model language means, and the sentence of each refusal."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`where`: what it means, record by record, and what it refuses."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planned depth median: public directions, public scales, likely replies, and refusals."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generalised linear models, whole: their target, their honesty, and data on which others fail."""
 
 import json

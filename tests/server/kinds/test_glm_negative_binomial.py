@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The negative binomial: truncated maximum likelihood by noisy scoring, at a public dispersion."""
 
 from math import inf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wald, score and likelihood-ratio-type tests: what they compute, their level, their power."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planned fit by influence: replies, standard errors, refusals, and what a plan says."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planned location and scale by influence: replies, standard errors, refusals, cost."""
 
 import numpy as np

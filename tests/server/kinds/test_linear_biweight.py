@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tukey's biweight by noisy Newton: its target, what outliers do to it, its plan."""
 
 import json

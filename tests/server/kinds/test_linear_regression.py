@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole recipe: its target, its equivariance, its honesty about what cannot be estimated."""
 
 import json

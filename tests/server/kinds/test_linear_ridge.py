@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regression with a public ridge: its closed form, its intervals, and that it releases nothing more."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Location and scale, whole: Proposal 2's solution, its error, and data on which others fail."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One step of the filter: its equations, its limits, what is left after it."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The M-estimate by the exponential mechanism: near Huber's, robust, and refused where unproved."""
 
 import numpy as np

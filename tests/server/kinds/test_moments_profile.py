@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts, means and the profile: right on average, honest about their error, and private."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interquartile ranges and medians: close on plain data, No Reply on the rest, refusals when planning."""
 
 import numpy as np

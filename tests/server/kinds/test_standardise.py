@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Centres and scales from released quantiles, for columns, derived terms and products."""
 
 import numpy as np

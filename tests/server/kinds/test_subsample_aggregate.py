@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planned subsample-and-aggregate queries: estimates, bounds, masks, what is refused."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histograms, crosstabs, sums and quantiles: right, honest about their noise, and private."""
 
 from itertools import product

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.kinds.shared.columns import profile_quantiles, released_quartiles

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever is asked in whatever order: Σ entries = balance ≤ cap, by a model of a few integers."""
 
 import tempfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import os
 from pathlib import Path
 from stat import S_IMODE

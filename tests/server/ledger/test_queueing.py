@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queued releases: begun or cancelled, never both; a cancelled one costs nothing, and says so for ever."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Looking for entries and releases, as a curator does."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tamperings by hand, on both databases: `ledger verify` names each of them.
 
 (test_verify and chain/test_acts change every column of every row; these are what somebody would do it for.)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A database that fails is a clean Unavailable, and leaves no half of anything."""
 
 from collections.abc import Callable

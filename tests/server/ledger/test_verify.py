@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """verify finds a change to any column of any row, names what it is about, and knows old copies."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bases against numpy's Legendre series and scipy's B-splines, which compute them in other ways."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many small fits at once, against fits one by one and statsmodels; blocks without an estimate."""
 
 import numpy as np

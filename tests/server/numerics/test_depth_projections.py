@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Locations and scales of projections: right, bounded on every neighbour, and with the shift property."""
 
 from fractions import Fraction

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms and masks on a block: elementwise, whatever the block."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Families: their moments are the sums and integrals that they stand for, and do not see the block."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robust generalised linear models: R's glmrob to 1e-6, and what no reference covers from first principles."""
 
 from math import inf

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Σ ψ_c(x_i − θ) by its definition, in whole numbers of any size."""
 
 import numpy as np

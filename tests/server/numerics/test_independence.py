@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Independence of a noisy table: Pearson's test without noise, the right level with it."""
 
 import numpy as np

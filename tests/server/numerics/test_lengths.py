@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Squared lengths: the same bits for a record whatever block it comes in."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposal 2, the biweight and the law of quadratic forms: R's values, and first principles."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact linear algebra and exact optima: against floating point, by duality, and where it is degenerate."""
 
 from fractions import Fraction

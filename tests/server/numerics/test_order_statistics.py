@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Order statistics within k replacements, against every sample within k replacements."""
 
 from functools import lru_cache

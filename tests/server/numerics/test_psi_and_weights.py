@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ψ, its constants, and the Mallows weight: against integrals, differences and simulation."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The biweight's whitened regression: its equations, and the solution that its start decides on."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of an answer's steps, when it becomes visible, and what happens after a crash."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Degenerate designs through planning, the engine and the mechanisms: an answer with honest flags.
 
 Never an exception, never another status, and the reply is the JSON that a good design would get.

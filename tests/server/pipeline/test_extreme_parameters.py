@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that an analyst or a curator may choose, as far out as they go, for every kind.
 
 Each is refused in words, or gives a plan whose parts cost what is charged, and that replies to any table.

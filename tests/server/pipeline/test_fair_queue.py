@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fair queue: turns of planned length, one an owner at a time, equal planned time for all who wait."""
 
 from collections import Counter

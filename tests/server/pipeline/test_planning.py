@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every plan is held to, whatever its kind: its cost, and the words of its promise."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Projects on both databases: asked for, decided once, charged to accounts of their own, then over."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process is ready where both databases answer; a question that hangs holds up nobody."""
 
 import time

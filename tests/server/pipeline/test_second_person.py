@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Four eyes on both databases: proposed, approved by somebody else, done once."""
 
 import gc

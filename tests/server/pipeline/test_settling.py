@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A database that is away for a moment strands no answer, and parks no lease."""
 
 import json

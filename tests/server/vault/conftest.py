@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A vault on SQLite and on PostgreSQL."""
 
 from pathlib import Path

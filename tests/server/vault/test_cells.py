@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cells of a registered source: each by itself, in a time that no cell decides."""
 
 from time import process_time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A load is all or nothing, whatever interrupts it, and loads do not take each other's tables."""
 
 import os

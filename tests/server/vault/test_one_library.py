@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process never opens one SQLite file through two libraries (POSIX locks belong to a process).
 
 The whole of `init`, `dataset load`, a second load, a read, `dataset register` of another SQLite file and

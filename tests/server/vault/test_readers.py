@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers yield private batches, and a failing vault says one constant sentence."""
 
 from dataclasses import replace

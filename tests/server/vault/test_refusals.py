@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bad cell anywhere is named exactly, and nothing of the file stays behind."""
 
 from datetime import date

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows by reference: the values of a load, whatever the source; and no row that decides about others."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is loaded is what is read: same values, same order, from CSV and from Parquet."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What outcomes of releases on two neighbouring tables prove to be spent.
 
 An event is chosen on one half of the outcomes; on the other its probabilities p and q under the two

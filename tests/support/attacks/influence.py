@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records for the attacks on fits by influence: tables of every shape, and records that pull hard."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two neighbouring data sets in one server, and what an outsider can measure of their releases."""
 
 import time

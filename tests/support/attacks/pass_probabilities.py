@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exact chance that a test of safety passes, at a margin."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole session in a process of its own, while everything in reach of a cell tries to tell it.
 
     python -m support.attacks.planted_session DIRECTORY [naked]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The privacy loss of a pair of neighbouring tables, from their integer sums and the noise drawn.
 
 Used against everything that is released by noisy sums: half the noise, a wrong sensitivity, a missing

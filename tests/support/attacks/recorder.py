@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An auditor outside of the mechanisms: every draw of a release is written down, and played back on a neighbour.
 
 The auditor knows four primitives (discrete Gaussian, discrete Laplace, selection, the depth draw) and nothing of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise from a seed, for tests of statistics: the same numbers in every run, on every machine.
 
 Tests of privacy draw from the real samplers; what is tested with this noise is what is made of releases.

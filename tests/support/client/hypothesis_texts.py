@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts of linear hypotheses that client and server must both accept, and both refuse."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server in a function: replies as the real one sends them, and a record of what was asked."""
 
 import copy

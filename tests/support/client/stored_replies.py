@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the client sends and gets for one query of every kind: recorded, and kept for later versions.
 
 `make contract` writes the files in tests/fixtures/contract/replies; tests of later versions replay them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Migrated, empty databases for tests that run on SQLite and on PostgreSQL, and a clock to set."""
 
 import atexit

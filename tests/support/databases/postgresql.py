@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A private PostgreSQL for the tests: started once a process, on a Unix socket in its own folder.
 
 Where there are no PostgreSQL binaries, the tests that need it are skipped, and the end of the run

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads small files into a vault and reads them back, for tests."""
 
 from collections.abc import Collection, Sequence

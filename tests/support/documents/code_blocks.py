@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The code blocks of the documentation, and the places in which they are run."""
 
 import re

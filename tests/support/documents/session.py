@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs what documentation tells people to type: commands, and Python against the server they start.
 
 Everything runs in this process and in a directory of its own: `reticent serve` is a thread on a free

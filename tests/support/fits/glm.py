@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helpers of the generalised linear models' tests: tables of each family, and plans."""
 
 from collections.abc import Mapping

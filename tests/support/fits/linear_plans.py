@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helpers of the fits' tests: linear plans, any plan's steps along a released path, gaps to a target."""
 
 from collections.abc import Mapping

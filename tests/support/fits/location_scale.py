@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helpers of the location–scale tests."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantile regressions of simulated tables: planned, answered, and without privacy."""
 
 import warnings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helpers of the regression's tests: designs, tables, and a driver through the real mechanisms."""
 
 from collections.abc import Iterator, Mapping

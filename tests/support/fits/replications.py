@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replications of a private regression through planning, the engine and the mechanisms."""
 
 from collections.abc import Callable, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The small installation on SQLite and on PostgreSQL, for suites that run on both."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console over a small installation in which something has happened, served on a loopback socket."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that a curator can do to access and catalogue, once: rows of every chained table."""
 
 from collections.abc import Iterator

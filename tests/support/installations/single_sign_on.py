@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An installation whose server knows an identity provider that runs beside it."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small installation in a directory of its own: databases, secrets, two tables, three analysts.
 
 `people` (400 rows) is granted to ana, `secret` (50 rows) to bob only. It is built once a run and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks of schemathesis: who asks, about what there is, from which session.
 
 FUZZ_CALLERS, JSON: a list of {"headers": {…}, "session": id or null}. Requests take turns over it. A caller

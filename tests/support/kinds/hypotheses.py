@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helpers of the hypothesis tests' tests: plans of every model, on tables of every model."""
 
 from collections.abc import Sequence

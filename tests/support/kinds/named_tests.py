@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables, facts and offers for the tests that have a name; SciPy's test on the same table."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a planned recipe on one block through the real mechanisms, whole columns included."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a driven recipe returned, as a reply holds it."""
 
 from typing import Any, get_args

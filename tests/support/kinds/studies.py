@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Studies of plain tables: planned, run through the real mechanisms, read by the client."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ledger's tests share: a tenth, and asking for it."""
 
 from typing import Any

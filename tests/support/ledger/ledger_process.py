@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process of its own that uses the ledger: `race URL THREADS`, `die URL POINT`, `upgrade URL`.
 
 race prints "ready", waits for a line, then spends a tenth from every thread at once, and prints how

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients that ask until they have an answer, and what must then be true of the ledger."""
 
 from dataclasses import dataclass, field

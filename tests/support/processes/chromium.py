@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A headless Chromium for the tests of the console, started once a process.
 
 Where there is no Chromium, the tests that need it are skipped, and the end of the run says so in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maps that a cluster's worker processes can import, for tests."""
 
 import os

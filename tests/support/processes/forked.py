@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that begin with the server imported: a new interpreter imports for two seconds first.
 
 A process that has imported it, and done nothing else, is forked (multiprocessing's fork server, one for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An identity provider on 127.0.0.1: discovery, keys, the authorisation code flow with PKCE, and tokens.
 
 It shares no code with the server's side but the signatures (joserfc). It refuses what a provider must refuse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`reticent serve` that lives again and again, and kills itself where it is told.
 
     python -m support.processes.killable_server

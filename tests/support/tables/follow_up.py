@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times to an event: simulated persons, Kaplan–Meier and the log-rank test without privacy, and planned questions."""
 
 import numpy as np

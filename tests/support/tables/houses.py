@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An invented table of house sales, and the schema that a curator would write for it."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """R's stored fits and the data they were made on; large data only where it is beside the repository."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same invented table as a CSV file, in SQLite, in PostgreSQL and as Parquet files, for tests."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How surely the provider must know who somebody is: `acr` and `amr` of OpenID Connect Core 1.0, section 2."""
 
 from collections.abc import Collection

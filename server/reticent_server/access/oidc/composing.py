@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single sign-on from the settings."""
 
 from reticent_server.access.identities import Identities

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents of the identity provider: fetched over HTTPS, bounded, and kept for a while."""
 
 from collections.abc import Callable, Mapping

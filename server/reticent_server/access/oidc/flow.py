@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signing in by the authorisation code flow: OpenID Connect Core 1.0, section 3.1, with PKCE (RFC 7636).
 
 A sign-in that has begun is one random id. State, nonce and the code's verifier are made from it under a key

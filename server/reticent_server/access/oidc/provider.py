@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The identity provider: what it says of itself (OpenID Connect Discovery 1.0) and its public keys (RFC 7517)."""
 
 from collections.abc import Collection, Mapping

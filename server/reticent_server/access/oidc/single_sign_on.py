@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single sign-on: the provider's word, and the holder whom it is linked with."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens that the provider has signed: what must hold before a word of one is believed.
 
 JWT (RFC 7519) under the best practice of RFC 8725: the algorithm is one of a list that the settings give

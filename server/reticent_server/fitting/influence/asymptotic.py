@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned M-estimate by `influence` with the asymptotic calibration: conditional, noisy, always replies.
 
 1. A pilot, a noisy Newton fit at (ε/4, δ/4), as in fitting.influence.plan.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of a fit around a released pilot: functions of the record and of public values only.
 
 With u = Wx̃ (W the pilot's whitening) and w its Mallows weight, a record is (w, y, o, u):

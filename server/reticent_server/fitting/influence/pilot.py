@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pilot: a noisy Newton fit, whose releases all else is relative to."""
 
 from collections.abc import Mapping

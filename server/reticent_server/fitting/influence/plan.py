@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned M-estimate by `influence`, calibrated by propose–test–release.
 
 1. A pilot, a noisy Newton fit at 30 % of ρ, releases a point θ₀, the residual scale σ, the whitening W, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planned numbers of a fit by influence: shares of ρ, and the list of least curvatures.
 
 (ε, δ) is taken as δ₁ + δ′, both δ/2: ρ = max{ρ: conv(ρ, δ′) ≤ ε} is spent on the pilot (30 %), the choice of m (3 %),

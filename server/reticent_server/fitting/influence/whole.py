@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every fit by influence needs of its table, by public facts. Raises InvalidQuery."""
 
 from reticent_server.domain.design import Design

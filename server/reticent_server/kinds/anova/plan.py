@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An analysis of variance: one Gram sum of the groups' numbers, sums and squares.
 
 Privacy: kinds.shared.groups. Statistics: kinds.shared.group_means, kinds.shared.shares_of_variance.

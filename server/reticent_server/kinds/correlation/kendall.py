@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kendall's τ_b from noisy counts of pairs of public bins.
 
 Privacy: one CountSum over the B × B cells, Δ = √2. Proof: mechanisms.noisy_sum.

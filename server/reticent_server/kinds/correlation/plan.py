@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pearson's and Spearman's correlation: one Gram sum of (a, z), z the record's pair of scores.
 
 Privacy. ‖z‖ ≤ b, a public number of the scores, and the primitive enforces the norm √(a² + b²) of a contribution: one

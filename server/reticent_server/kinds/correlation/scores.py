@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pairs of scores whose moments are released: each a function of one record, of norm at most 1.
 
 Pearson: (x − c)/(WITHIN·s) of each column, c its expected mean and s its public spread, clipped to ±1 and divided by √2. Each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of records by group: one noisy count a level, Δ = √2 (with m rows of a unit, √2 m).
 
 A record in use adds 1 to the count of its own group: replacing one moves at most two counts, by 1 each. Privacy:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The number of records in use: one noisy count, Δ = 1.
 
 Proof of privacy: mechanisms.noisy_sum.

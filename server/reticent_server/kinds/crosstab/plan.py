@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned contingency table: noisy counts by the values of columns (kinds.shared.tables has the proof).
 
 A two-way table also carries a test of independence with the noise in its null law (numerics.independence):

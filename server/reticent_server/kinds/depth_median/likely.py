@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large η may be for a reply to be likely: from public facts, for data of an ordinary shape.
 
 For n records the certificate's terms at k are modelled, in units of the scale, by what was measured on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned private projection-depth median of up to 8 columns.
 
 Columns are standardised by public facts (the profile's medians and ranges, else the declared bounds), so

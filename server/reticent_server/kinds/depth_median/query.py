@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question of a projection-depth median."""
 
 from dataclasses import dataclass, field

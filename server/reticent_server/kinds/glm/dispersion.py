@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Gamma family's last step, jointly in θ and ln s (s² = φ), because a(φ) moves with φ.
 
 With mean score G (in u = Wx̃) and mean χ-score H, both weighted by w, measured at (θ, s),

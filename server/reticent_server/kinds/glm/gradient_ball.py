@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a logit's contributions to the gradient lie: in a smaller ball than one about 0.
 
 A contribution is z q with z = w u, ‖z‖ ≤ R, q = y − μ(η) and η = τ t/w, t = θ̂ᵀz the part of z along

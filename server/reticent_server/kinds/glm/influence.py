@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A logistic regression by `influence`: the pilot, and what is released around it (fitting.influence)."""
 
 from reticent_server.domain.cost import PrivacyCost

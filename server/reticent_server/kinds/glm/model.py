@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fit that a model's formula and family name: a generalised linear model, or a linear regression."""
 
 from typing import Any, Literal, Protocol

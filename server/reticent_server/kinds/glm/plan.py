@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generalised linear models: the model of a planned fit (fitting.fit_plan).
 
 Defaults of the tuning constant and the radius come from the family alone, so that what is estimated does not depend

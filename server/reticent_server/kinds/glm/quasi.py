@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The quasi-likelihood score that families of generalised linear models share.
 
     score       w v q(y, η),   v = m(η) u,   q = [ψ_c(z) − a]·g(η)/m(η),   z = (y − μ)/(s√V)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A histogram of each group: the cells of a table of group × bin, Δ = √2 as for one histogram.
 
 A record in use adds 1 to one cell, that of its group and its bin, so replacing one moves two cells at most. Privacy:

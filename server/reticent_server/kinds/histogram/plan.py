@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned histogram: noisy counts by bin of public edges, or by value (kinds.shared.tables has the proof)."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned test of a linear hypothesis: one private fit, and post-processing of what it released.
 
 Wald and likelihood-ratio-type tests fit the whole model; a score test fits it under the hypothesis and

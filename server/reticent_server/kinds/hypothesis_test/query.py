@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question of a test of linear hypotheses."""
 
 from dataclasses import dataclass, field

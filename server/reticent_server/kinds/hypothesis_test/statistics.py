@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wald, score and likelihood-ratio-type tests from a released fit: post-processing, free of charge.
 
 With Rβ = r of rank k, β̂ the released coefficients and C their covariance, privacy noise included:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The terms of a model for its table: a factor's dummies are tested together (as R's drop1 does)."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An interquartile range by propose–test–release: bins of ratio 1 + 1/ln n, tried twice: (2ε₁, 2δ₁), ε₁ = ε/2.
 
 For all n records of one column, without missing cells, of a table whose unit is a row. Proof:

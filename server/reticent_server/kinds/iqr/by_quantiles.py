@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An interquartile range as the difference of the two private quartiles: it always replies."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kind `iqr`."""
 
 from dataclasses import dataclass, field

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A test of ranks of several groups: noisy counts by group and bin.
 
 Privacy: kinds.shared.group_bins. Statistics: kinds.shared.ranks, kinds.shared.shares_of_variance.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kolmogorov and Smirnov's test: noisy counts by group and bin, and the law of the largest distance with its noise.
 
 Privacy: kinds.shared.group_bins.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A linear regression by `influence`: the pilot, and what is released around it (fitting.influence)."""
 
 from dataclasses import replace

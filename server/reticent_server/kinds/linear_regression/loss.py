@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loss of a regression: which score, how far it is cut, how much a record's place may weigh.
 
 Defaults come from the loss alone, so that what is estimated does not depend on ε, n or a profile:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear regression: the model of a planned fit (fitting.fit_plan)."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question of a linear regression."""
 
 from dataclasses import dataclass, field

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The response of a regression in public units: where it is centred, and what its scale starts from."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A public ridge on a released fit: post-processing, so it costs nothing and leaks nothing.
 
 The penalised fit minimises mean s²ρ_c(r/s)·w + (λ/2)‖β‖² over the slopes β in the units of the data (for least

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the noisy recipe estimates, computed without noise: for the curator, and for tests."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned location and scale by `influence` with the asymptotic calibration: conditional, always replies.
 
 1. A pilot, a noisy Newton fit of Huber's Proposal 2 at (ε/4, δ/2), releases (μ₀, σ₀) and the Jacobian there.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kind `location_scale`."""
 
 from reticent_server.domain.cost import PrivacyCost

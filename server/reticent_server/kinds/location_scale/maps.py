@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one record contributes to Proposal 2: functions of the record and of public values only.
 
 With u = (y − μ)/σ, ψ = ψ_c(u), t = u/c, 1 = 1{|u| < c}, a record in use gives two numbers, and others none:

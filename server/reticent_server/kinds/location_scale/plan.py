@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned location–scale estimate: from public facts to steps, and from releases to the result.
 
 Privacy (unconditional, for every table and every n; neighbours replace one unit of ≤ m rows):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposal 2 by noisy Newton steps: a generator that sees released values only.
 
 Each of a fixed number of steps releases the mean score and the Jacobian's entries at a position and moves it (step). The

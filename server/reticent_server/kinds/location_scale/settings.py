@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The planned numbers of a location–scale fit: the tuning constant, the number of steps, what part of ρ goes where.
 
 The default is c = 1.5, as in Huber's (1964) examples and in R's `hubers`: 96.4 % efficient for the location of a

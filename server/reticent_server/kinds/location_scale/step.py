@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A noisy Newton step for Proposal 2, and what is known after it: a Kalman filter of two coordinates.
 
 At θ = (μ, ln σ), in units (μ/σ, ln σ), let d be the way that is left to the solution and C its covariance. A step releases

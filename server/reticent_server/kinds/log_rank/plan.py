@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The log-rank test by two releases: a pilot table, and one bounded sum.
 
     pilot   one cell a person             RunningCounts   mechanisms.running_counts      30 % of ρ

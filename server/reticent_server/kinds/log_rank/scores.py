@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each person adds to the log-rank statistic, given released hazards and shares of the groups at risk.
 
 With π_j the groups' shares of those at risk in interval j and Λ_j its cumulative hazard, both from a pilot, a person

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Huber's location by the exponential mechanism."""

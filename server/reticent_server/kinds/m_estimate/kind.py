@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kind `m_estimate`."""
 
 from reticent_server.domain.cost import PrivacyCost

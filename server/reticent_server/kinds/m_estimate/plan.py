@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned one-dimensional M-estimate (Huber's location) by the exponential mechanism.
 
 All in public terms: the tuning constant c in the units of the column (1.345 of the profile's normalised

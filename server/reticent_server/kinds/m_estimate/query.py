@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question of a column's M-estimate."""
 
 from dataclasses import dataclass, field

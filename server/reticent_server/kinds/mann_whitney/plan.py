@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank-sum test of two groups: noisy counts by group and bin.
 
 Privacy: kinds.shared.group_bins. Statistics: kinds.shared.ranks.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Means of a bounded column by group, from one Gram sum of e_g ⊗ (a, z) (kinds.shared.groups: proof and noise).
 
 z = (x − centre)/half ∈ [−1, 1] by the declared bounds, so nothing is clipped. With N, S, Q the released number, sum and sum of

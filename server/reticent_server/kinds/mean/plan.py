@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mean of a bounded column over the records in use.
 
 For declared bounds a ≤ x ≤ b: with v = (x − (a + b)/2)/((b − a)/2) ∈ [−1, 1] for a record in use, noisy sums of (v, 1.4v²) and, where records

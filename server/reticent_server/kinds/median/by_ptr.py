@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A median by propose–test–release.
 
 First the range s in bins of ratio 1 + 1/ln n, then bins of width s n^(−1/3), each tried twice: (4ε₁, 4δ₁), ε₁ = ε/4.

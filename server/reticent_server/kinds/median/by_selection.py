@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A median by one selection from the public grid (kinds.shared.quantile_cells).
 
 The recursion of mechanisms.quantile_tree is one selection with score −|#{x ≤ c} − N/2| of sensitivity m (rows per

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A median with noise scaled by smooth sensitivity: one noisy value, (ε, δ).
 
 For all n records of one column, without missing cells, of a table whose unit is a row. Proof:

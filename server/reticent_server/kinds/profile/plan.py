@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The profile of a data set: private quantiles of every numeric column, noisy counts of the others.
 
 One pass. Every column gets a share of ρ by its kind; shares compose by zCDP (Σ of the parts' ρ). A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A test of one or two proportions: noisy counts by group of successes and others.
 
 A record in use of a group adds 1 to one of the cells (group, success or not): kinds.shared.group_bins, Δ = √2.

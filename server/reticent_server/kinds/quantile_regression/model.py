@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantile regression at one τ: the model of a planned fit (fitting.fit_plan).
 
 Constants, relative to residual scales s and to q coefficients:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantile regressions at one or several τ: one planned fit each, on equal parts of the charge.
 
 Privacy (unconditional): fitting.fit_plan, for each fit, with |q| ≤ max(τ, 1 − τ) + .036 and 0 ≤ h ≤ .399/b

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The score of a quantile regression: the check loss, smoothed by convolution.
 
 With z = (y − η)/s and the bandwidth b, in residual scales,

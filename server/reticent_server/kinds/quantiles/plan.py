@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planned quantiles of a column over the records in use (kinds.shared.quantile_cells).
 
 Privacy: mechanisms.quantile_tree. Source: Kaplan, Schnapp & Stemmer (2022).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests of counts by group and bin have in common as plans: one CountSum, one pass.
 
 Privacy: kinds.shared.group_bins.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`by`: one answer for each level of a column, all of them from one charge.
 
 Groups are disjoint and public, and a record contributes e_g ⊗ v: v in the place of its own group g, nothing in the others'.

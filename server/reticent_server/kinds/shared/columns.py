@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns that a question names: declared, of the right kind, and what public facts say of them.
 
 Whole columns are for mechanisms that are proved for all n records of a table whose unit is a row.

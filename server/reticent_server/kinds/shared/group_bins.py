@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts by group and public bin of a column, in one release: what tests of ranks and of distributions are made of.
 
 A record in use of a group adds 1 to one cell (group, bin): CountSum, Δ = √2 whatever the number of cells, a record that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons of released group means: Welch's two, with the privacy noise in the law.
 
 Two means. With C_g = S_g − mN_g at the pooled mean m, the difference d = C_1/N_1 − C_2/N_2 is the means' difference, and

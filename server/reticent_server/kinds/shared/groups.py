@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers, means and variances of a column by group, from one Gram sum of e_g ⊗ (a, z).
 
 A record in use of group g has the value x, clipped to a public range and brought to z = (x − centre)/half ∈ [−1, 1].

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests that have a name reply, and p-values of their statistics."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A range for a difference of columns, from a noisy count of shells around its expected middle.
 
 Released quantiles of two columns say little of their difference: of two columns with a correlation of .9 it is a fifth

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What quantiles, a range of quartiles and a median select from: the public grid of numerics.grids.
 
 All select by mechanisms.quantile_tree, over the records in use: one recursion for all probabilities, so that the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public range that a column is clipped to in sums: from its declared bounds and its released quantiles.
 
 A record's contribution has to be bounded, and the noise grows with the bound, so values beyond a likely range are

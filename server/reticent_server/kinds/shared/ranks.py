@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of ranks from noisy counts by group and bin, with the noise in the null law.
 
 With T = N + Z (G × B), pooled shares π of the bins and centred ridits r (r_b the share below b and half of that in b,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """η², the share of a variance that lies between groups, with an interval, from a quadratic statistic.
 
 A statistic X of k degrees of freedom that counts privacy noise follows a noncentral χ²_k with noncentrality λ = κf²,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of a column that are safe in a bin: what the range and the median by propose–test–release share.
 
 For all n records of one column, without missing cells, of a table whose unit is a row. Proof:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histograms and contingency tables: noisy counts of the records in use by bin, level or cell.
 
 A record in use adds 1 to at most one cell, so replacing one moves the counts by at most √2 in L2

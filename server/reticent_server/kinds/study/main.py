@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A declared formula: least squares with standard errors that are robust to heteroscedasticity.
 
 The score of a record is ωx(vᵀz̃), v the residual's coefficients. The scores' Gram matrix is released for white columns x̃ = Bx,

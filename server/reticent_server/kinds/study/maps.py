@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one record contributes to a study: functions of the record and of public values only.
 
     u = W_g z̃ in the record's group g,  ω = min(1, R_g²/‖u‖²)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noisy second moments of a study's columns, and least squares from them. Everything here is post-processing.
 
 z̃ (q,) are the standardised columns, the intercept first. Released is S_u = Σ ω uuᵀ + E with u = Wz̃, ω = min(1, R²/‖u‖²)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned study: shares of ρ and a forecast from public facts, and the reply from its releases.
 
 Proof of privacy: kinds.study.recipe.

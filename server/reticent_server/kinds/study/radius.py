@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The radius of a study's moments: noise against what clipping leaves out, from a released histogram of ‖u‖².
 
 In white coordinates a slope has the sampling variance 1/N, the noise s²/(2N²) and a bias ½τ(|a||b| + |aᵀb|)/N at most,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A study as a generator of steps that sees released values only.
 
 1. Two rounds of Gram matrices whiten the columns (fitting.whitening), group by group; the first counts the records in use.

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models fitted to secret random blocks, and averaged."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Public bounds of a model's estimates: as the analyst gives them, or from the profile and the schema.
 
 With centres a_j and scales s_j of the terms, and a, s of the response (1 on the scale of a logit or log),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model query as what is fitted to a block, and the map that gives a block its records."""
 
 from dataclasses import dataclass, replace

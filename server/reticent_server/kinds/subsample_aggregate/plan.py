@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned subsample-and-aggregate query: from public facts to one step, and to the result.
 
 1. k blocks: as many as leave 40 records for each estimate of the model in a block, or, where the privacy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question of subsample and aggregate."""
 
 from dataclasses import dataclass, field

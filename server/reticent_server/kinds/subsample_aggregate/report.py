@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a subsample-and-aggregate query, from released values alone."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of a bounded column by group, over the records in use.
 
 A record in use of group g has the vector e_g x ∈ R^G with a ≤ x ≤ b, the declared bounds stretched to 0; one out of use has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sum of a bounded column over the records in use.
 
 A record's contribution is u x, u ∈ {0, 1} saying whether it is in use: it lies in [a, b], the declared

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A survival curve from noisy counts: the life-table estimate, its variance, and what is read off it.
 
 With e_j events among r_j at risk in interval j (half of the censored counted), S_j = Π_{i ≤ j} (1 − e_i/r_i). log S_j

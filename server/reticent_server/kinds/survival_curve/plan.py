@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Survival curves of one or several groups from one noisy table of (interval, event or censored, group).
 
 Privacy: mechanisms.running_counts; each record is in one cell at most. All else is post-processing: the counts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A t test: one Gram sum of the groups' numbers, sums and squares; of paired columns a noisy range first.
 
 Privacy: kinds.shared.groups, one GramSum for all groups; paired, 15 % of ρ for the CountSum of kinds.shared.pilot_range

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a t test replies."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers by group: each is that of its own group, and its interval covers; small groups are answered as well."""
 
 import numpy as np

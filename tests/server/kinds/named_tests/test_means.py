@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Welch's tests: SciPy's and statsmodels' where there is hardly noise, the right level where there is."""
 
 import numpy as np

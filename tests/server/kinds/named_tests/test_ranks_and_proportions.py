@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of ranks and of proportions: SciPy's where there is hardly noise, the right level where there is."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which records the named tests are about: those that the condition names, of the groups that are asked for."""
 
 import numpy as np

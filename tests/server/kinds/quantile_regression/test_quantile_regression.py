@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantile regressions beside QuantReg on the same tables: near it, with intervals that hold the truth."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The smoothed check loss: bounds, derivatives, and where its solution is."""
 
 import numpy as np

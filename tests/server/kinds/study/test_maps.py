@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one record contributes, against the formulas."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The radius between noise and clipping."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A study's moments and its declared formula against least squares on the table, and tables that nothing can be said of."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Survival curves: Kaplan–Meier's without noise, as accurate as the noise allows with it, and honest about it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Families of generalised linear models: one file each, one list."""
 
 from collections.abc import Mapping

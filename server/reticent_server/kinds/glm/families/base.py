@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a generalised linear model asks of its family."""
 
 from abc import ABC, abstractmethod

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Binomial responses with the logit link: y ∈ {0, 1}, or a share in between.
 
 With c = ∞ the score is that of maximum likelihood, q = y − μ, |q| ≤ 1; its curvature h = μ(1 − μ) ≤ ¼.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts with the log link, V = μ, and an overdispersion s² ≥ 1 that is estimated.
 
 m = √(μ/μ₀), |q| ≤ c + sup|a|, h = d ≤ 1. a and d are those of Y = s²·Poisson(μ/s²), which has mean μ and variance

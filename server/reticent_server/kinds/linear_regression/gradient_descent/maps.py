@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one record contributes at the end of a descent: of the record and public values only."""
 
 from dataclasses import dataclass

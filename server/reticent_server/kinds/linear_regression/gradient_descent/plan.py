@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planned linear regression by noisy gradient descent.
 
 Privacy (unconditional; neighbours replace one unit of ≤ m rows): every value that leaves the table is a

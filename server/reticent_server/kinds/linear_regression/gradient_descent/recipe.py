@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recipe of noisy gradient descent: a generator of steps that sees released values only.
 
 1. Rounds of Gram matrices whiten the coordinates, as for noisy Newton (fitting.rounds).

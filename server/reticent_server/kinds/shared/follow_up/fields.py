@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The types of the fields of questions about times to an event."""
 
 from typing import Annotated

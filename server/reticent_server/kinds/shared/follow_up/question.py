@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Follow-up of persons: a time, whether it ended with the event, and a group; each person is in one cell.
 
 The intervals (c_{j−1}, c_j] between public cuts, c_{−1} = 0, and what is beyond the last cut make J + 1 positions.

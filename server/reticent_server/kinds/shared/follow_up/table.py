@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The released counts of a follow-up's cells, and the numbers at risk, with the covariance of their noise.
 
 Post-processing of one release of RunningCounts, y = B h + z for each line (latest time first). h = B⁻¹y has noise
