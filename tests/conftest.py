@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every test: a run without PostgreSQL or Chromium says so; a small installation.
+"""What holds for every test: a run without PostgreSQL, Chromium or R says so; a small installation.
 
 The installation's module is imported when it is asked for: it needs most of the server.
 """
@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from support.databases import postgresql
-from support.processes import chromium
+from support.processes import chromium, r_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +32,7 @@ settings.load_profile("a busy machine")
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     postgresql.pytest_terminal_summary(terminalreporter)
     chromium.pytest_terminal_summary(terminalreporter)
+    r_language.pytest_terminal_summary(terminalreporter)
 
 
 @pytest.fixture(autouse=True)

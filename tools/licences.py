@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LICENCE = "SPDX-License-Identifier: Apache-2.0"  # as in the distributions' pyproject.toml
-FORMS = {".py": "# {}", ".sh": "# {}", ".js": "// {}", ".css": "/* {} */"}
+FORMS = {".py": "# {}", ".R": "# {}", ".sh": "# {}", ".js": "// {}", ".css": "/* {} */"}
 
 
 def sources(root: Path) -> Iterator[Path]:

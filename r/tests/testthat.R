@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+library(testthat)
+library(reticent)
+
+test_check("reticent")
