@@ -1,5 +1,6 @@
 """Planning: a request and public facts → a Plan. Reads no private cell."""
 
+from dataclasses import replace
 from math import isfinite
 
 from reticent_server.accounting.conversions import rho_units
@@ -16,6 +17,7 @@ from reticent_server.domain.query import Privacy, Query
 from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds import registry
 from reticent_server.pipeline import policy
+from reticent_server.pipeline.gaussian_planning import raised
 from reticent_server.pipeline.guarantees import guarantee_of
 
 MAX_EPSILON = 100.0
@@ -24,8 +26,11 @@ _TOO_DEAR = "a plan costs more than it was offered"
 MIN_RHO = 1000  # 10⁻⁹: below this the shares of a plan are no longer whole numbers of units
 
 
-def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
-    """The plan of a request. Raises InvalidRequest's subclasses and PolicyRefused; charges nothing."""
+def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool = False) -> Plan:
+    """The plan of a request. Raises InvalidRequest's subclasses and PolicyRefused; charges nothing.
+
+    gaussian: whether a plan with Gaussian noise alone gets the ρ of that (pipeline.gaussian_planning).
+    """
     epsilon, delta = _checked_privacy(facts, privacy)
     rho = rho_units(epsilon, delta)
     if rho < MIN_RHO:
@@ -35,8 +40,13 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
         delta=decimal_units(delta, DELTA_UNITS),
         rho=rho,
     )
-    planned = registry.plan(facts, query, offer)
-    cost = planned.cost(offer)
+    planned, gaussian_rho = registry.plan(facts, query, offer), None
+    if gaussian and planned.gaussian_counts is not None:
+        more = raised(
+            lambda rho: registry.plan(facts, query, replace(offer, rho=rho)), epsilon, delta, rho
+        )
+        planned, gaussian_rho = more or (planned, None)
+    cost = planned.cost(offer if gaussian_rho is None else replace(offer, rho=planned.rho))
     if cost.epsilon > offer.epsilon or cost.delta > offer.delta:
         raise RuntimeError(_TOO_DEAR)
     delta = from_units(cost.delta, DELTA_UNITS)
@@ -51,6 +61,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
         guarantee=guarantee,
         planned=planned,
         deadline_ms=planned.deadline_ms(facts.n),
+        gaussian_rho=gaussian_rho,
     )
 
 

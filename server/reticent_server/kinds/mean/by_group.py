@@ -19,7 +19,7 @@ import numpy as np
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import GramSum, SumStep
+from reticent_server.domain.steps import CountSum, GramSum, SumStep
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.shared.by import group_estimates, group_mask, groups_by
@@ -52,6 +52,10 @@ class GroupMeanPlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.map_fn.design.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
 
     @property
     def rho(self) -> int:

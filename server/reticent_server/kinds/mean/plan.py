@@ -24,6 +24,7 @@ from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import (
     Block,
+    CountSum,
     FloatArray,
     Part,
     PowerSum,
@@ -66,6 +67,10 @@ class MeanPlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.design.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
 
     @property
     def rho(self) -> int:
