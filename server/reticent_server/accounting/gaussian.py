@@ -9,13 +9,15 @@ A release whose parts are sums with discrete Gaussian noise costs ρ_G by mechan
 knows the Rényi divergences alone and allows 13 % less ρ at (1, 10⁻⁶).
 
 *Proof*, adaptive. Fix neighbours D, D′. In step i, given all that was released before, entry e of the released integers is
-S_e + N_Z(0, σ_e²), with S_e an integer. For any 0 < t_e < σ_e let R be the mechanism that draws Y_e = S_e + N(0, σ_e² − t_e²) and
-then rounds Y_e to an integer z with probability exp(−(z − Y_e)²/2t_e²)/θ(Y_e), θ(y) = Σ_k exp(−(k − y)²/2t_e²).
+S_e + N_Z(0, σ_e²), with S_e an integer. For any t_e with σ_e² ≥ 4t_e² ≥ 7/2 let R be the mechanism that draws Y_e = S_e + N(0, σ_e² − t_e²)
+and then rounds Y_e to an integer z with probability exp(−(z − Y_e)²/2t_e²)/θ(Y_e), θ(y) = Σ_k exp(−(k − y)²/2t_e²).
 
-1. *R is the release up to a factor.* By Poisson's formula θ(y) lies within t_e√(2π)(1 ± η), η = 2Σ_{k≥1} exp(−2π²t_e²k²), for every y.
-   So R gives z with probability N(z; S_e, σ_e²)/(1 ± η) (densities of Gaussians add their variances), and N_Z gives it
-   with N(z; S_e, σ_e²)/(1 + η′), 0 ≤ η′ ≤ η. The logarithm of the quotient is at most ln((1 + η)/(1 − η)) ≤ κ(t_e) = 4.1 exp(−2π²t_e²)
-   for t_e ≥ 1. Over all entries of all steps, every output has the same probability up to e^{±K}, K = Σ_e κ(t_e), on D and on D′.
+1. *R is the release up to a factor.* By Poisson's formula θ(y) = t√(2π)(1 + h(y)), h(y) = 2Σ_{k≥1} exp(−2π²t²k²) cos(2πky). So R gives z
+   with probability N(z; S, σ²)·E[1/(1 + h(Y))], Y given z being Gaussian of variance w = t²(1 − t²/σ²) ≥ ¾t², so that |E cos(2πkY)| ≤
+   exp(−2π²k²w). With |h| ≤ η = h(0) and 1/(1 + h) = 1 − h + h²/(1 + h), the expectation is 1 up to 2Σ_k exp(−2π²k²(t² + w)) + η²/(1 − η).
+   N_Z gives z with probability N(z; S, σ²)/(1 + η′), 0 ≤ η′ ≤ 2Σ_k exp(−8π²t²k²). The logarithm of their quotient is at most
+   κ(t) = 2.1 exp(−3.5π²t²) + 4.1 exp(−4π²t²). Over all entries of all steps, every output has the same probability up
+   to e^{±K}, K = Σ_e κ(t_e), on D and on D′.
 2. *R is μ-GDP.* R is a function of the Y and of coins that know nothing else of the table. Let v_i be what D and D′ change of step i's
    sums, each entry divided by its √(σ_e² − t_e²); it is a function of what was released before. mechanisms.gaussian_cost
    shows ½Σ_i|v_i|² ≤ ρ_G on every path. Add a last step with one entry that changes by what is missing, so that Σ|v_i|² = μ²; leaving its
@@ -50,8 +52,8 @@ from math import ceil, floor, sqrt
 from reticent_server.accounting import conversions
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 
-SLACK_UNITS = 20
-"""SLACK, in EPSILON_UNITS: 2K for 2¹⁴ entries with t² = 3/2 (1.86·10⁻⁸) and 2⁶⁰ with t² = 4 (5·10⁻¹⁶); mechanisms.gaussian_cost."""
+SLACK_UNITS = 6
+"""SLACK, in EPSILON_UNITS: 2K for 2¹⁴ entries with t² = 7/8 (5.3·10⁻⁹) and 2⁶⁰ with t² = 4 (10⁻⁴¹); mechanisms.gaussian_cost."""
 
 _LN_10 = 2.302585092994046
 _GUARD = 40  # digits beyond those of e^ε/δ: 12 for rounding, 20 for how close, 8 to spare

@@ -7,11 +7,11 @@ with its own noise: mechanisms.noisy_sum, one_vector, power_sum, running_counts)
 
     Σ_e D_e²/(2σ_e²) + Σ_j (F_j − 1) ‖D_j‖²/(2σ_j²) ≤ ρ + Σ_j ρ_j (F_j − 1).
 
-t² is 3/2 for counts, whose steps are coarse, and 4 for all others, whose Δ is 2²⁵ steps or so: their F_j is 1 up to 10⁻⁸. A scale that bills
+t² is 7/8 for counts, whose steps are coarse, and 4 for all others, whose Δ is 2¹⁷ steps at least: their F_j is 1 up to 2⁻²². A scale that bills
 at most ρ_j has σ_j² ≥ Δ_j²/(2ρ_j), off the diagonal of a Gram sum half of that up to a rounding; a third is taken.
 
-κ adds up to at most half of SLACK for 2¹⁴ entries of counts (4.1 exp(−3π²) < 5.7·10⁻¹³ each) and 2⁶⁰ others
-(4.1 exp(−8π²) < 2.2·10⁻³⁴ each), more than any memory holds.
+κ adds up to at most half of SLACK for 2¹⁴ entries of counts (κ < 1.62·10⁻¹³ each) and 2⁶⁰ others (κ < 10⁻⁵⁹ each), more than any
+memory holds.
 
 A release has no part but these (`Unpriced`): exponential mechanisms, tests of safety and what is computed of whole columns are charged by zCDP.
 """
@@ -36,7 +36,8 @@ from reticent_server.mechanisms import noisy_sum, registry, running_counts
 COUNTED = 1 << 14
 """Entries of counts in one release: four times those of the largest table."""
 
-_COARSE, _FINE = Fraction(3, 2), Fraction(4)  # t², in squared integer steps
+_COARSE, _FINE = Fraction(7, 8), Fraction(4)  # t², in squared integer steps
+_TIMES = 4  # of t²: the least σ² that the proof is for
 
 
 class Unpriced(RuntimeError):
@@ -80,7 +81,7 @@ def _surcharge(part: Part) -> Fraction:
         raise Unpriced
     least = _least_variance(part)
     t2 = _COARSE if isinstance(part, CountSum) else _FINE
-    if least <= t2:
+    if least < _TIMES * t2:
         raise Unpriced
     return part.rho * t2 / (least - t2)
 
