@@ -12,9 +12,11 @@ Every run is a fork of this process, which has the libraries (none of this proje
 importing them takes longer than most of the tests.
 """
 
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import shutil
 import signal
 import sys
@@ -22,6 +24,8 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import _pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("server", "client", "tests", "migrations", "pyproject.toml")
@@ -32,6 +36,8 @@ LIBRARIES = (
     *("psycopg", "pyarrow.parquet", "pydantic_settings", "pytest", "rich.table", "schemathesis"),
     *("scipy.optimize", "scipy.special", "scipy.stats", "sqlalchemy", "statsmodels.api"),
     *("structlog", "threadpoolctl", "typer", "uvicorn", "yaml"),
+    *("_hypothesis_pytestplugin", "anyio.pytest_plugin", "pytest_cov.plugin"),
+    *("schemathesis.pytest.plugin", "xdist.plugin"),
 )
 IMPORTED = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 KILLED = "killed"
@@ -131,13 +137,18 @@ def _copy(tree: Path) -> None:
 
 
 def _import_libraries() -> None:
-    for name in LIBRARIES:
+    """And what pytest imports; none of it is looked at again by a child's garbage collection, which takes longer than
+    starting does."""
+    own = [found.name for found in pkgutil.iter_modules(_pytest.__path__, "_pytest.")]
+    for name in (*LIBRARIES, *own):
         try:
             importlib.import_module(name)
         except (
             ImportError
         ):  # of an extra that is not installed; its tests import it, or are skipped
             continue
+    gc.collect()
+    gc.freeze()
 
 
 def _result(tree: Path, mutant: Mutant) -> str:
