@@ -105,15 +105,16 @@ def test_at_any_epsilon_and_delta_there_is_no_less_rho_and_a_reply(
 
 
 def test_a_step_that_its_plan_did_not_name_releases_nothing(facts: DatasetFacts) -> None:
-    """Plans that are charged by the Gaussian conversion and select; one whose ρ is not paid for there."""
-    quantiles = planning.plan(facts, stored_query(QUERIES["quantiles 0"]), Privacy(0.5, 1e-6))
-    count = planning.plan(
-        facts, stored_query(QUERIES["count 0"]), Privacy(0.5, 1e-6), gaussian=True
+    """Plans that are charged by the Gaussian conversion and select; two whose ρ, of one step or of all, is not paid for there."""
+    quantiles, count, fit = (
+        planning.plan(facts, stored_query(QUERIES[name]), Privacy(0.5, 1e-6), gaussian=True)
+        for name in ("quantiles 0", "count 0", "linear_regression 1")
     )
-    assert count.gaussian_rho is not None
+    assert None not in (count.gaussian_rho, fit.gaussian_rho)
     for plan in (
         replace(quantiles, gaussian_rho=10**12),
         replace(count, gaussian_rho=count.cost.rho),
+        replace(fit, gaussian_rho=fit.cost.rho),
     ):
         table = served(facts)
         engine = LocalEngine(lambda _, table=table: table, table, cache_bytes=0, threads=1, block_rows=512)  # fmt: skip

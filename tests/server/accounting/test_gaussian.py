@@ -98,6 +98,11 @@ def test_nothing_is_allowed_for_nothing(epsilon, delta):
     assert gaussian.max_rho(epsilon, delta) == 0
 
 
+def test_a_start_that_does_not_pass_is_not_taken():
+    """ρ = 1 at (1, 10⁻⁶)."""
+    assert gaussian._largest(Decimal(1), Decimal("1e-6"), RHO_UNITS) == 0
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
 def test_epsilon_is_turned_back(epsilon):
     found = gaussian.epsilon_of(gaussian.rho_units(epsilon, 1e-6), 1e-6)

@@ -89,9 +89,12 @@ class GroupMeanPlan(Planned):
         values = bounds.centre + bounds.half * found.means
         sure = SURE * found.s / self.map_fn.a**2 < found.N
         columns = (values, errors, bounds.half * privacy, sure)
-        return [self._estimate(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
+        return [
+            self._estimate(*each, sure=known)
+            for *each, known in zip(*(c.tolist() for c in columns), strict=True)
+        ]
 
-    def _estimate(self, value: float, error: float, privacy: float, sure: bool) -> Estimate:
+    def _estimate(self, value: float, error: float, privacy: float, *, sure: bool) -> Estimate:
         ends = (self.map_fn.range.lower, self.map_fn.range.upper)
         error = error if sure else max(error, self.map_fn.range.half)
         return Estimate(
