@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support_docs import ROOT
+from support.documents.code_blocks import ROOT
 
 RUN = """
 import sys

@@ -24,7 +24,7 @@ from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.registry import by_name
 from reticent_server.pipeline import planning
-from support_recorder import Call, Served, Table, billed, total
+from support.attacks.recorder import Call, Served, Table, billed, total
 
 N = 3000
 EPSILON, DELTA = 4.0, 1e-10
@@ -239,7 +239,7 @@ GAUSSIAN = {
     "t_test", "t_test, paired", "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "correlation, spearman",
     "correlation, kendall", "ks_test",
 }  # fmt: skip
-"""Kinds with Gaussian noise alone on a table without a profile."""
+"""Kinds with Gaussian noise alone on a table without a profile; what others are found to have is held to the same."""
 
 LESS_VARIANCE = 7 / 8
 """t² of counts, and more than of other sums in their own small steps: what the conversion leaves out of each variance."""
@@ -264,7 +264,7 @@ def test_a_gaussian_plan_s_draws_keep_its_delta(kind: str, rows: int) -> None:
         return
     query, floor = KINDS[kind]
     plan = gaussian(planned(query, rows, OF_EPSILON))
-    assert (plan is not None) == (kind in GAUSSIAN)
+    assert plan is not None or kind not in GAUSSIAN
     if plan is None:
         return
     worst = 0.0

@@ -22,7 +22,7 @@ from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.recovery import recover
 from reticent_server.pipeline.services import Services
-from support_installation import Installation, opened
+from support.installations.small import Installation, opened
 
 ASK = Ask("people", Sum("y"), Privacy(0.5, 1e-6), "key")
 
