@@ -6,32 +6,36 @@ and nothing is gained. Proof: accounting.gaussian, mechanisms.gaussian_cost; the
 there, so what is planned here decides how much noise there is and not how private it is.
 """
 
-from collections.abc import Callable
+from dataclasses import replace
 
 from reticent_server.accounting import gaussian
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
+from reticent_server.domain.query import Query
+from reticent_server.kinds import registry
 from reticent_server.mechanisms import gaussian_cost
 
 _ATTEMPTS = 3  # the second scales ρ down to what the first would cost, which falls faster than ρ
-_ROOM = (
-    1 << 16
-)  # of ρ: a fine part's surcharge is below 2⁻²³ of its own ρ, and parts come to 2⁷ times a plan's at most
-_UNITS = 256  # of ρ, beside that: rounding up in each step; a plan has at most some dozens
+_ROOM = 1 << 16
+"""Of ρ: a sum's surcharge is below 2⁻²² of its own ρ, and a step costs at least a quarter of what its parts would alone."""
+
+_UNITS = 256  # of ρ, beside that: each step is rounded up; a plan has some dozens of them
 
 
 def raised(
-    planned_at: Callable[[int], Planned], epsilon: float, delta: float, least: int
+    facts: DatasetFacts, query: Query, offer: PrivacyCost, privacy: tuple[float, float]
 ) -> tuple[Planned, int] | None:
-    """The plan at more ρ than `least`, and the ρ_G that it may cost (RHO_UNITS); None where there is none.
+    """The plan at more ρ than is offered, and the ρ_G that it may cost (RHO_UNITS); None where there is none.
 
-    planned_at: the plan that is offered a ρ, (ε, δ) being what they are.
+    privacy: (ε, δ) as asked for.
     """
-    allowed = gaussian.rho_units(epsilon, delta)
+    allowed = gaussian.rho_units(*privacy)
     rho = allowed - allowed // _ROOM - _UNITS
     for _ in range(_ATTEMPTS):
-        if rho <= least:
+        if rho <= offer.rho:
             return None
-        planned = planned_at(rho)
+        planned = registry.plan(facts, query, replace(offer, rho=rho))
         cost = _most(planned)
         if cost is None or cost <= allowed:
             return None if cost is None else (planned, allowed)

@@ -41,12 +41,12 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
         rho=rho,
     )
     planned, gaussian_rho = registry.plan(facts, query, offer), None
+    cost = planned.cost(offer)
     if gaussian and planned.gaussian_counts is not None:
-        more = raised(
-            lambda rho: registry.plan(facts, query, replace(offer, rho=rho)), epsilon, delta, rho
-        )
-        planned, gaussian_rho = more or (planned, None)
-    cost = planned.cost(offer if gaussian_rho is None else replace(offer, rho=planned.rho))
+        more = raised(facts, query, offer, (epsilon, delta))
+        if more is not None:
+            planned, gaussian_rho = more
+            cost = replace(cost, rho=planned.rho)
     if cost.epsilon > offer.epsilon or cost.delta > offer.delta:
         raise RuntimeError(_TOO_DEAR)
     delta = from_units(cost.delta, DELTA_UNITS)
