@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Breaks the code on purpose: every mutant must turn the test that should see it red.
 
-    python tools/mutants.py [WORD …]
+    python tools/mutants.py [--results FILE] [WORD …]
 
 Each mutant is one named line, replaced in a copy of the tree; the named test is then run there. The
 command fails if a mutant survives, if its line is no longer in the file, or if the test is not green
-without it. WORD: only mutants whose names have one of the words.
+without it. WORD: only mutants whose names have one of the words. FILE gets one line of JSON a mutant as soon
+as it is known: its name, the result, the seconds and what it replaces. A run that was stopped goes on with the
+same FILE: a mutant that was killed there, and has not been changed since, is not run again.
 
 Every run is a fork of this process, which has the libraries (none of this project's code) in memory:
 importing them takes longer than most of the tests.
 """
 
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import shutil
 import signal
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import _pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("server", "client", "tests", "benchmarks", "migrations", "pyproject.toml")
@@ -31,8 +37,16 @@ LIBRARIES = (
     *("psycopg", "pyarrow.parquet", "pydantic_settings", "pytest", "rich.table", "schemathesis"),
     *("scipy.optimize", "scipy.special", "scipy.stats", "sqlalchemy", "statsmodels.api"),
     *("structlog", "threadpoolctl", "typer", "uvicorn", "yaml"),
+    *("_hypothesis_pytestplugin", "anyio.pytest_plugin", "pytest_cov.plugin"),
+    *("schemathesis.pytest.plugin", "xdist.plugin"),
 )
 IMPORTED = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
+KILLED = "killed"
+SURVIVED = "SURVIVED"
+STALE = "STALE"
+"""Its line is not in its file once."""
+RED = "RED"
+"""Not tried: its test is red without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +60,71 @@ class Mutant:
     test: str
 
 
-def main() -> int:
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What each mutant came to, printed and kept in `file` (None: printed only)."""
+
+    file: Path | None
+
+    def add(self, mutant: Mutant, result: str, seconds: float) -> None:
+        print(f"{result:<9} {mutant.name}", flush=True)
+        if self.file is not None:
+            line = {"result": result, "seconds": round(seconds, 1), **asdict(mutant)}
+            with self.file.open("a") as lines:
+                lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def killed(self) -> set[Mutant]:
+        """The mutants that were killed: the last line of each counts."""
+        if self.file is None or not self.file.exists():
+            return set()
+        last: dict[Mutant, str] = {}
+        for line in self.file.read_text().splitlines():
+            entry = json.loads(line)
+            last[Mutant(**{name: entry[name] for name in Mutant.__slots__})] = entry["result"]
+        return {mutant for mutant, result in last.items() if result == KILLED}
+
+
+def main(arguments: list[str]) -> int:
     """0 if every mutant is killed."""
-    wanted = sys.argv[1:]
+    results, wanted = _read(arguments)
     mutants = [Mutant(**entry) for entry in json.loads((ROOT / "tools/mutants.json").read_text())]
     mutants = [m for m in mutants if not wanted or any(w in m.name for w in wanted)]
+    left = set(mutants) - results.killed()
     by_test: dict[str, list[Mutant]] = {}
     for mutant in mutants:
-        by_test.setdefault(mutant.test, []).append(mutant)
-    killed = 0
+        if mutant in left:
+            by_test.setdefault(mutant.test, []).append(mutant)
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         _copy(tree)
         _import_libraries()
         for test, its in by_test.items():
-            if _green(tree, test):
-                killed += sum(_killed(tree, mutant) for mutant in its)
-            else:
-                print(f"RED       without a mutant, so {len(its)} not tried: {test}", flush=True)
-    print(f"{killed} of {len(mutants)} mutants killed")
-    return 0 if killed == len(mutants) else 1
+            left -= _killed_by(tree, test, its, results)
+    print(f"{len(mutants) - len(left)} of {len(mutants)} mutants killed")
+    return 1 if left else 0
+
+
+def _read(arguments: list[str]) -> tuple[Results, list[str]]:
+    if arguments[:1] != ["--results"]:
+        return Results(None), arguments
+    return Results(Path(arguments[1])), arguments[2:]
+
+
+def _killed_by(tree: Path, test: str, mutants: list[Mutant], results: Results) -> set[Mutant]:
+    """Those of the mutants that turn the test red, if it is green without them."""
+    started = time.monotonic()
+    if not _green(tree, test):
+        for mutant in mutants:
+            results.add(mutant, RED, time.monotonic() - started)
+        return set()
+    killed = set()
+    for mutant in mutants:
+        started = time.monotonic()
+        result = _result(tree, mutant)
+        results.add(mutant, result, time.monotonic() - started)
+        if result == KILLED:
+            killed.add(mutant)
+    return killed
 
 
 def _copy(tree: Path) -> None:
@@ -79,28 +138,30 @@ def _copy(tree: Path) -> None:
 
 
 def _import_libraries() -> None:
-    for name in LIBRARIES:
+    """And what pytest imports; none of it is looked at again by a child's garbage collection, which takes longer than
+    starting does."""
+    own = [found.name for found in pkgutil.iter_modules(_pytest.__path__, "_pytest.")]
+    for name in (*LIBRARIES, *own):
         try:
             importlib.import_module(name)
         except (
             ImportError
         ):  # of an extra that is not installed; its tests import it, or are skipped
             continue
+    gc.collect()
+    gc.freeze()
 
 
-def _killed(tree: Path, mutant: Mutant) -> bool:
+def _result(tree: Path, mutant: Mutant) -> str:
     path = tree / mutant.file
     text = path.read_text()
     if text.count(mutant.old) != 1:
-        print(f"STALE     {mutant.name}: its line is not in {mutant.file} once", flush=True)
-        return False
+        return STALE
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        killed = not _green(tree, mutant.test)
+        return SURVIVED if _green(tree, mutant.test) else KILLED
     finally:
         path.write_text(text)
-    print(f"{'killed  ' if killed else 'SURVIVED'}  {mutant.name}", flush=True)
-    return killed
 
 
 def _green(tree: Path, test: str) -> bool:
@@ -136,4 +197,4 @@ def _passed(tree: Path, test: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -13,6 +13,7 @@ from reticent_server.domain.query import Query
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
+    CountSum,
     Part,
     QuantileTree,
     Released,
@@ -104,6 +105,15 @@ class Planned(ABC):
         return None
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        """Where all of its parts are sums with Gaussian noise: those that are counts, whose noise is coarse; else None.
+
+        Under accounts that add up (ε, δ) the plan then gets more ρ for the same (ε, δ) (accounting.gaussian). The engine
+        adds up what the steps cost by mechanisms.gaussian_cost, so a wrong answer fails and releases nothing more.
+        """
+        return None
+
+    @property
     def own_cost(self) -> PrivacyCost | None:
         """Where the privacy is not ρ-zCDP turned into the (ε, δ) that was asked for: what is proved instead."""
         return None
@@ -134,7 +144,11 @@ class Planned(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A request made ready: everything public, fixed before a private cell is read."""
+    """A request made ready: everything public, fixed before a private cell is read.
+
+    gaussian_rho: what its steps may cost by mechanisms.gaussian_cost (RHO_UNITS), where (ε, δ) is turned into ρ by
+    accounting.gaussian; None: by zCDP's conversion.
+    """
 
     facts: DatasetFacts
     query: Query
@@ -144,6 +158,7 @@ class Plan:
     guarantee: Guarantee
     planned: Planned
     deadline_ms: int
+    gaussian_rho: int | None = None
 
     def paid_by(self, reservation: Reservation) -> bool:
         """Whether this is what was charged: asked here only, before anything is computed."""

@@ -23,7 +23,8 @@ from reticent_server.engine.cache import ColumnCache
 from reticent_server.engine.columns import gather
 from reticent_server.engine.workers import Workers
 from reticent_server.errors import Unavailable
-from reticent_server.mechanisms import column_registry, registry, secret_rows
+from reticent_server.mechanisms import column_registry, gaussian_cost, registry, secret_rows
+from reticent_server.mechanisms.gaussian_cost import GaussianCost
 from reticent_server.vault.ports import Reader
 
 Totals = tuple[Private[Any], ...]
@@ -81,13 +82,16 @@ class LocalEngine:
 
     def _drive(self, plan: Plan, key: bytes) -> dict[str, Any] | None:
         table = self._table(plan)
-        spent = PrivacyCost(0, 0, 0)
+        spent, gaussian = PrivacyCost(0, 0, 0), GaussianCost()
         recipe = plan.planned.run()
         step = next(recipe)
         while True:
             spent += _cost(step, plan)
             if not spent.within(plan.cost):
                 raise RuntimeError("a step costs more than the plan has paid for")
+            if plan.gaussian_rho is not None:
+                gaussian += gaussian_cost.cost(step)
+                gaussian.check(plan.gaussian_rho)
             released = self._released(table, step, key)
             try:
                 step = recipe.send(released)

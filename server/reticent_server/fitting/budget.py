@@ -24,7 +24,7 @@ from math import sqrt
 import numpy as np
 
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.steps import FloatArray
+from reticent_server.domain.steps import CountSum, FloatArray
 from reticent_server.fitting.coordinates import normal_size
 from reticent_server.mechanisms import one_vector
 
@@ -108,6 +108,11 @@ class FitBudget:
     def scale_steps(self) -> int:
         """Passes over the residuals; a T-th scale is a part of the last step (fitting.joint)."""
         return min(len(self.scales), self.steps - 1)
+
+    def counts(self, unit_rows: int) -> tuple[CountSum, ...]:
+        """The parts that may be counts: of the records in use, and of residuals (a family may sum these instead)."""
+        amounts = (self.count, *self.scales)
+        return tuple(CountSum(1, rho, unit_rows) for rho in amounts if rho)
 
     @property
     def amounts(self) -> int:

@@ -34,7 +34,7 @@ import numpy as np
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
@@ -171,6 +171,10 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def coding(self) -> Coding:
         return self.ground.coding
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return None if self.own_profile else self.budget.counts(self.sizes.unit_rows)
 
     @property
     def rho(self) -> int:

@@ -62,6 +62,11 @@ class Standing:
         """The accounts that are set."""
         return tuple(b for b in (self.population, self.analyst) if b is not None)
 
+    @property
+    def adds_epsilon(self) -> bool:
+        """Whether accounts are set, and all of them add up (ε, δ)."""
+        return bool(self.accounts) and all(b.rule == "basic" for b in self.accounts)
+
 
 @dataclass(frozen=True, slots=True)
 class Charge:

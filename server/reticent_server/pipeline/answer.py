@@ -33,6 +33,7 @@ from reticent_server.pipeline.documents import (
     as_promised,
     plan_json,
     promise_json,
+    promised_gaussian,
     release_body,
     unplanned_body,
 )
@@ -175,7 +176,8 @@ def resume(services: Services, taken: Stale, started: float | None = None) -> by
         ask = Ask.from_canonical(taken.request)
         facts = services.catalog.facts_of(taken.reservation.version_id)
         try:
-            ready = planning.plan(facts, ask.query, ask.privacy)
+            gaussian = promised_gaussian(taken.promise)
+            ready = planning.plan(facts, ask.query, ask.privacy, gaussian=gaussian)
         except ReticentError:
             body = unplanned_body(facts, taken.reservation, ask)
             return _settled(services, taken.reservation, "failed", body)

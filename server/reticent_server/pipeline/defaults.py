@@ -37,15 +37,15 @@ def with_stored_delta(ask: Ask, standing: Standing) -> Ask:
 
 def planned(facts: DatasetFacts, ask: Ask, standing: Standing) -> tuple[Ask, Plan]:
     """The ask with its δ, and its plan. Raises what planning raises; charges nothing."""
-    privacy = ask.privacy
+    privacy, gaussian = ask.privacy, standing.adds_epsilon
     if privacy.delta is not None or standing.request is not None:
-        return ask, planning.plan(facts, ask.query, privacy)
+        return ask, planning.plan(facts, ask.query, privacy, gaussian=gaussian)
     privacy = replace(privacy, delta=facts.default_delta)
-    ready = planning.plan(facts, ask.query, privacy)
+    ready = planning.plan(facts, ask.query, privacy, gaussian=gaussian)
     payable = _payable(ready.cost, standing)
     if payable is not None and LEAST_DELTA <= payable < facts.default_delta * DELTA_UNITS:
         privacy = Privacy(privacy.epsilon, from_units(payable, DELTA_UNITS))
-        ready = planning.plan(facts, ask.query, privacy)
+        ready = planning.plan(facts, ask.query, privacy, gaussian=gaussian)
     return replace(ask, privacy=privacy), ready
 
 

@@ -52,12 +52,21 @@ def plan_json(ready: Plan, standing: Standing, target: float | None = None) -> J
 
 def promise_json(ready: Plan) -> Json:
     """What is kept of a plan from the charge until the release is settled: a look at it plans nothing."""
-    return {"guarantee": asdict(ready.guarantee), "deadline_ms": ready.deadline_ms}
+    return {
+        "guarantee": asdict(ready.guarantee),
+        "deadline_ms": ready.deadline_ms,
+        "gaussian": ready.gaussian_rho is not None,
+    }
 
 
 def as_promised(ready: Plan, promise: Json | None) -> Plan:
     """A plan that was made again, shown when it was promised."""
     return ready if promise is None else replace(ready, deadline_ms=promise["deadline_ms"])
+
+
+def promised_gaussian(promise: Json | None) -> bool:
+    """Whether (ε, δ) was turned into ρ by the Gaussian conversion; a release of an earlier version knows none."""
+    return promise is not None and promise.get("gaussian", False)
 
 
 def promised_guarantee(facts: DatasetFacts, pending: Pending) -> Guarantee:

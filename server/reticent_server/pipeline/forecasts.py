@@ -5,15 +5,28 @@ From public facts only. The targets are ratios of privacy to sampling standard e
 with the largest: at 1 the intervals are √2 times as wide as sampling alone would make them, at ½ by 12 %.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any
 
-from reticent_server.accounting.conversions import epsilon_of, rho_units
+from reticent_server.accounting import conversions, gaussian
 from reticent_server.domain.cost import DELTA_UNITS, from_units
 from reticent_server.domain.plan import Forecastable, Plan
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.forecast import least_rho
 
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """Of (ε, δ) into ρ (RHO_UNITS), and back into ε."""
+
+    rho_units: Callable[[float, float], int]
+    epsilon_of: Callable[[int, float], float]
+
+
+ZCDP = Conversion(conversions.rho_units, conversions.epsilon_of)
+GAUSSIAN = Conversion(gaussian.rho_units, gaussian.epsilon_of)
 # privacy noise over sampling error: equal (intervals 1.41 times as wide), and half (1.12 times)
 USUAL_TARGETS = (1.0, 0.5)
 MAX_EPSILON = 100.0  # where the search for ε ends: no larger one can be asked (pipeline.planning)
@@ -35,17 +48,21 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
     if fit is not None:
         targets = USUAL_TARGETS if target is None else (target,)
         delta = from_units(ready.cost.delta, DELTA_UNITS)
+        conversion = ZCDP if ready.gaussian_rho is None else GAUSSIAN
         forecast["epsilon_for"] = [
-            {"privacy_to_sampling": t, "epsilon": epsilon_for(fit, delta, t)} for t in targets
+            {"privacy_to_sampling": t, "epsilon": epsilon_for(fit, delta, t, conversion)}
+            for t in targets
         ]
     return forecast
 
 
-def epsilon_for(fit: Forecastable, delta: float, target: float) -> float | None:
+def epsilon_for(
+    fit: Forecastable, delta: float, target: float, conversion: Conversion = ZCDP
+) -> float | None:
     """The ε, to three digits and rounded up, at which the largest forecast ratio falls to `target`."""
-    limits = (LEAST_RHO, rho_units(MAX_EPSILON, delta))
+    limits = (LEAST_RHO, conversion.rho_units(MAX_EPSILON, delta))
     rho = least_rho(fit.noise_ratio, target, fit.rho, limits)
-    return None if rho is None else min(_rounded_up(epsilon_of(rho, delta)), MAX_EPSILON)
+    return None if rho is None else min(_rounded_up(conversion.epsilon_of(rho, delta)), MAX_EPSILON)
 
 
 def _rounded_up(value: float) -> float:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planning: a request and public facts → a Plan. Reads no private cell."""
 
+from dataclasses import replace
 from math import isfinite
 
 from reticent_server.accounting.conversions import rho_units
@@ -17,6 +18,7 @@ from reticent_server.domain.query import Privacy, Query
 from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds import registry
 from reticent_server.pipeline import policy
+from reticent_server.pipeline.gaussian_planning import raised
 from reticent_server.pipeline.guarantees import guarantee_of
 
 # beyond it a release protects nobody; larger values are taken for slips of the pen
@@ -27,8 +29,11 @@ _TOO_DEAR = "a plan costs more than it was offered"
 MIN_RHO = 1000  # 10⁻⁹: below this the shares of a plan are no longer whole numbers of units
 
 
-def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
-    """The plan of a request. Raises InvalidRequest's subclasses and PolicyRefused; charges nothing."""
+def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool = False) -> Plan:
+    """The plan of a request. Raises InvalidRequest's subclasses and PolicyRefused; charges nothing.
+
+    gaussian: whether a plan with Gaussian noise alone gets the ρ of that (pipeline.gaussian_planning).
+    """
     epsilon, delta = _checked_privacy(facts, privacy)
     rho = rho_units(epsilon, delta)
     if rho < MIN_RHO:
@@ -38,8 +43,13 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
         delta=decimal_units(delta, DELTA_UNITS),
         rho=rho,
     )
-    planned = registry.plan(facts, query, offer)
+    planned, gaussian_rho = registry.plan(facts, query, offer), None
     cost = planned.cost(offer)
+    if gaussian and planned.gaussian_counts is not None:
+        more = raised(facts, query, offer, (epsilon, delta))
+        if more is not None:
+            planned, gaussian_rho = more
+            cost = replace(cost, rho=planned.rho)
     if cost.epsilon > offer.epsilon or cost.delta > offer.delta:
         raise RuntimeError(_TOO_DEAR)
     delta = from_units(cost.delta, DELTA_UNITS)
@@ -54,6 +64,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
         guarantee=guarantee,
         planned=planned,
         deadline_ms=planned.deadline_ms(facts.n),
+        gaussian_rho=gaussian_rho,
     )
 
 

@@ -13,7 +13,7 @@ from scipy.special import fdtrc
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import GramSum, Part, SumStep
+from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.shared.group_means import GroupMean, equal_means, group_means
 from reticent_server.kinds.shared.groups import (
@@ -66,6 +66,10 @@ class AnovaPlan(Planned):
     @property
     def parts(self) -> tuple[Part, ...]:
         return (self.part,)
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
 
     @property
     def rho(self) -> int:

@@ -104,6 +104,10 @@ class KendallPlan(Planned):
         return (self.part,)
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return (self.part,)
+
+    @property
     def rho(self) -> int:
         return self.part.rho
 

@@ -23,7 +23,15 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import Block, FloatArray, GramSum, Part, Released, SumStep
+from reticent_server.domain.steps import (
+    Block,
+    CountSum,
+    FloatArray,
+    GramSum,
+    Part,
+    Released,
+    SumStep,
+)
 from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.correlation.result import CorrelationQuestion, CorrelationResult
@@ -117,6 +125,10 @@ class CorrelationPlan(Planned):
     @property
     def parts(self) -> tuple[Part, ...]:
         return (self.part,)
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
 
     @property
     def rho(self) -> int:

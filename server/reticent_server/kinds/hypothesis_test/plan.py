@@ -17,6 +17,7 @@ import numpy as np
 
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import CountSum
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.recipe import StandardFit
@@ -88,6 +89,10 @@ class HypothesisTestPlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.model.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return self.model.gaussian_counts
 
     @property
     def rho(self) -> int:

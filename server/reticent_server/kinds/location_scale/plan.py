@@ -27,7 +27,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
@@ -107,6 +107,10 @@ class LocationScalePlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.design.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return None if self.own_profile else self.settings.counts
 
     @property
     def rho(self) -> int:

@@ -53,6 +53,11 @@ class LocationScaleSettings:
     def rho(self) -> int:
         return sum((*self.scores, *self.jacobians, self.count))
 
+    @property
+    def counts(self) -> tuple[CountSum, ...]:
+        """The parts that are counts, in all steps."""
+        return (CountSum(1, self.count, self.unit_rows),) if self.count else ()
+
     def parts(self, step: int) -> tuple[Part, ...]:
         """What a step releases: score (in the last step with the meat), Jacobian[, count in the first of a masked design]."""
         m, last = self.unit_rows, step == self.steps - 1
@@ -61,7 +66,7 @@ class LocationScaleSettings:
             PowerSum(JACOBIAN, self.jacobians[step], m),
         ]
         if step == 0 and self.count:
-            parts.append(CountSum(1, self.count, m))
+            parts += self.counts
         return tuple(parts)
 
 

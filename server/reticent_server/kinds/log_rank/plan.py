@@ -20,7 +20,7 @@ from scipy.special import chdtrc
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import RunningCounts, SumStep, VectorSum
+from reticent_server.domain.steps import CountSum, RunningCounts, SumStep, VectorSum
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.log_rank.scores import LogRankMap, pilot_of, scores_of
 from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap
@@ -66,6 +66,10 @@ class LogRankPlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.asked.design.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
 
     @property
     def rho(self) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import GramSum, SumStep
+from reticent_server.domain.steps import CountSum, GramSum, SumStep
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.shared.by import group_estimates, group_mask, groups_by
@@ -55,6 +55,10 @@ class GroupMeanPlan(Planned):
         return self.map_fn.design.columns
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
+
+    @property
     def rho(self) -> int:
         return self.part.rho
 
@@ -86,9 +90,12 @@ class GroupMeanPlan(Planned):
         values = bounds.centre + bounds.half * group_moments.means
         sure = SURE * group_moments.s / self.map_fn.a**2 < group_moments.N
         columns = (values, errors, bounds.half * privacy, sure)
-        return [self._estimate(*each) for each in zip(*(c.tolist() for c in columns), strict=True)]
+        return [
+            self._estimate(*each, sure=known)
+            for *each, known in zip(*(c.tolist() for c in columns), strict=True)
+        ]
 
-    def _estimate(self, value: float, error: float, privacy: float, sure: bool) -> Estimate:
+    def _estimate(self, value: float, error: float, privacy: float, *, sure: bool) -> Estimate:
         ends = (self.map_fn.range.lower, self.map_fn.range.upper)
         error = error if sure else max(error, self.map_fn.range.half)
         return Estimate(

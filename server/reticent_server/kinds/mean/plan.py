@@ -25,6 +25,7 @@ from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import (
     Block,
+    CountSum,
     FloatArray,
     Part,
     PowerSum,
@@ -68,6 +69,10 @@ class MeanPlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.design.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
 
     @property
     def rho(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import FloatArray
+from reticent_server.domain.steps import CountSum, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitPlan, plan_fit
 from reticent_server.fitting.results import RegressionResult
@@ -68,6 +68,16 @@ class QuantileRegressionPlan(Planned):
     @property
     def reference(self) -> str:
         return self.first.reference
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        found: tuple[CountSum, ...] = ()
+        for fit in self.fits:
+            counts = fit.gaussian_counts
+            if counts is None:
+                return None
+            found += counts
+        return found
 
     @property
     def rho(self) -> int:

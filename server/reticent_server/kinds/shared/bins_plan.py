@@ -50,6 +50,10 @@ class BinsPlan(Planned):
         return (self.part,)
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return (self.part,)
+
+    @property
     def rho(self) -> int:
         return self.part.rho
 

@@ -88,6 +88,10 @@ class TablePlan(Planned):
         return self.design.columns
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return (self.part,)
+
+    @property
     def rho(self) -> int:
         return self.part.rho
 

@@ -102,6 +102,10 @@ class StudyPlan(Planned):
         return self.question.design.columns
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return None if self.own_profile else self._sampling(self.ground).counts
+
+    @property
     def rho(self) -> int:
         return self.shares.rho + (self.own_profile.rho if self.own_profile else 0)
 

@@ -111,6 +111,20 @@ class Sampling:
         ]
 
     @property
+    def counts(self) -> tuple[CountSum, ...]:
+        """The parts that are counts, in all steps."""
+        return (self._records, self._by_length) if self.shares.count else (self._by_length,)
+
+    @property
+    def _records(self) -> CountSum:
+        return CountSum(self.groups.count, self.shares.count, self.unit_rows)
+
+    @property
+    def _by_length(self) -> CountSum:
+        bins = (len(EDGES) + 1) * self.groups.count
+        return CountSum(bins, self.shares.lengths, self.unit_rows)
+
+    @property
     def unit_noise(self) -> float:
         """s at R² = 1."""
         return sqrt(2) * self.unit_rows / sqrt(2 * self.shares.moments / RHO_UNITS)
@@ -130,7 +144,7 @@ class Sampling:
             counted = k == 0 and self.shares.count > 0
             parts: list[Part] = [self._gram(rho)]
             if counted:
-                parts.append(CountSum(G, self.shares.count, self.unit_rows))
+                parts.append(self._records)
             rows = MomentsMap(self.coding, self.groups, frames, counted)
             released = yield SumStep(f"whitening {k + 1}", tuple(parts), rows)
             if counted:
@@ -152,10 +166,8 @@ class Sampling:
         edges = tuple(self.coding.size * edge for edge in EDGES)
         bins = len(edges) + 1
         frames = tuple(MomentFrame(state.transform, edges[-1]) for state in states)
-        part = CountSum(bins * self.groups.count, self.shares.lengths, self.unit_rows)
-        (released,) = yield SumStep(
-            "lengths", (part,), LengthsMap(self.coding, self.groups, frames, edges)
-        )
+        rows = LengthsMap(self.coding, self.groups, frames, edges)
+        (released,) = yield SumStep("lengths", (self._by_length,), rows)
         return released.values.reshape(self.groups.count, bins), released.sd
 
 

@@ -26,7 +26,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, FloatArray, SumStep, VectorSum
+from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep, VectorSum
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.shared.by import group_estimates, group_mask, groups_by
@@ -65,6 +65,10 @@ class GroupSumPlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.map_fn.design.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
 
     @property
     def rho(self) -> int:

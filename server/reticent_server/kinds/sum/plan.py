@@ -19,7 +19,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, FloatArray, SumStep, VectorSum
+from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep, VectorSum
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Estimate
 from reticent_server.mechanisms import noisy_sum
@@ -51,6 +51,10 @@ class SumPlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.map_fn.design.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
 
     @property
     def rho(self) -> int:

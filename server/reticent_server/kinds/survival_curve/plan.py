@@ -12,7 +12,7 @@ from typing import Any
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import RunningCounts, SumStep
+from reticent_server.domain.steps import CountSum, RunningCounts, SumStep
 from reticent_server.fitting.normal import CONFIDENCE
 from reticent_server.fitting.results import Interval, OpenInterval
 from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap
@@ -68,6 +68,10 @@ class SurvivalCurvePlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.asked.design.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return ()
 
     @property
     def rho(self) -> int:

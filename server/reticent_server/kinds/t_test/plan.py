@@ -82,6 +82,10 @@ class TTestPlan(Planned):
         return len(self.parts)
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return () if self.pilot is None else (self.pilot,)
+
+    @property
     def rho(self) -> int:
         return sum(part.rho for part in self.parts)
 

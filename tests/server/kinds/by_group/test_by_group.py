@@ -113,6 +113,15 @@ def test_a_group_without_records_has_a_wide_interval():
         assert -10 <= found["value"] <= 10
 
 
+def test_a_mean_whose_number_noise_may_have_made_has_the_whole_range():
+    """At an end of the range 1.96 standard errors, each half of it, do not reach the other one."""
+    plan = registry.plan(people_facts(N), Mean("y", by="g"), offer(0.5))
+    found = plan._estimate(9.9, 3.0, 3.0, sure=False)
+    assert found.confidence_interval == (-10, 10)
+    assert found.standard_error == 10
+    assert plan._estimate(9.9, 3.0, 3.0, sure=True).confidence_interval[0] > 4
+
+
 def test_sums_of_a_column_without_zero_in_its_middle():
     table = people(N)
     found = by_level(asked(Sum("k", by="b"), table))

@@ -24,6 +24,7 @@ from typing import Any
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import CountSum
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitGround, ground_of
 from reticent_server.fitting.huber import LinearFamily
@@ -58,6 +59,10 @@ class GradientDescentPlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.newton.columns
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return None if self.newton.own_profile else self.budget.counts(self.newton.sizes.unit_rows)
 
     @property
     def rho(self) -> int:

@@ -21,6 +21,7 @@ from math import sqrt
 import numpy as np
 
 from reticent_server.domain.steps import (
+    CountSum,
     FloatArray,
     GramSum,
     Released,
@@ -77,6 +78,11 @@ class DescentBudget:
     def rho(self) -> int:
         once = sum(rho for rho, _ in self.rounds) + self.jacobian + self.meat + self.count
         return once + STEPS * self.gradient + len(SCALES_AFTER) * self.scale
+
+    def counts(self, unit_rows: int) -> tuple[CountSum, ...]:
+        """The parts that are counts: of the records in use, and of residuals."""
+        amounts = (self.count, *(self.scale for _ in SCALES_AFTER))
+        return tuple(CountSum(1, rho, unit_rows) for rho in amounts if rho)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More ρ for the same (ε, δ), for plans all of whose parts have Gaussian noise, where accounts add up (ε, δ).
+
+A plan under the rule basic is charged (ε, δ); how much ρ it may spend for that is a matter of the conversion alone. The one
+for Gaussian noise (accounting.gaussian) allows 15 % more at (1, 10⁻⁶), so 7 % less noise. Under the rule zcdp it is ρ that is charged,
+and nothing is gained. Proof: accounting.gaussian, mechanisms.gaussian_cost; the engine adds up what the steps cost
+there, so what is planned here decides how much noise there is and not how private it is.
+"""
+
+from dataclasses import replace
+
+from reticent_server.accounting import gaussian
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
+from reticent_server.domain.query import Query
+from reticent_server.kinds import registry
+from reticent_server.mechanisms import gaussian_cost
+
+_ATTEMPTS = 3  # the second scales ρ down to what the first would cost, which falls faster than ρ
+_ROOM = 1 << 16
+"""Of ρ: a sum's surcharge is below 2⁻²² of its own ρ, and a step costs at least a quarter of what its parts would alone."""
+
+_UNITS = 256  # of ρ, beside that: each step is rounded up; a plan has some dozens of them
+
+
+def raised(
+    facts: DatasetFacts, query: Query, offer: PrivacyCost, privacy: tuple[float, float]
+) -> tuple[Planned, int] | None:
+    """The plan at more ρ than is offered, and the ρ_G that it may cost (RHO_UNITS); None where there is none.
+
+    privacy: (ε, δ) as asked for.
+    """
+    allowed = gaussian.rho_units(*privacy)
+    rho = allowed - allowed // _ROOM - _UNITS
+    for _ in range(_ATTEMPTS):
+        if rho <= offer.rho:
+            return None
+        planned = registry.plan(facts, query, replace(offer, rho=rho))
+        cost = _most(planned)
+        if cost is None or cost <= allowed:
+            return None if cost is None else (planned, allowed)
+        rho = rho * allowed // cost
+    return None
+
+
+def _most(planned: Planned) -> int | None:
+    """An upper bound of what its steps cost together; None where not all of its parts are priced."""
+    counts = planned.gaussian_counts
+    if counts is None or sum(part.bins for part in counts) > gaussian_cost.COUNTED:
+        return None
+    try:
+        surcharge = gaussian_cost.surcharge(counts)
+    except gaussian_cost.Unpriced:
+        return None
+    return planned.rho + surcharge + planned.rho // _ROOM + _UNITS

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tools/mutants.py` on a tree of one function: what it calls killed, and that a run goes on where it was stopped."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.documents.code_blocks import ROOT
+
+RUN = """
+import sys
+sys.path.insert(0, {tools!r})
+import mutants
+from pathlib import Path
+mutants.ROOT, mutants.LIBRARIES = Path({tree!r}), ()
+sys.exit(mutants.main(sys.argv[1:]))
+"""
+TESTS = """
+from doubled import doubled, halved
+
+def test_two():
+    assert doubled(1) == 2
+
+def test_nothing():
+    assert doubled(0) == 0
+
+def test_wrong():
+    assert halved(2) == 3
+"""
+
+
+def mutant(name: str, old: str, new: str, test: str) -> dict[str, str]:
+    return {"name": name, "file": "server/doubled.py", "old": old, "new": new, "test": test}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("server", "client", "tests", "migrations", "tools"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\npythonpath = ["server"]\naddopts = "-p no:cacheprovider"\n'
+        'markers = ["audit"]\n'
+    )
+    (tmp_path / "server/doubled.py").write_text(
+        "def doubled(x):\n    return 2 * x\n\n\ndef halved(x):\n    return x / 2\n"
+    )
+    (tmp_path / "tests/test_doubled.py").write_text(TESTS)
+    entries = [
+        mutant("three", "2 * x", "3 * x", "tests/test_doubled.py::test_two"),
+        mutant("unseen", "2 * x", "3 * x", "tests/test_doubled.py::test_nothing"),
+        mutant("gone", "4 * x", "3 * x", "tests/test_doubled.py::test_two"),
+        mutant("untried", "x / 2", "x / 3", "tests/test_doubled.py::test_wrong"),
+    ]
+    (tmp_path / "tools/mutants.json").write_text(json.dumps(entries))
+    return tmp_path
+
+
+def run(tree: Path, *arguments: str) -> tuple[int, list[str]]:
+    """The exit status and the lines."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("COV_", "PYTEST_"))}
+    found = subprocess.run(
+        [sys.executable, "-c", RUN.format(tools=str(ROOT / "tools"), tree=str(tree)), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert found.stderr == ""
+    return found.returncode, found.stdout.splitlines()
+
+
+def test_a_mutant_is_killed_seen_through_stale_or_not_tried(tree: Path) -> None:
+    status, lines = run(tree)
+    assert status == 1
+    assert [line.split()[0] for line in lines[:-1]] == ["killed", "STALE", "SURVIVED", "RED"]
+    assert lines[-1] == "1 of 4 mutants killed"
+    assert run(tree, "thr", "elsewhere") == (0, ["killed    three", "1 of 1 mutants killed"])
+
+
+def test_a_run_goes_on_where_it_was_stopped(tree: Path) -> None:
+    file = tree / "results.jsonl"
+    run(tree, "--results", str(file), "three")
+    run(tree, "--results", str(file), "unseen")
+    kept = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(line["name"], line["result"]) for line in kept] == [
+        ("three", "killed"),
+        ("unseen", "SURVIVED"),
+    ]
+    status, lines = run(tree, "--results", str(file))
+    assert status == 1
+    assert [line.split()[1] for line in lines[:-1]] == ["unseen", "gone", "untried"]
+    assert lines[-1] == "1 of 4 mutants killed"
+
+
+def test_a_mutant_that_was_changed_is_run_again(tree: Path) -> None:
+    file = tree / "results.jsonl"
+    run(tree, "--results", str(file), "three")
+    assert run(tree, "--results", str(file), "three")[1] == ["1 of 1 mutants killed"]
+    path = tree / "tools/mutants.json"
+    path.write_text(path.read_text().replace('"3 * x"', '"4 * x"', 1))
+    assert run(tree, "--results", str(file), "three")[1][0] == "killed    three"

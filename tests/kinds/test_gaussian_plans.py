@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Under accounts that add up (ε, δ), every kind's examples: more ρ where all noise is Gaussian, and steps that it pays for."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Plan
+from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
+from reticent_server.domain.schema import ColumnKind
+from reticent_server.engine.local import LocalEngine
+from reticent_server.kinds.registry import stored_query
+from reticent_server.mechanisms import gaussian_cost
+from reticent_server.mechanisms.gaussian_cost import GaussianCost
+from reticent_server.pipeline import planning
+from reticent_server.pipeline.profile import release_profile
+from support.attacks.recorder import Served
+from support.installations.small import Installation, copied, opened
+from support.kinds.examples import QUERIES
+
+OTHERS = {"quantiles", "iqr", "median", "m_estimate", "depth_median", "subsample_aggregate"}
+"""Kinds that select, or test for safety."""
+
+SUMS = {
+    "count", "mean", "sum", "histogram", "crosstab", "quantile_regression", "hypothesis_test", "study", "survival_curve", "log_rank", "t_test",
+    "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "ks_test",
+}  # fmt: skip
+"""Kinds that are made of sums, whatever is asked. (Regressions and location_scale are, but by influence.)"""
+
+
+@pytest.fixture(scope="module")
+def facts(
+    installation_template: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DatasetFacts]:
+    """`people` with a profile: without one, fits select theirs first."""
+    directory = tmp_path_factory.mktemp("gaussian") / "installation"
+    with copied(installation_template, directory) as own, opened(own.settings) as services:
+        release_profile(services, "people", epsilon=50.0)
+        yield services.catalog.facts("people")
+
+
+def status(plan: Plan) -> str:
+    """Of its release, by an engine that asks nobody whether it was paid for."""
+    facts = plan.facts
+    columns = {c.name: np.linspace(c.lower, c.upper, facts.n) for c in facts.schema.columns}
+    whole = {c.name for c in facts.schema.columns if c.kind is not ColumnKind.NUMERIC}
+    table = Served(facts, {k: np.rint(v) if k in whole else v for k, v in columns.items()})
+    engine = LocalEngine(lambda _: table, table, cache_bytes=0, threads=1, block_rows=128)
+    try:
+        return engine.execute(plan, Reservation("r", facts.version_id, plan.cost, "")).status
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
+    facts: DatasetFacts, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, privacy = stored_query(QUERIES[name]), Privacy(0.5, 1e-6)
+    plain = planning.plan(facts, query, privacy)
+    plan = planning.plan(facts, query, privacy, gaussian=True)
+    assert plain.gaussian_rho is None
+    assert replace(plan.cost, rho=0) == replace(plain.cost, rho=0)
+    kind = QUERIES[name]["kind"]
+    if plan.gaussian_rho is None:
+        assert kind not in SUMS
+        assert QUERIES[name].get("mechanism") != "newton"
+        assert plan.cost == plain.cost
+        return
+    assert kind not in OTHERS
+    assert plan.guarantee == plain.guarantee
+    assert 1.1 * plain.cost.rho < plan.cost.rho < plan.gaussian_rho
+    costs: list[GaussianCost] = []
+    cost = gaussian_cost.cost
+    monkeypatch.setattr(gaussian_cost, "cost", lambda step: costs.append(cost(step)) or costs[-1])
+    assert status(plan) == "reply"
+    assert 0.95 * plan.gaussian_rho < sum(each.rho for each in costs) <= plan.gaussian_rho
+
+
+@pytest.mark.parametrize("name", ["linear_regression 0", "study 0", "location_scale 0", "glm 0"])
+def test_what_selects_its_own_profile_is_charged_by_zcdp(facts: DatasetFacts, name: str) -> None:
+    facts = replace(facts, profile=None)
+    plan = planning.plan(facts, stored_query(QUERIES[name]), Privacy(0.5, 1e-6), gaussian=True)
+    assert plan.planned.gaussian_counts is None
+    assert plan.gaussian_rho is None
+
+
+@pytest.mark.parametrize("delta", [1e-18, 1e-9, 1e-6, 1e-2])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("name", ["count 0", "sum 0", "histogram 0", "linear_regression 1"])
+def test_at_any_epsilon_and_delta_there_is_no_less_rho_and_a_reply(
+    facts: DatasetFacts, name: str, epsilon: float, delta: float
+) -> None:
+    query, privacy = stored_query(QUERIES[name]), Privacy(epsilon, delta)
+    if planning.rho_units(epsilon, delta) < planning.MIN_RHO:
+        return
+    plain = planning.plan(facts, query, privacy)
+    plan = planning.plan(facts, query, privacy, gaussian=True)
+    assert plan.cost.rho >= plain.cost.rho
+    assert status(plan) == "reply"
+
+
+def test_a_step_that_its_plan_did_not_name_releases_nothing(facts: DatasetFacts) -> None:
+    """Plans that are charged by the Gaussian conversion and select; two whose ρ, of one step or of all, is not paid for there."""
+    quantiles, count, fit = (
+        planning.plan(facts, stored_query(QUERIES[name]), Privacy(0.5, 1e-6), gaussian=True)
+        for name in ("quantiles 0", "count 0", "linear_regression 1")
+    )
+    assert None not in (count.gaussian_rho, fit.gaussian_rho)
+    for plan in (
+        replace(quantiles, gaussian_rho=10**12),
+        replace(count, gaussian_rho=count.cost.rho),
+        replace(fit, gaussian_rho=fit.cost.rho),
+    ):
+        assert status(plan) == "failed"
