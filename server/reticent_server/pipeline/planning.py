@@ -50,7 +50,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
         cost=cost,
         guarantee=guarantee,
         planned=planned,
-        deadline_ms=planned.deadline_ms(facts.n),
+        deadline_ms=planned.deadline_ms(facts.slots),
     )
 
 
