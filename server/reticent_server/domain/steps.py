@@ -2,7 +2,10 @@
 
 An estimator is a generator: it yields a step, the engine maps it over the blocks of the table, adds
 integers, lets a mechanism release each part, and sends the tuple of released parts back in. `rho` is
-always an integer in cost.RHO_UNITS; `unit_rows` is the largest number of rows of one protected unit.
+always an integer in cost.RHO_UNITS; `unit_rows` is the largest number of rows of one protected unit. A part whose
+contributions are those of persons has `unit_rows` 1 and their places in `person_rows`: its map gives one
+contribution for each `person_rows` consecutive places of the block, a function of these places alone. The engine
+holds parts to unit_rows · person_rows = m.
 """
 
 from collections.abc import Callable, Mapping
@@ -75,6 +78,7 @@ class VectorSum:
     clip: float
     rho: int
     unit_rows: int = 1
+    person_rows: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ class GramSum:
     rho: int
     unit_rows: int = 1
     signed: bool = False
+    person_rows: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ class CountSum:
     bins: int
     rho: int
     unit_rows: int = 1
+    person_rows: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,7 @@ class PowerSum:
     polynomials: tuple[tuple[float, ...], ...]
     rho: int
     unit_rows: int = 1
+    person_rows: int = 1
 
     @property
     def size(self) -> int:
@@ -129,6 +136,7 @@ class RunningCounts:
     length: int
     rho: int
     unit_rows: int = 1
+    person_rows: int = 1
 
     @property
     def bins(self) -> int:
@@ -150,6 +158,7 @@ class QuantileTree:
     rho: int
     unit_rows: int = 1
     repeats: int = 1
+    person_rows: int = 1
 
     @property
     def sub_cells(self) -> int:

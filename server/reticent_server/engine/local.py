@@ -160,7 +160,12 @@ def _storable(result: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _cost(step: Step, plan: Plan) -> PrivacyCost:
     """The step's cost; its noise must be made for the data set's rows per unit."""
-    if any(part.unit_rows != plan.facts.schema.unit.max_rows for part in step.parts):
+    m = plan.facts.schema.unit.max_rows
+    if isinstance(step, ColumnStep):
+        right = all(part.unit_rows == m for part in step.parts)
+    else:
+        right = all(part.unit_rows * part.person_rows == m for part in step.parts)
+    if not right:
         raise RuntimeError("a step's noise is not made for the data set's unit")
     if isinstance(step, ColumnStep):
         return sum(map(column_registry.cost, step.parts), start=PrivacyCost(0, 0, 0))

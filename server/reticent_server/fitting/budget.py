@@ -46,6 +46,8 @@ _LAST_SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the gradients' ρ, in the l
 _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in the others
 _STEPS = (3, 4, 5, 6)
 _ROUNDING = 10**11  # a step's cost is rounded up by a unit, and by 10⁻¹² of it for the floats
+LIKELY_SUM = 1.4  # of √(mq): what a person's sum of m scores of rms about √q is clipped at
+_LENGTHS = 0.03  # of ρ: the histogram that the last clip is chosen by; 60 persons of noise in a bin at ε = 1
 _STEP_WORTH = 0.01  # of ln e²: a further step has to gain that much
 
 Round = tuple[float, float]
@@ -54,13 +56,20 @@ Round = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in use, and
-    the rows of a unit."""
+    the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1."""
 
     size: int
     radius_squared: float
     n: int
     expected_n: float
     unit_rows: int = 1
+    person_rows: int = 1
+
+    def gradient_clip(self, bound: float) -> float:
+        """What a unit adds to a gradient, at most, where sup |q| is `bound`; of a person's sum the likely clip."""
+        if self.person_rows > 1:
+            return LIKELY_SUM * sqrt(self.person_rows * self.size)
+        return sqrt(self.radius_squared) * bound * self.unit_rows
 
     @property
     def mean_norm(self) -> float:
@@ -82,7 +91,8 @@ class Joint:
 class Budget:
     """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T, or none),
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
-    precision: ν of the last round. size: q. joint: which parts of a step are of one vector."""
+    precision: ν of the last round. size: q. joint: which parts of a step are of one vector. lengths: of the histogram of
+    the lengths of persons' scores, 0 where scores are those of rows."""
 
     rounds: tuple[tuple[int, float], ...]
     gradients: tuple[int, ...]
@@ -94,6 +104,7 @@ class Budget:
     precision: float
     size: int
     joint: "Joint"
+    lengths: int = 0
 
     @property
     def steps(self) -> int:
@@ -108,14 +119,14 @@ class Budget:
     def amounts(self) -> int:
         """Σ of what the parts would cost alone."""
         parts = (*(r for r, _ in self.rounds), *self.gradients, *self.scales, *self.jacobians)
-        return sum(parts) + self.meat + self.count
+        return sum(parts) + self.meat + self.count + self.lengths
 
     @property
     def rho(self) -> int:
         """What all steps cost: parts of one vector together."""
         (first, _), *others = self.rounds
         whitening = one_vector.rho(self.size, curvature=first, used=self.count)
-        rest = sum(r for r, _ in others) + sum(self.scales)
+        rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
     def _step(self, t: int) -> int:
@@ -145,6 +156,7 @@ class Budget:
             jacobians=each(self.jacobians),
             meat=self.meat * target // whole,
             count=self.count * target // whole,
+            lengths=self.lengths * target // whole,
             precision=self.precision * sqrt(whole / target),
         )
         return more if whole < target and more.rho <= rho else self
@@ -179,9 +191,9 @@ class Signal:
 
 def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
     """η."""
-    whole = sqrt(2 * rho / RHO_UNITS) * sizes.expected_n / sizes.unit_rows
+    whole = sqrt(2 * rho / RHO_UNITS) * sizes.expected_n
     gain = sizes.mean_norm * signal.curvature
-    clip = sqrt(sizes.radius_squared * sizes.size) * signal.bound
+    clip = sizes.gradient_clip(signal.bound) * sqrt(sizes.size)
     return 2 * clip * signal.unit / (whole * gain)
 
 
@@ -195,7 +207,8 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
     early = (
         _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
     )
-    fixed = meat + scales + count + early
+    lengths = _LENGTHS if sizes.person_rows > 1 else 0.0
+    fixed = meat + scales + count + early + lengths
     rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
     gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)
     T = len(fractions)
@@ -205,6 +218,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
         *(gradients * f for f in fractions),
         *((scales / max(measured, 1),) * measured),
         *((count,) if count else ()),
+        *((lengths,) if lengths else ()),
         *((early,) if early else ()),
         meat,
         jacobian,
@@ -216,12 +230,13 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
         gradients=tuple(next(parts) for _ in fractions),
         scales=tuple(next(parts) for _ in range(measured)),
         count=next(parts) if count else 0,
+        lengths=next(parts) if lengths else 0,
         jacobians=_placed(T, next(parts) if early else 0, last, at=T - 2),
         meat=meat_rho,
         eta=eta,
         precision=precision(sizes, rho, rounds[-1]),
         size=sizes.size,
-        joint=signal.together,
+        joint=Joint() if lengths else signal.together,
     )
     return budget.raised(rho)
 

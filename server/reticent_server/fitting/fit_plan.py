@@ -89,6 +89,10 @@ class Model(Protocol[ResponseT]):
     def tuning(self) -> float | None: ...
     @property
     def nanoseconds(self) -> int: ...
+    @property
+    def of_persons(self) -> bool:
+        """Whether scores are summed by person where the unit has several rows (fitting.person_scores)."""
+        ...
 
     def check(self, response: Term) -> None:
         """Raises InvalidQuery for a response whose declared bounds the model cannot have."""
@@ -158,6 +162,10 @@ class FitPlan(Planned, Generic[ResponseT]):
         return self.model.mechanism
 
     @property
+    def of_persons(self) -> bool:
+        return self.model.of_persons
+
+    @property
     def reference(self) -> str:
         return self.model.reference
 
@@ -176,7 +184,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def passes(self) -> int:
         fit = len(self.budget.rounds) + self.budget.steps + self.budget.scale_steps
-        return fit + (self.own_profile is not None)
+        return fit + (self.own_profile is not None) + (self.budget.lengths > 0)
 
     @property
     def column_ms(self) -> int:
@@ -253,6 +261,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             "jacobians": sum(b.jacobians),
             "scales": sum(b.scales),
             "meat": b.meat,
+            **({"lengths": b.lengths} if b.lengths else {}),
         }
         whole = sum(amounts.values())
         return {name: amount / whole for name, amount in amounts.items()}
@@ -323,6 +332,7 @@ def _sized(
         n=facts.n,
         expected_n=facts.n * ground.share,
         unit_rows=facts.schema.unit.max_rows,
+        person_rows=facts.schema.unit.max_rows if model.of_persons else 1,
     )
     model = model.tuned(sizes, rho, ground.response)
     sizes = replace(sizes, radius_squared=model.radius * sizes.size)
