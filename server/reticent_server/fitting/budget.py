@@ -47,6 +47,9 @@ _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in 
 _STEPS = (3, 4, 5, 6)
 _ROUNDING = 10**11  # a step's cost is rounded up by a unit, and by 10⁻¹² of it for the floats
 LIKELY_SUM = 1.4  # of √(mq): what a person's sum of m scores of rms about √q is clipped at
+_PERSON_MEAT = (
+    0.05  # of ρ: coverage needs it, as the public rows say nothing about how rows of a person agree
+)
 _LENGTHS = 0.03  # of ρ: the histogram that the last clip is chosen by; 60 persons of noise in a bin at ε = 1
 _STEP_WORTH = 0.01  # of ln e²: a further step has to gain that much
 
@@ -201,7 +204,13 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
     """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho, and a few units less where parts are
     joint."""
     eta = noise_ratio(sizes, rho, signal)
-    meat = 0.10 if eta < _QUIET else 0.03
+    meat = (
+        0.10
+        if eta < _QUIET and sizes.person_rows == 1
+        else _PERSON_MEAT
+        if sizes.person_rows > 1
+        else 0.03
+    )
     scales = 0.03 if signal.scaled else 0.0
     count = 0.01 if masked else 0.0
     early = (

@@ -37,7 +37,9 @@ from reticent_server.domain.steps import (
 from reticent_server.fitting.maps import ScoreMap
 
 EARLY = 1.6  # of √(mq): far from the solution a person's scores have one sign
-OUTSIDE = 0.03  # of persons: more of them would move the target, fewer are lost in the histogram's noise
+OUTSIDE = (
+    0.03  # of persons: more of them would move the target, fewer are lost in the histogram's noise
+)
 _LOWEST, _RATIO, _EDGES = 0.2, 2**0.25, 25  # of √(mq): from .2 to 12.8, in steps of 19 %
 _SURE = 2.0  # standard deviations of the count beyond an edge that is not told from none
 
