@@ -200,7 +200,7 @@ def test_contributions_that_are_not_of_whole_persons_are_refused():
     step = drive(plan.run(), block_of(*panel())).steps[-1]
     table, absent = panel()
     uneven = slice(0, PERSONS * M - 1)
-    with pytest.raises(ValueError, match="persons|broadcast"):
+    with pytest.raises(ValueError, match=r"persons|broadcast"):
         block_sums(step, block_of({k: v[uneven] for k, v in table.items()}, absent[uneven]))
 
 

@@ -422,7 +422,7 @@ class NoisyNewton:
                 jacobian_noise,
                 after.covariance + sampling,
                 state.count / (self.sizes.radius_squared * score.most),
-                present=state.present,
+                present=state.present and (freedom is None or freedom.known),
             ),
             count=state.count,
             information=_symmetric(np.linalg.solve(W, np.linalg.solve(W, curvature.J).T)),

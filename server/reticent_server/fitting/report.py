@@ -94,7 +94,7 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        estimable=directions.flags & above_noise & enough,
+        estimable=directions.flags & above_noise,
         degrees=degrees,
         known=enough,
     )
