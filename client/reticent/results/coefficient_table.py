@@ -28,9 +28,9 @@ def _clusters(fit: Coefficients) -> list[str]:
         return []
     least, most = (round(float(f(np.asarray(fit.df_resid)))) for f in (np.min, np.max))
     freedom = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    seen = f"Clusters: {fit.clusters:,.0f} persons with a row in use (noisy)"
     return [
-        f"Clusters: {fit.clusters:,.0f} persons with a row in use (noisy)   effective: "
-        f"{fit.effective_clusters:,.0f}   degrees of freedom: {freedom}"
+        f"{seen}   effective: {fit.effective_clusters:,.0f}   degrees of freedom: {freedom}",
     ]
 
 

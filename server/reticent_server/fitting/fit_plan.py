@@ -15,6 +15,12 @@ of one record and of earlier releases:
     count      one count         CountSum   Δ = m          (masked designs)
     profile    cells, levels     QuantileTree, CountSum    (no profile)
 
+and, where a model sums the scores of a person's rows first (fitting.person_scores),
+
+    gradient   ‖k Σ_t w v q‖ ≤ C VectorSum  Δ = 2C         a function of one person's m places
+    meat       ‖k Σ_t w v q‖ ≤ C GramSum    Δ = √2 C²
+    lengths    one count         CountSum   Δ = √2         (of ‖Σ_t w v q‖, by which the last C is chosen)
+
 since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here would
 cost accuracy only. The steps' ρ, of parts that are of one vector together (mechanisms.one_vector), are fixed by the plan and add up
 to it under adaptive composition of zCDP; all else is post-processing. The number of passes is fixed by the plan, but for those of the scale that a
@@ -296,8 +302,16 @@ class FitPlan(Planned, Generic[ResponseT]):
             "tuning": self.model.tuning,
             "steps": self.budget.steps,
             "shares": self.shares,
-            **self.model.described(ground, fit, radius_squared, result),
+            **self._described(ground, fit, result),
         }
+
+    def _described(
+        self, ground: Ground[ResponseT], fit: StandardFit, result: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        found = self.model.described(ground, fit, self.sizes.radius_squared, result)
+        if fit.freedom is None:
+            return found
+        return found | {"estimand": found["estimand"] + fit.freedom.clusters.words}
 
 
 def plan_fit(

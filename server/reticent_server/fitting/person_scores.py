@@ -79,6 +79,14 @@ class Clusters:
     effective: float
     clipped: float
 
+    @property
+    def words(self) -> str:
+        """What the clip does to the estimand."""
+        return (
+            f"; a person's scores are added and their sum is cut at the length {self.clip:.4g}, so that persons with "
+            "many or large scores weigh less"
+        )
+
 
 def chosen(lengths: Lengths, released: Released) -> Clusters:
     """C and the effective number of persons from a released histogram."""

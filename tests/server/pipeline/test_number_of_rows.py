@@ -42,13 +42,12 @@ columns:
 def rows(lengths: np.ndarray) -> str:
     rng, lines = np.random.default_rng(2), ["id,y,x,k,g,b,m"]
     for person, length in enumerate(lengths):
-        for _ in range(M):
+        for place in range(M):
             x, e, u = rng.normal(), rng.normal(), rng.random()
             cells = f"{x + e:.3f},{x:.3f},{rng.integers(10)},{rng.choice(list('abc'))}"
             cells += f",{rng.integers(2)},{u:.3f}"
-            if length > 0:
+            if place < length:
                 lines.append(f"p{person},{cells}")
-            length -= 1
     return "\n".join(lines) + "\n"
 
 
@@ -135,6 +134,6 @@ def executed(services: Services, plan: Plan) -> Any:
 
 def _url(services: Services, table: str) -> str:
     """Of the vault that has the table: each installation has a directory of its own."""
-    path = Path(str(services.catalog._engine.url.database))  # noqa: SLF001
+    path = Path(str(services.catalog._engine.url.database))
     assert table
     return f"sqlite:///{path.parent / 'vault.db'}"
