@@ -5,13 +5,14 @@ import pytest
 
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import ABSENT, Schema, Unit
+from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block, Released, SumStep
 from reticent_server.fitting.person_scores import OUTSIDE, Lengths, chosen
 from reticent_server.formula import mask_design
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.mean.persons import PersonSpread, PersonSpreadMap
+from reticent_server.kinds.profile.plan import plan_profile
 from reticent_server.kinds.registry import kind_of
 from reticent_server.mechanisms import noisy_sum
 from support_newton import HUGE_RHO, drive, numeric, profile_of, totals
@@ -86,7 +87,7 @@ def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide():
         result = answer(query, table, absent, RHO_UNITS // 10).result
         ends = np.array(result["confidence_intervals"], dtype=float)
         told += sum(result["estimable"])
-        hits += int(np.sum((ends[:, 0] <= TRUTH) & (TRUTH <= ends[:, 1])))
+        hits += int(np.sum((ends[:, 0] <= TRUTH) & (ends[:, 1] >= TRUTH)))
         widths.append(np.array(result["standard_errors"]) / clustered(table, absent)[1])
     assert told == 60
     assert hits >= 48, "of 60 intervals of 95 %: seeded, and fewer by chance once in 10^7"
@@ -159,3 +160,21 @@ def test_persons_spread_by_as_much_as_is_billed():
 
 def _design():
     return mask_design(("y",), Schema(tuple(COLUMNS), Unit("id", M)))
+
+
+def test_a_profile_is_of_rows_and_not_of_places():
+    table, absent = panel(4)
+    columns = (*COLUMNS, numeric("k", 0, 3))
+    table["k"] = np.where(absent, 0.0, np.arange(len(absent)) % 3 + 1.0)
+    whole = tuple(
+        Column(c.name, ColumnKind.INTEGER, c.lower, c.upper) if c.name == "k" else c
+        for c in columns
+    )
+    facts = DatasetFacts("t", "t", 1, "v", N, Schema(whole, Unit("id", M))).of_places()
+    plan = plan_profile(facts, HUGE_RHO)
+    found = drive(plan.run(), Block(0, N * M, table, {ABSENT: absent})).result["columns"]
+    assert found["k"]["counts"][0] == pytest.approx(0, abs=0.5)
+    assert sum(found["k"]["counts"]) == pytest.approx(np.count_nonzero(~absent), abs=1)
+    middle = np.median(table["y"][~absent])
+    at = found["y"]["probabilities"].index(0.5)
+    assert found["y"]["quantiles"][at] == pytest.approx(middle, abs=0.05)
