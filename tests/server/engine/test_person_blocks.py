@@ -13,14 +13,19 @@ PERSONS, M = 701, 7
 SCHEMA = Schema((Column("x", ColumnKind.NUMERIC, -10, 10),), Unit("id", M))
 
 
+ARRAYS = {
+    "x": np.random.default_rng(1).normal(size=PERSONS * M),
+    ":missing": np.random.default_rng(2).random(PERSONS * M) < 0.4,
+}
+
+
 class PersonReader:
     """Places in memory, in batches of a size that divides persons."""
 
     n = PERSONS * M
-    arrays = {
-        "x": np.random.default_rng(1).normal(size=PERSONS * M),
-        ":missing": np.random.default_rng(2).random(PERSONS * M) < 0.4,
-    }
+
+    def __init__(self):
+        self.arrays = ARRAYS
 
     def batches(self, columns):
         names = [*columns, ":missing"]
@@ -38,5 +43,5 @@ def test_no_block_divides_a_person(block_rows, cache_bytes):
     assert all(block.rows <= max(block_rows, M) for block in blocks)
     x = np.concatenate([block.columns["x"] for block in blocks])
     absent = np.concatenate([block.missing[ABSENT] for block in blocks])
-    assert np.array_equal(x, PersonReader.arrays["x"])
-    assert np.array_equal(absent, PersonReader.arrays[":missing"])
+    assert np.array_equal(x, ARRAYS["x"])
+    assert np.array_equal(absent, ARRAYS[":missing"])
