@@ -11,8 +11,8 @@ from reticent_server.fitting.person_scores import PersonLengthsMap, PersonScoreM
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum, registry
-from support_newton import drive, facts_of, numeric, profile_of, query, totals
-from support_seeded_noise import seed_noise
+from support.attacks.seeded_noise import seed_noise
+from support.fits.regressions import drive, facts_of, numeric, profile_of, query, totals
 
 PERSONS, M, RHO = 40, 4, 5 * 10**12
 COLUMNS = [numeric("x0"), numeric("x1"), numeric("y")]

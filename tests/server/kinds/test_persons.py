@@ -15,8 +15,8 @@ from reticent_server.kinds.mean.persons import PersonSpread, PersonSpreadMap
 from reticent_server.kinds.profile.plan import plan_profile
 from reticent_server.kinds.registry import kind_of
 from reticent_server.mechanisms import noisy_sum
-from support_newton import HUGE_RHO, drive, numeric, profile_of, totals
-from support_seeded_noise import seed_noise
+from support.attacks.seeded_noise import seed_noise
+from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of, totals
 
 N, M = 3000, 6
 COLUMNS = [numeric("x", -20, 20), numeric("z", -20, 20), numeric("y", -60, 60)]

@@ -23,8 +23,8 @@ from reticent_server.pipeline.documents import dataset_json
 from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.pipeline.services import Services
 from reticent_server.vault.readers import open_reader
-from support_installation import Installation, opened
-from support_kinds import QUERIES
+from support.installations.small import Installation, opened
+from support.kinds.examples import QUERIES
 
 PERSONS, M = 60, 5
 SCHEMA = """\
