@@ -72,6 +72,11 @@ class DatasetFacts:
     persons: int | None = None
 
     @property
+    def least_records(self) -> int:
+        """So many records there are at least, but for persons without any: persons, or all n."""
+        return self.n if self.persons is None else self.persons
+
+    @property
     def slots(self) -> int:
         """Places for rows: N·m where the unit is a column of up to m rows a person, else n. What deadlines, blocks and
         bounds of sums over rows come from: how many of the places hold a row is private."""

@@ -204,19 +204,14 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> Budg
     """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho, and a few units less where parts are
     joint."""
     eta = noise_ratio(sizes, rho, signal)
-    meat = (
-        0.10
-        if eta < _QUIET and sizes.person_rows == 1
-        else _PERSON_MEAT
-        if sizes.person_rows > 1
-        else 0.03
-    )
+    of_persons = sizes.person_rows > 1
+    meat = _PERSON_MEAT if of_persons else 0.10 if eta < _QUIET else 0.03
     scales = 0.03 if signal.scaled else 0.0
     count = 0.01 if masked else 0.0
     early = (
         _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
     )
-    lengths = _LENGTHS if sizes.person_rows > 1 else 0.0
+    lengths = _LENGTHS if of_persons else 0.0
     fixed = meat + scales + count + early + lengths
     rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
     gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)
