@@ -18,8 +18,21 @@ def summary_lines(
     """Lines of the summary."""
     table = text_table(*coefficient_cells(fit, exp=exp))
     rule = "=" * len(table[0])
-    facts = "   ".join([f"Records: {fit.nobs:,}", *_model_facts(fit)])
-    return [*headline, facts, rule, *table, rule, *notes(fit), "", *footer]
+    records = f"Records: {fit.nobs:,}" if fit.clusters is None else f"Persons: {fit.nobs:,}"
+    facts = "   ".join([records, *_model_facts(fit)])
+    return [*headline, facts, *_clusters(fit), rule, *table, rule, *notes(fit), "", *footer]
+
+
+def _clusters(fit: Coefficients) -> list[str]:
+    """Whose scores were summed first, and the degrees of freedom that leaves."""
+    if fit.clusters is None or fit.effective_clusters is None or fit.df_resid is None:
+        return []
+    least, most = (round(float(f(np.asarray(fit.df_resid)))) for f in (np.min, np.max))
+    freedom = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    seen = f"Clusters: {fit.clusters:,.0f} persons with a row in use (noisy)"
+    return [
+        f"{seen}   effective: {fit.effective_clusters:,.0f}   degrees of freedom: {freedom}",
+    ]
 
 
 def notes(fit: Coefficients) -> list[str]:

@@ -67,6 +67,22 @@ class Coefficients(Release):
         return int(self.result["n"])
 
     @property
+    def clusters(self) -> float | None:
+        """The noisy number of persons with a row in use, where a person's rows count together; else None."""
+        return _optional_number(self.result.get("clusters"))
+
+    @property
+    def effective_clusters(self) -> float | None:
+        """How many equal persons would have scores that vary as theirs; None where rows count one by one."""
+        return _optional_number(self.result.get("effective_clusters"))
+
+    @property
+    def df_resid(self) -> Vector | None:
+        """(p,) degrees of freedom of intervals and p-values, where standard errors are by person; else None."""
+        given = self.result.get("degrees_of_freedom") is not None
+        return self._vector("degrees_of_freedom") if given else None
+
+    @property
     def scale(self) -> float:
         """The released scale of the residuals."""
         return _number(self.result["scale"])
@@ -142,3 +158,7 @@ class Coefficients(Release):
 
 def _number(value: Any) -> float:
     return float("nan") if value is None else float(value)
+
+
+def _optional_number(value: Any) -> float | None:
+    return None if value is None else float(value)

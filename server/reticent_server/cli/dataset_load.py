@@ -38,10 +38,12 @@ def approve_load(
 
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:
-    """clipped: by column, how many values were outside the bounds; for the curator's eyes only."""
+    """For the curator's eyes only: clipped, by column, how many values were outside the bounds; left_out, how many
+    rows beyond `max_rows` of a person."""
 
     facts: DatasetFacts
     clipped: Mapping[str, int]
+    left_out: int = 0
 
 
 def load_dataset(
@@ -69,13 +71,13 @@ def load_dataset(
             loaded = ingest(
                 load, file, schema, as_format=as_format, strict=strict, progress=progress
             )
-            approve_load(settings, catalog, (name, population), schema, loaded.source.n)
+            approve_load(settings, catalog, (name, population), schema, loaded.n)
             facts = catalog.add_version(
                 name=name,
                 population=population,
                 schema=schema,
-                n=loaded.source.n,
+                n=loaded.n,
                 source=loaded.source,
                 by=user(),
             )
-    return LoadedVersion(facts, loaded.clipped)
+    return LoadedVersion(facts, loaded.clipped, loaded.left_out)

@@ -3,7 +3,10 @@
 
 An estimator is a generator: it yields a step, the engine maps it over the blocks of the table, adds
 integers, lets a mechanism release each part, and sends the tuple of released parts back in. `rho` is
-always an integer in cost.RHO_UNITS; `unit_rows` is the largest number of rows of one protected unit.
+always an integer in cost.RHO_UNITS; `unit_rows` is the largest number of rows of one protected unit. A part whose
+contributions are those of persons has `unit_rows` 1 and their places in `person_rows`: its map gives one
+contribution for each `person_rows` consecutive places of the block, a function of these places alone. The engine
+holds parts to unit_rows · person_rows = m.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +32,9 @@ SELECTION_NANOSECONDS = 300  # planned for one sub-cell of one selection; measur
 class Block:
     """Consecutive records, by column: float64 arrays of length `rows` (a level is its code).
 
-    missing: masks (True where missing; the value is then 0) of the columns that may be missing.
+    missing: masks (True where missing; the value is then 0) of the columns that may be missing; and, of a table of
+    persons with up to m rows, under the name ABSENT the places that hold no row. Its blocks are whole persons, of m
+    places each.
     start: the stored position of the first record. scratch: memory for a map's arrays, which a pass
     uses again for its next block. unusable: records with a cell that cannot be read (a value within
     the bounds stands in its place); the engine makes their contributions none. records: the indices of
@@ -74,6 +79,7 @@ class VectorSum:
     clip: float
     rho: int
     unit_rows: int = 1
+    person_rows: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,7 @@ class GramSum:
     rho: int
     unit_rows: int = 1
     signed: bool = False
+    person_rows: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,7 @@ class CountSum:
     bins: int
     rho: int
     unit_rows: int = 1
+    person_rows: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +118,7 @@ class PowerSum:
     polynomials: tuple[tuple[float, ...], ...]
     rho: int
     unit_rows: int = 1
+    person_rows: int = 1
 
     @property
     def size(self) -> int:
@@ -128,6 +137,7 @@ class RunningCounts:
     length: int
     rho: int
     unit_rows: int = 1
+    person_rows: int = 1
 
     @property
     def bins(self) -> int:
@@ -149,6 +159,7 @@ class QuantileTree:
     rho: int
     unit_rows: int = 1
     repeats: int = 1
+    person_rows: int = 1
 
     @property
     def sub_cells(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent_server.domain.steps import Block, Contribution, Scaled, SumStep
+from reticent_server.domain.steps import Block, Contribution, Part, Scaled, SumStep
 from reticent_server.mechanisms import registry
 
 
@@ -16,8 +16,19 @@ def block_sums(step: SumStep, block: Block) -> list[Any]:
     """The step's statistics of the block, in the block's scratch."""
     block = _taken_out(block)
     contributions = step.map_fn(block)
+    for part, contribution in zip(step.parts, contributions, strict=True):
+        _check_number(part, contribution, block)
     usable = without_unusable(contributions, block.unusable)
     return registry.encode_all(step.parts, usable, block.scratch, step.joint)
+
+
+def _check_number(part: Part, contribution: Contribution, block: Block) -> None:
+    """ValueError unless there is one contribution for each of a part's rows, or for all places of each person."""
+    if part.person_rows == 1:
+        return
+    vectors = contribution.vectors if isinstance(contribution, Scaled) else contribution
+    if block.unusable is not None or vectors.shape[-1] * part.person_rows != block.rows:
+        raise ValueError("contributions are not those of whole persons")
 
 
 def _taken_out(block: Block) -> Block:

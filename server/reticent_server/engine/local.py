@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from threadpoolctl import threadpool_limits
 
 from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.private import Private
 from reticent_server.domain.reservation import Reservation
@@ -36,6 +37,12 @@ class EngineLedger(Protocol):
     def confirm(self, reservation: Reservation) -> bool:
         """Whether the reservation is committed, unsettled and still leased."""
         ...
+
+
+def _of_persons(result: dict[str, Any] | None, facts: DatasetFacts) -> dict[str, Any] | None:
+    """The result with the public n: of persons, where a kind's is that of places for their rows."""
+    many = facts.schema.unit.many_rows and result is not None and "n" in result
+    return result | {"n": facts.n} if many and result is not None else result
 
 
 class LocalEngine:
@@ -96,7 +103,7 @@ class LocalEngine:
             try:
                 step = recipe.send(released)
             except StopIteration as stop:
-                return _storable(result_json(stop.value))
+                return _storable(_of_persons(result_json(stop.value), plan.facts))
 
     def _released(self, table: Table, step: Step, key: bytes) -> tuple[Released, ...]:
         if isinstance(step, ColumnStep):
@@ -114,7 +121,7 @@ class LocalEngine:
 
     def _table(self, plan: Plan) -> Table:
         reader = self._open_reader(plan.facts.version_id)
-        if reader.n != plan.facts.n:
+        if reader.n != plan.facts.slots:
             raise Unavailable("The data set cannot be read now.")
         return Table(reader, plan.facts.version_id, plan.facts.schema, plan.planned.columns)
 
@@ -138,7 +145,12 @@ def _storable(result: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _cost(step: Step, plan: Plan) -> PrivacyCost:
     """The step's cost; its noise must be made for the data set's rows per unit."""
-    if any(part.unit_rows != plan.facts.schema.unit.max_rows for part in step.parts):
+    m = plan.facts.schema.unit.max_rows
+    if isinstance(step, ColumnStep):
+        right = all(part.unit_rows == m for part in step.parts)
+    else:
+        right = all(part.unit_rows * part.person_rows == m for part in step.parts)
+    if not right:
         raise RuntimeError("a step's noise is not made for the data set's unit")
     if isinstance(step, ColumnStep):
         return sum(map(column_registry.cost, step.parts), start=PrivacyCost(0, 0, 0))

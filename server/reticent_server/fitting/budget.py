@@ -51,6 +51,11 @@ _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in 
 # Newton steps that are tried: fewer have not converged from a poor start, more divide ρ further
 _STEPS = (3, 4, 5, 6)
 _ROUNDING = 10**11  # a step's cost is rounded up by a unit, and by 10⁻¹² of it for the floats
+LIKELY_SUM = 1.4  # of √(mq): what a person's sum of m scores of rms about √q is clipped at
+_PERSON_MEAT = (
+    0.05  # of ρ: coverage needs it, as the public rows say nothing about how rows of a person agree
+)
+_LENGTHS = 0.03  # of ρ: the histogram that the last clip is chosen by; 60 persons of noise in a bin at ε = 1
 _STEP_WORTH = 0.01  # of ln e²: a further step has to gain that much
 
 Round = tuple[float, float]
@@ -59,13 +64,20 @@ Round = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in use, and
-    the rows of a unit."""
+    the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1."""
 
     size: int
     radius_squared: float
     n: int
     expected_n: float
     unit_rows: int = 1
+    person_rows: int = 1
+
+    def gradient_clip(self, bound: float) -> float:
+        """What a unit adds to a gradient, at most, where sup |q| is `bound`; of a person's sum the likely clip."""
+        if self.person_rows > 1:
+            return LIKELY_SUM * sqrt(self.person_rows * self.size)
+        return sqrt(self.radius_squared) * bound * self.unit_rows
 
     @property
     def mean_norm(self) -> float:
@@ -87,7 +99,8 @@ class JointParts:
 class FitBudget:
     """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T, or none),
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
-    precision: ν of the last round. size: q. joint: which parts of a step are of one vector."""
+    precision: ν of the last round. size: q. joint: which parts of a step are of one vector. lengths: of the histogram of
+    the lengths of persons' scores, 0 where scores are those of rows."""
 
     rounds: tuple[tuple[int, float], ...]
     gradients: tuple[int, ...]
@@ -99,6 +112,7 @@ class FitBudget:
     precision: float
     size: int
     joint: "JointParts"
+    lengths: int = 0
 
     @property
     def steps(self) -> int:
@@ -118,14 +132,14 @@ class FitBudget:
     def amounts(self) -> int:
         """Σ of what the parts would cost alone."""
         parts = (*(r for r, _ in self.rounds), *self.gradients, *self.scales, *self.jacobians)
-        return sum(parts) + self.meat + self.count
+        return sum(parts) + self.meat + self.count + self.lengths
 
     @property
     def rho(self) -> int:
         """What all steps cost: parts of one vector together."""
         (first, _), *others = self.rounds
         whitening = one_vector.rho(self.size, curvature=first, used=self.count)
-        rest = sum(r for r, _ in others) + sum(self.scales)
+        rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
     def _step(self, t: int) -> int:
@@ -155,6 +169,7 @@ class FitBudget:
             jacobians=each(self.jacobians),
             meat=self.meat * target // whole,
             count=self.count * target // whole,
+            lengths=self.lengths * target // whole,
             precision=self.precision * sqrt(whole / target),
         )
         return more if whole < target and more.rho <= rho else self
@@ -189,9 +204,9 @@ class Signal:
 
 def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
     """η."""
-    whole = sqrt(2 * rho / RHO_UNITS) * sizes.expected_n / sizes.unit_rows
+    whole = sqrt(2 * rho / RHO_UNITS) * sizes.expected_n
     gain = sizes.mean_norm * signal.curvature
-    clip = sqrt(sizes.radius_squared * sizes.size) * signal.bound
+    clip = sizes.gradient_clip(signal.bound) * sqrt(sizes.size)
     return 2 * clip * signal.unit / (whole * gain)
 
 
@@ -199,13 +214,15 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitB
     """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho, and a few units less where parts are
     joint."""
     eta = noise_ratio(sizes, rho, signal)
-    meat = 0.10 if eta < _QUIET else 0.03
+    of_persons = sizes.person_rows > 1
+    meat = _PERSON_MEAT if of_persons else 0.10 if eta < _QUIET else 0.03
     scales = 0.03 if signal.scaled else 0.0
     count = 0.01 if masked else 0.0
     early = (
         _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
     )
-    fixed = meat + scales + count + early
+    lengths = _LENGTHS if of_persons else 0.0
+    fixed = meat + scales + count + early + lengths
     rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
     gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)
     T = len(fractions)
@@ -215,6 +232,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitB
         *(gradients * f for f in fractions),
         *((scales / max(measured, 1),) * measured),
         *((count,) if count else ()),
+        *((lengths,) if lengths else ()),
         *((early,) if early else ()),
         meat,
         jacobian,
@@ -226,12 +244,13 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitB
         gradients=tuple(next(parts) for _ in fractions),
         scales=tuple(next(parts) for _ in range(measured)),
         count=next(parts) if count else 0,
+        lengths=next(parts) if lengths else 0,
         jacobians=_placed(T, next(parts) if early else 0, last, at=T - 2),
         meat=meat_rho,
         eta=eta,
         precision=precision(sizes, rho, rounds[-1]),
         size=sizes.size,
-        joint=signal.together,
+        joint=JointParts() if lengths else signal.together,
     )
     return budget.raised(rho)
 

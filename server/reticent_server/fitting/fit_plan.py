@@ -16,6 +16,12 @@ of one record and of earlier releases:
     count      one count         CountSum   Δ = m          (masked designs)
     profile    cells, levels     QuantileTree, CountSum    (no profile)
 
+and, where a model sums the scores of a person's rows first (fitting.person_scores),
+
+    gradient   ‖k Σ_t w v q‖ ≤ C VectorSum  Δ = 2C         a function of one person's m places
+    meat       ‖k Σ_t w v q‖ ≤ C GramSum    Δ = √2 C²
+    lengths    one count         CountSum   Δ = √2         (of ‖Σ_t w v q‖, by which the last C is chosen)
+
 since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here would
 cost accuracy only. The steps' ρ, of parts that are of one vector together (mechanisms.one_vector), are fixed by the plan and add up
 to it under adaptive composition of zCDP; all else is post-processing. The number of passes is fixed by the plan, but for those of the scale that a
@@ -92,6 +98,10 @@ class RegressionModel(Protocol[ResponseT]):
     def tuning(self) -> float | None: ...
     @property
     def nanoseconds(self) -> int: ...
+    @property
+    def of_persons(self) -> bool:
+        """Whether scores are summed by person where the unit has several rows (fitting.person_scores)."""
+        ...
 
     def check(self, response: Term) -> None:
         """Raises InvalidQuery for a response whose declared bounds the model cannot have."""
@@ -161,6 +171,10 @@ class FitPlan(Planned, Generic[ResponseT]):
         return self.model.mechanism
 
     @property
+    def of_persons(self) -> bool:
+        return self.model.of_persons
+
+    @property
     def reference(self) -> str:
         return self.model.reference
 
@@ -183,7 +197,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def passes(self) -> int:
         fit = len(self.budget.rounds) + self.budget.steps + self.budget.scale_steps
-        return fit + (self.own_profile is not None)
+        return fit + (self.own_profile is not None) + (self.budget.lengths > 0)
 
     @property
     def column_ms(self) -> int:
@@ -260,6 +274,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             "jacobians": sum(b.jacobians),
             "scales": sum(b.scales),
             "meat": b.meat,
+            **({"lengths": b.lengths} if b.lengths else {}),
         }
         whole = sum(amounts.values())
         return {name: amount / whole for name, amount in amounts.items()}
@@ -294,8 +309,16 @@ class FitPlan(Planned, Generic[ResponseT]):
             "tuning": self.model.tuning,
             "steps": self.budget.steps,
             "shares": self.shares,
-            **self.model.described(ground, fit, radius_squared, result),
+            **self._described(ground, fit, result),
         }
+
+    def _described(
+        self, ground: FitGround[ResponseT], fit: StandardFit, result: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        found = self.model.described(ground, fit, self.sizes.radius_squared, result)
+        if fit.freedom is None:
+            return found
+        return found | {"estimand": found["estimand"] + fit.freedom.clusters.words}
 
 
 def plan_fit(
@@ -330,6 +353,7 @@ def _sized(
         n=facts.n,
         expected_n=facts.n * ground.share,
         unit_rows=facts.schema.unit.max_rows,
+        person_rows=facts.schema.unit.max_rows if model.of_persons else 1,
     )
     model = model.tuned(sizes, rho, ground.response)
     sizes = replace(sizes, radius_squared=model.radius * sizes.size)

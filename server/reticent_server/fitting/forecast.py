@@ -78,7 +78,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     )
     for t, rho in enumerate(fit.budget.gradients):
         score = fit.family.score(scale, fit.budget.steps - 1 - t)
-        noise = planned_sd(VectorSum(q, sqrt(R2) * score.bound, rho, m)) / n
+        noise = planned_sd(VectorSum(q, fit.sizes.gradient_clip(score.bound) / m, rho, m)) / n
         J = model.curvature(score, theta, C)
         if fit.budget.jacobians[t]:
             part = GramSum(

@@ -60,7 +60,7 @@ class OwnProfile:
     def step(self) -> SumStep:
         m = self.facts.schema.unit.max_rows
         parts = tuple(
-            measure.part(rho, m, self.facts.n, PROBABILITIES)
+            measure.part(rho, m, self.facts.least_records, PROBABILITIES)
             for measure, rho in zip(self.map_fn.measures, self.rhos, strict=True)
         )
         return SumStep("own profile", parts, self.map_fn)
@@ -89,7 +89,7 @@ def plan_own_profile(facts: DatasetFacts, design: Design, rho: int) -> OwnProfil
     columns = [c for c in facts.schema.columns if c.name in design.columns]
     planned = tuple(m for column in columns for m in measures(column) if m.what != "missing")
     m = facts.schema.unit.max_rows
-    wanted = len(planned) * _LEVELS * (m / (_RANK_NOISE * facts.n)) ** 2 / 2
+    wanted = len(planned) * _LEVELS * (m / (_RANK_NOISE * facts.least_records)) ** 2 / 2
     share = min(LARGEST_SHARE, max(LEAST_SHARE, wanted * RHO_UNITS / rho))
     weights = sum(x.weight for x in planned)
     rhos = tuple(max(1, int(share * rho * x.weight / weights)) for x in planned)

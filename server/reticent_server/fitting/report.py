@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import Coding
@@ -25,6 +25,11 @@ from reticent_server.fitting.results import OpenInterval
 BoolArray = NDArray[np.bool_]
 
 DOMINATED = 3.0  # privacy over sampling standard error above which a reader is told
+FEW_PERSONS = (
+    "No intervals are given: for the persons and their largest number of rows the noise is too large a part of what "
+    "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
+)
+MOST_DEGREES = 1e6  # of freedom: a t law is normal to the digits of a reply
 MOST_NOISE = (
     5.0  # privacy over sampling standard errors; above it an interval's width is the noise alone
 )
@@ -57,7 +62,8 @@ def back_transform(coding: Coding) -> BackTransform:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reported:
-    """A fit in the units of the data. covariance and privacy (q, q); estimable (q,)."""
+    """A fit in the units of the data. covariance and privacy (q, q); estimable (q,). degrees: (q,) of freedom of the
+    variances, where these are cluster-robust; None for normal intervals. known: whether there are intervals at all."""
 
     coefficients: FloatArray
     covariance: FloatArray
@@ -65,6 +71,8 @@ class Reported:
     sampling: FloatArray
     directions: list[dict[str, Any]]
     estimable: BoolArray
+    degrees: FloatArray | None = None
+    known: bool = True
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -77,6 +85,10 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
     directions = fit.directions.mapped(back.matrix)
     above_noise = roots(privacy) <= MOST_NOISE * roots(sampling)
+    degrees, enough = None, True
+    if fit.freedom is not None:
+        degrees = fit.freedom.degrees(back.matrix, np.diag(sampling), np.diag(privacy + sampling))
+        enough = fit.freedom.known
     return Reported(
         coefficients=back.coefficients(fit.theta),
         covariance=privacy + sampling,
@@ -84,6 +96,8 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
         sampling=sampling,
         directions=directions.shown,
         estimable=directions.flags & above_noise,
+        degrees=degrees,
+        known=enough,
     )
 
 
@@ -99,8 +113,8 @@ def fit_result(
         "standard_errors": se.tolist(),
         "covariance": estimates.covariance.tolist(),
         "confidence_level": level,
-        "confidence_intervals": intervals(beta, se, level, ok),
-        "p_values": p_values(beta, se, ok),
+        "confidence_intervals": intervals(beta, se, level, ok, estimates.degrees),
+        "p_values": p_values(beta, se, ok, estimates.degrees),
         "privacy_standard_errors": roots(estimates.privacy).tolist(),
         "estimable": [bool(x) for x in ok],
         "directions": estimates.directions,
@@ -108,6 +122,20 @@ def fit_result(
         "n": n,
         "warnings": warnings(coding, estimates),
         **({"records_in_use": fit.count} if coding.design.masked else {}),
+        **_clusters(estimates, fit),
+    }
+
+
+def _clusters(estimates: Reported, fit: StandardFit) -> dict[str, Any]:
+    """What a reply says of persons whose scores were summed first."""
+    if fit.freedom is None or estimates.degrees is None:
+        return {}
+    clusters = fit.freedom.clusters
+    return {
+        "clusters": clusters.persons,
+        "effective_clusters": clusters.effective,
+        "degrees_of_freedom": np.minimum(estimates.degrees, MOST_DEGREES).tolist(),
+        "clipped_share": clusters.clipped,
     }
 
 
@@ -130,24 +158,34 @@ def weighting(coding: Coding, fit: StandardFit, radius_squared: float) -> dict[s
 
 
 def intervals(
-    beta: FloatArray, se: FloatArray, level: float, estimable: BoolArray
+    beta: FloatArray,
+    se: FloatArray,
+    level: float,
+    estimable: BoolArray,
+    degrees: FloatArray | None = None,
 ) -> list[OpenInterval]:
-    """β ± z se, (None, None) where not estimable."""
-    half = float(ndtri((1 + level) / 2)) * se
+    """β ± z se, with degrees (q,) of freedom ± t se; (None, None) where not estimable."""
+    tail = (1 + level) / 2
+    half = (float(ndtri(tail)) if degrees is None else stdtrit(degrees, tail)) * se
     return [
         (float(b - h), float(b + h)) if ok else (None, None)
         for b, h, ok in zip(beta, half, estimable, strict=True)
     ]
 
 
-def p_values(beta: FloatArray, se: FloatArray, estimable: BoolArray) -> list[float | None]:
-    """Two-sided normal p-values (q,) of β_j = 0 for β and its standard errors (q,), None where not estimable."""
-    p = 2 * ndtr(-np.abs(beta) / np.maximum(se, np.finfo(float).tiny))
+def p_values(
+    beta: FloatArray, se: FloatArray, estimable: BoolArray, degrees: FloatArray | None = None
+) -> list[float | None]:
+    """Two-sided p-values of β_j = 0, normal or of t laws with degrees (q,) of freedom; None where not estimable."""
+    z = -np.abs(beta) / np.maximum(se, np.finfo(float).tiny)
+    p = 2 * (ndtr(z) if degrees is None else stdtr(degrees, z))
     return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]
 
 
 def warnings(coding: Coding, estimates: Reported) -> list[str]:
     """What a reader of the intervals must know, in sentences; from released values only."""
+    if not estimates.known:
+        return [FEW_PERSONS]
     said = []
     names = [t for t, ok in zip(coding.design.names, estimates.estimable, strict=True) if not ok]
     if names:

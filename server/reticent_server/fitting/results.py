@@ -71,7 +71,9 @@ class RegressionResult:
     """A fit of p terms: vectors (p,), covariance (p, p), in the units of the data. null: not estimable.
 
     standard_errors count sampling and privacy noise; privacy_standard_errors the noise alone. scale: of the
-    residuals. tuning: where they are cut, null for no cut. estimand: what is estimated, in words. shares: what part of the
+    residuals. clusters: noisy number of persons with a row in use, where a person's rows are summed first;
+    effective_clusters: how many equal ones would have scores that vary as theirs; degrees_of_freedom: (p,) of the t laws
+    of intervals and p-values; clipped_share: of the persons, those whose sum of scores is clipped. tuning: where they are cut, null for no cut. estimand: what is estimated, in words. shares: what part of the
     budget went where. records_in_use: noisy, of a design with a condition or missing cells. calibration,
     least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism.
     """
@@ -97,6 +99,10 @@ class RegressionResult:
     family: str | None = None
     dispersion: float | None = None
     records_in_use: float | None = None
+    clusters: float | None = None
+    effective_clusters: float | None = None
+    degrees_of_freedom: list[Annotated[float, Gt(0)]] | None = None
+    clipped_share: Share | None = None
     calibration: str | None = None
     least_curvature: float | None = None
     noisy_p_values: list[float] | None = None

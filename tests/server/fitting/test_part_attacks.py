@@ -287,4 +287,4 @@ def test_units_of_several_rows_have_noise_for_all_of_them(model):
     steps = [next(plan.run()), last_step(plan, (0.0, 0.0))]
     if newton.family.residuals is not None:
         steps.append(newton._scale_step(state, whitening, 0))
-    assert all(part.unit_rows == 3 for step in steps for part in step.parts)
+    assert all(part.unit_rows * part.person_rows == 3 for step in steps for part in step.parts)

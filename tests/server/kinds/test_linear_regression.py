@@ -275,7 +275,7 @@ def test_planning_reads_no_table_and_spends_exactly_rho():
             assert len(trace.steps) == plan.passes or (
                 not profile and len(trace.steps) < plan.passes
             )
-            assert all(part.unit_rows == 2 for part in parts)
+            assert all(part.unit_rows * part.person_rows == 2 for part in parts)
             assert plan.columns == ("x0", "x1", "x2", "y")
 
 

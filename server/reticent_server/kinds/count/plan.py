@@ -47,6 +47,11 @@ class CountPlan(Planned):
         return (self.part,)
 
     @property
+    def of_persons(self) -> bool:
+        """m rows that count alike are the farthest that a person's sum can be: no more than m times a row's bound."""
+        return True
+
+    @property
     def rho(self) -> int:
         return self.part.rho
 

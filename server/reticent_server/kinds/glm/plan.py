@@ -66,6 +66,10 @@ class GlmModel:
     def nanoseconds(self) -> int:
         return self.law.nanoseconds
 
+    @property
+    def of_persons(self) -> bool:
+        return False
+
     def check(self, response: Term) -> None:
         problem = self.law.problem(response)
         if problem is not None:

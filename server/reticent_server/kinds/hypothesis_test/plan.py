@@ -107,6 +107,10 @@ class HypothesisTestPlan(Planned):
         return self.model.column_ms
 
     @property
+    def of_persons(self) -> bool:
+        return self.model.of_persons
+
+    @property
     def mechanism(self) -> str:
         return f"{self.test} test from a {self.model.mechanism}"
 

@@ -49,6 +49,10 @@ class LinearModel:
     def nanoseconds(self) -> int:
         return 0
 
+    @property
+    def of_persons(self) -> bool:
+        return True
+
     def check(self, response: Term) -> None:
         """Any response will do."""
 

@@ -8,10 +8,12 @@ its standard error from the residual variance and from the noise by the delta me
 
     Var = s²/N + (σ_S² + v̄² σ_N²)/N²,   s² = Σv²/N − v̄².
 
+Where a person has several rows, a second step releases how persons vary, for s²/N in the variance (kinds.mean.persons).
+
 Proof of privacy: mechanisms.noisy_sum, power_sum; what follows is post-processing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -29,10 +31,13 @@ from reticent_server.domain.steps import (
     FloatArray,
     Part,
     PowerSum,
+    Released,
+    Step,
     SumStep,
 )
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate
+from reticent_server.kinds.mean.persons import SHARE, PersonSpread, PersonSpreadMap
 from reticent_server.numerics.evaluate import in_use
 
 SQUARE = 1.4  # of v²: the largest that costs nothing where records are counted as well is √2
@@ -63,6 +68,7 @@ class MeanPlan(Planned):
     column: Column
     part: PowerSum
     n: int
+    spread: PersonSpread | None = None
     mechanism: str = "discrete Gaussian sums"
     reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
@@ -76,7 +82,15 @@ class MeanPlan(Planned):
 
     @property
     def rho(self) -> int:
-        return self.part.rho
+        return self.part.rho + (self.spread.rho if self.spread else 0)
+
+    @property
+    def passes(self) -> int:
+        return 1 if self.spread is None else 2
+
+    @property
+    def of_persons(self) -> bool:
+        return self.spread is not None
 
     @property
     def centre(self) -> float:
@@ -92,7 +106,7 @@ class MeanPlan(Planned):
         return {"privacy_standard_error": _sd(self.part, 2.0) * self.half / self.n}
 
     def run(self) -> Recipe:
-        """One step; the value is clipped to the declared bounds."""
+        """One step, with persons two; the value is clipped to the declared bounds."""
         (sums,) = yield SumStep("mean", (self.part,), self._map())
         total, squares, *counted = sums.values.tolist()
         N = max(1.0, counted[0] if counted else self.n)
@@ -100,7 +114,10 @@ class MeanPlan(Planned):
         v = min(1.0, max(-1.0, total / N))
         variance = max(0.0, squares / SQUARE / N - v * v)
         privacy = sqrt(sums.sd**2 + (v * sd_n) ** 2) / N
-        error = self.half * sqrt(variance / N + privacy**2)
+        sampling = variance / N
+        if self.spread is not None:
+            sampling = yield from self._between(self.spread, v, sqrt(variance), N)
+        error = self.half * sqrt(sampling + privacy**2)
         value = self.centre + self.half * v
         return Estimate(
             value=value,
@@ -111,15 +128,34 @@ class MeanPlan(Planned):
             n=self.n,
         )
 
+    def _between(
+        self, spread: PersonSpread, v: float, s: float, N: float
+    ) -> Generator[Step, tuple[Released, ...], float]:
+        """The sampling variance of v over persons (kinds.mean.persons)."""
+        rows = PersonSpreadMap(
+            self.design,
+            self.column.name,
+            self.centre,
+            self.half or 1.0,
+            v,
+            spread.m,
+            spread.reach(s),
+        )
+        (released,) = yield SumStep("spread of persons", (spread.part(s),), rows)
+        return spread.variance(released, s, N)
+
     def _map(self) -> _MeanMap:
         return _MeanMap(self.design, self.column.name, self.centre, self.half or 1.0)
 
 
 def plan_mean(facts: DatasetFacts, design: Design, column: Column, rho: int) -> MeanPlan:
     """A mean at `rho` (RHO_UNITS); design: mask and columns only."""
-    m = facts.schema.unit.max_rows
+    m, spread = facts.schema.unit.max_rows, None
     powers = _COUNTED if design.masked else _POWERS
-    return MeanPlan(design, column, PowerSum(powers, rho, m), facts.n)
+    if facts.persons is not None:
+        spread = PersonSpread(rho // SHARE, m, facts.persons)
+        rho -= spread.rho
+    return MeanPlan(design, column, PowerSum(powers, rho, m), facts.n, spread)
 
 
 def _sd(part: Part, sensitivity: float) -> float:

@@ -93,7 +93,8 @@ def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
     return ProfilePlan(
         measures=tuple(planned),
         parts=tuple(
-            m.part(unit * m.weight, m_rows, facts.n, PROFILE_PROBABILITIES) for m in planned
+            m.part(unit * m.weight, m_rows, facts.least_records, PROFILE_PROBABILITIES)
+            for m in planned
         ),
         columns=tuple(column.name for column in facts.schema.columns),
         n=facts.n,

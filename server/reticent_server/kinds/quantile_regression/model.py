@@ -68,6 +68,10 @@ class QuantileModel:
     def nanoseconds(self) -> int:
         return _NANOSECONDS
 
+    @property
+    def of_persons(self) -> bool:
+        return False
+
     def check(self, response: Term) -> None:
         """Any response will do."""
 

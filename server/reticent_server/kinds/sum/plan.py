@@ -57,6 +57,11 @@ class SumPlan(Planned):
         return ()
 
     @property
+    def of_persons(self) -> bool:
+        """m rows that count alike are the farthest that a person's sum can be: no more than m times a row's bound."""
+        return True
+
+    @property
     def rho(self) -> int:
         return self.part.rho
 

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers about tables of persons: means and regressions whose standard errors are by person."""
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Unit
+from reticent_server.domain.steps import Block, Released, SumStep
+from reticent_server.fitting.person_scores import OUTSIDE, Lengths, chosen
+from reticent_server.formula import mask_design
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.mean.kind import Mean
+from reticent_server.kinds.mean.persons import PersonSpread, PersonSpreadMap
+from reticent_server.kinds.profile.plan import plan_profile
+from reticent_server.kinds.registry import kind_of
+from reticent_server.mechanisms import noisy_sum
+from support.attacks.seeded_noise import seed_noise
+from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of, totals
+
+N, M = 3000, 6
+COLUMNS = [numeric("x", -20, 20), numeric("z", -20, 20), numeric("y", -60, 60)]
+TRUTH = np.array([1.0, 0.5, -0.3])
+
+
+@pytest.fixture(autouse=True)
+def _seeded_noise(request, monkeypatch):
+    seed_noise(monkeypatch, request.node.nodeid)
+
+
+def panel(seed, persons=N, effect=0.6, own=0.5):
+    """Rows 1 to M a person; x and the error both have a part that is the person's."""
+    rng = np.random.default_rng(seed)
+    absent = np.arange(M)[None, :] >= rng.integers(1, M + 1, (persons, 1))
+
+    def part(share):
+        shared, rows = rng.normal(size=(persons, 1)), rng.normal(size=(persons, M))
+        return np.sqrt(share) * shared + np.sqrt(1 - share) * rows
+
+    x, z = part(own), part(own)
+    y = TRUTH[0] + TRUTH[1] * x + TRUTH[2] * z + part(effect)
+    table = {k: np.where(absent, 0.0, v).ravel() for k, v in (("x", x), ("z", z), ("y", y))}
+    return table, absent.ravel()
+
+
+def facts_of(table, absent, persons=N):
+    present = {k: v[~absent] for k, v in table.items()}
+    schema = Schema(tuple(COLUMNS), Unit("id", M))
+    return DatasetFacts("t", "t", 1, "v", persons, schema, profile_of(present, COLUMNS))
+
+
+def answer(query, table, absent, rho, persons=N):
+    facts = facts_of(table, absent, persons).of_places()
+    plan = kind_of(query).plan(facts, query, PrivacyCost(10**9, 10**12, rho))
+    return drive(plan.run(), Block(0, persons * M, table, {ABSENT: absent}))
+
+
+def clustered(table, absent):
+    """Least squares and its cluster-robust standard errors, as linearmodels' PanelOLS gives them (pooled)."""
+    X = np.column_stack([np.ones(len(absent)), table["x"], table["z"]]) * ~absent[:, None]
+    A = np.linalg.inv(X.T @ X)
+    beta = A @ X.T @ table["y"]
+    s = (X * ((table["y"] - X @ beta) * ~absent)[:, None]).reshape(-1, M, 3).sum(axis=1)
+    rows = X * (table["y"] - X @ beta)[:, None]
+    errors = (np.sqrt(np.diag(A @ m @ A)) for m in (s.T @ s, rows.T @ rows))
+    return beta, *errors
+
+
+def test_without_noise_the_fit_is_least_squares_with_errors_by_person():
+    table, absent = panel(1)
+    result = answer(LinearRegression("y ~ x + z", loss="squared"), table, absent, HUGE_RHO).result
+    beta, by_person, by_row = clustered(table, absent)
+    np.testing.assert_allclose(result["coefficients"], beta, atol=0.2 * by_person.min())
+    np.testing.assert_allclose(result["standard_errors"], by_person, rtol=0.08)
+    assert (by_person > 1.3 * by_row).all(), "rows taken as independent would say something else"
+    assert result["clusters"] == pytest.approx(N, rel=0.01)
+    assert 300 < result["effective_clusters"] < N
+    assert result["clipped_share"] <= OUTSIDE
+    assert "a person's scores are added" in result["estimand"]
+
+
+def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide():
+    hits, widths, told = 0, [], 0
+    for seed in range(20):
+        table, absent = panel(seed)
+        query = LinearRegression("y ~ x + z", loss="squared")
+        result = answer(query, table, absent, RHO_UNITS // 10).result
+        ends = np.array(result["confidence_intervals"], dtype=float)
+        told += sum(result["estimable"])
+        hits += int(np.sum((ends[:, 0] <= TRUTH) & (ends[:, 1] >= TRUTH)))
+        widths.append(np.array(result["standard_errors"]) / clustered(table, absent)[1])
+    assert told == 60
+    assert hits >= 48, "of 60 intervals of 95 %: seeded, and fewer by chance once in 10^7"
+    assert np.median(widths) < 1.25
+
+
+def test_few_persons_have_no_intervals():
+    table, absent = panel(2, persons=40)
+    result = answer(LinearRegression("y ~ x"), table, absent, HUGE_RHO, persons=40).result
+    assert result["estimable"] == [False, False]
+    assert result["confidence_intervals"] == [[None, None]] * 2
+    assert any("No intervals" in warning for warning in result["warnings"])
+    assert not any(d["resolved"] for d in result["directions"])
+
+
+def test_nor_has_a_jacobian_below_its_noise():
+    table, absent = panel(2, persons=300)
+    result = answer(LinearRegression("y ~ x"), table, absent, RHO_UNITS // 100, persons=300).result
+    assert not any(result["estimable"])
+
+
+def test_the_clip_is_the_least_edge_that_few_are_beyond():
+    lengths = Lengths(2.0)
+    counts = np.zeros(lengths.bins)
+    counts[0], counts[10], counts[15] = 500, 97, 3
+    found = chosen(lengths, Released(counts, 1e-9))
+    assert found.clip == pytest.approx(lengths.edges[9])
+    assert found.persons == 100
+    assert found.clipped == pytest.approx(0.03)
+    counts[15] = 4
+    assert chosen(lengths, Released(counts, 1e-9)).clip == pytest.approx(lengths.edges[14])
+    assert chosen(lengths, Released(np.zeros(lengths.bins), 5.0)).clip == lengths.edges[0]
+
+
+def test_codes_of_lengths_are_those_of_the_edges():
+    lengths = Lengths(1.0)
+    edges = lengths.edges
+    values = np.array([0.0, edges[0], edges[3], edges[3] * 1.0001, edges[-1] * 2, np.nan])
+    assert lengths.codes(values).tolist() == [0, 1, 4, 5, lengths.bins - 1, -1]
+
+
+@pytest.mark.parametrize("effect", [0.0, 0.6, 1.0])
+def test_a_mean_counts_how_rows_of_a_person_agree(effect):
+    table, absent = panel(3, effect=effect)
+    y = table["y"][~absent]
+    result = answer(Mean("y"), table, absent, HUGE_RHO).result
+    assert result["value"] == pytest.approx(y.mean(), abs=1e-3)
+    v = np.where(absent, 0.0, table["y"] - y.mean()).reshape(-1, M).sum(axis=1)
+    by_person = np.sqrt(np.sum(v**2)) / len(y)
+    assert result["standard_error"] == pytest.approx(by_person, rel=0.02)
+
+
+def test_persons_spread_by_as_much_as_is_billed():
+    spread = PersonSpread(RHO_UNITS, M, N)
+    s = 0.2
+    part = spread.part(s)
+    rows = PersonSpreadMap(_design(), "y", 0.0, 60.0, 0.1, M, spread.reach(s))
+    step = SumStep("spread", (part,), rows)
+    sums = []
+    for own in ([], [6.0], [6.0] * M, [-60.0] * M, [60.0] * M, [60.0]):
+        y = np.zeros(M)
+        y[: len(own)] = own
+        absent = np.arange(M) >= len(own)
+        sums.append(totals(step, Block(0, M, {"y": y}, {ABSENT: absent}))[0])
+    apart = max(float(abs(a - b)[0]) for a in sums for b in sums)
+    assert apart <= noisy_sum.sensitivity(part)
+    assert apart > 0.999 * noisy_sum.sensitivity(part)
+    assert spread.reach(0.9) == 2 * M
+
+
+def _design():
+    return mask_design(("y",), Schema(tuple(COLUMNS), Unit("id", M)))
+
+
+def test_a_profile_is_of_rows_and_not_of_places():
+    table, absent = panel(4)
+    columns = (*COLUMNS, numeric("k", 0, 3))
+    table["k"] = np.where(absent, 0.0, np.arange(len(absent)) % 3 + 1.0)
+    whole = tuple(
+        Column(c.name, ColumnKind.INTEGER, c.lower, c.upper) if c.name == "k" else c
+        for c in columns
+    )
+    facts = DatasetFacts("t", "t", 1, "v", N, Schema(whole, Unit("id", M))).of_places()
+    plan = plan_profile(facts, HUGE_RHO)
+    found = drive(plan.run(), Block(0, N * M, table, {ABSENT: absent})).result["columns"]
+    assert found["k"]["counts"][0] == pytest.approx(0, abs=0.5)
+    assert sum(found["k"]["counts"]) == pytest.approx(np.count_nonzero(~absent), abs=1)
+    middle = np.median(table["y"][~absent])
+    at = found["y"]["probabilities"].index(0.5)
+    assert found["y"]["quantiles"][at] == pytest.approx(middle, abs=0.05)
