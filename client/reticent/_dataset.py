@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dataset(Methods):
-    """One version of a data set. n: its public number of records. policy: what the curator allows.
+    """One version of a data set. n: its public number of records, or of persons with several rows each. policy: what the curator allows.
 
     Every method that takes epsilon is charged when it is called, each time. What it raises, and
     what is then not charged: see reticent's errors. delta None: the policy's default.
@@ -222,4 +222,5 @@ class Dataset(Methods):
 
     def __repr__(self) -> str:
         columns = ", ".join(column.name for column in self.schema)
-        return f"<Dataset {self.name}, version {self.version}: {self.n:,} records; {columns}>"
+        what = "persons" if self.schema.many_rows else "records"
+        return f"<Dataset {self.name}, version {self.version}: {self.n:,} {what}; {columns}>"

@@ -39,11 +39,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Columns in order, and what one protected unit is."""
+    """Columns in order, and what one protected unit is. many_rows: whether it may have several rows."""
 
     columns: tuple[Column, ...]
     description: str = ""
     unit: str = "row"
+    many_rows: bool = False
 
     @classmethod
     def from_json(cls, dataset: Mapping[str, Any]) -> "Schema":
@@ -53,6 +54,7 @@ class Schema:
             columns=tuple(Column.from_json(name, column) for name, column in columns),
             description=str(dataset["description"]),
             unit=_unit(dataset["unit"]),
+            many_rows=dataset["unit"]["max_rows"] > 1,
         )
 
     def __iter__(self) -> Iterator[Column]:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Persons of different lengths against each other, along released paths of a regression whose unit has m rows."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from reticent_server.domain.schema import ABSENT, Schema, Unit
-from reticent_server.domain.steps import Block, CountSum, GramSum, VectorSum
+from reticent_server.domain.steps import Block, CountSum, GramSum, SumStep, VectorSum
 from reticent_server.engine.block_sums import block_sums
 from reticent_server.fitting.maps import ScoreMap
 from reticent_server.fitting.person_scores import PersonLengthsMap, PersonScoreMap
@@ -203,6 +205,22 @@ def test_contributions_that_are_not_of_whole_persons_are_refused():
     uneven = slice(0, PERSONS * M - 1)
     with pytest.raises(ValueError, match=r"persons|broadcast"):
         block_sums(step, block_of({k: v[uneven] for k, v in table.items()}, absent[uneven]))
+
+
+def test_a_row_s_contribution_is_not_taken_for_a_person_s():
+    part = VectorSum(3, 1.0, RHO, 1, M)
+    step = drive(planned().run(), block_of(*panel())).steps[-1]
+    of_rows = SumStep("rows", (part,), _FirstOf(step.map_fn.scores))
+    with pytest.raises(ValueError, match="not those of whole persons"):
+        block_sums(of_rows, block_of(*panel()))
+
+
+@dataclass(frozen=True)
+class _FirstOf:
+    rows: ScoreMap
+
+    def __call__(self, block):
+        return self.rows(block)[:1]
 
 
 def test_the_schema_of_the_attack_has_persons_with_many_rows():

@@ -22,6 +22,7 @@ from reticent_server.domain.design import (
     Predicate,
     Term,
 )
+from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.numerics.bases import bspline, legendre
 
@@ -91,10 +92,14 @@ def holds(predicate: Predicate, block: Block) -> NDArray[np.bool_]:
 
 
 def in_use(design: Design, block: Block) -> NDArray[np.bool_]:
-    """(rows,) mask of the records in use: `where` holds and no used column is missing."""
+    """(rows,) mask of the records in use: `where` holds and no used column is missing.
+
+    A block without the mask ABSENT has a row in every place.
+    """
     mask = np.ones(block.rows, dtype=np.bool_)
     for column in design.missing_columns:
-        mask &= ~block.missing[column]
+        if column != ABSENT or ABSENT in block.missing:
+            mask &= ~block.missing[column]
     if design.where is not None:
         mask &= holds(design.where, block)
     return mask

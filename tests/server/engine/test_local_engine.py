@@ -40,7 +40,7 @@ class MemoryReader:
 
     def batches(self, columns):
         self.opened += 1
-        names = [k for c in columns for k in (c, c + ":missing") if k in self.arrays]
+        names = [k for c in ["", *columns] for k in (c, c + ":missing") if k in self.arrays]
         for low in range(0, self.n, self.batch):
             cut = {k: pa.array(self.arrays[k][low : low + self.batch]) for k in names}
             yield Private(pa.RecordBatch.from_pydict(cut))
@@ -257,6 +257,10 @@ def test_noise_for_another_unit_is_refused():
     reader.arrays[":missing"] = np.zeros(facts.slots, np.bool_)
     release = engine(reader).execute(replace(plan, facts=facts), reservation)
     assert release.status == "failed"
+    made = replace(STEP, parts=tuple(replace(part, unit_rows=2) for part in STEP.parts))
+    wide, paid = prepared(OneStep(step=made))
+    release = engine(reader).execute(replace(wide, facts=facts), paid)
+    assert release.status == "reply", "with noise for two rows there is nothing else against it"
 
 
 def test_rows_of_several_a_person_that_are_not_in_places_cannot_be_read():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
 from reticent_server.domain.private import Private
-from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block
 from reticent_server.formula import mask_design
 from reticent_server.kinds.count.plan import plan_count
@@ -124,6 +124,9 @@ def test_the_profile_finds_quantiles_counts_and_missing_cells():
 )  # fmt: skip
 def test_neighbours_lose_at_most_what_is_charged(max_rows, x, k, g, d, x_missing, g_missing):
     data, other = block(6), block(6)
+    if max_rows > 1:  # the other person has a row less
+        data.missing[ABSENT], other.missing[ABSENT] = np.zeros((2, 6), np.bool_)
+        other.missing[ABSENT][max_rows - 1] = True
     for row in range(max_rows):
         new = {"x": 0.0 if x_missing else x, "k": k, "g": 0 if g_missing else g, "d": d}
         for name, value in new.items():

@@ -8,7 +8,8 @@ from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block, Released, SumStep
-from reticent_server.fitting.person_scores import OUTSIDE, Lengths, chosen
+from reticent_server.fitting.person_scores import OUTSIDE, Clusters, Lengths, chosen
+from reticent_server.fitting.recipe import Freedom
 from reticent_server.formula import mask_design
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.mean.kind import Mean
@@ -76,6 +77,8 @@ def test_without_noise_the_fit_is_least_squares_with_errors_by_person():
     assert (by_person > 1.3 * by_row).all(), "rows taken as independent would say something else"
     assert result["clusters"] == pytest.approx(N, rel=0.01)
     assert 300 < result["effective_clusters"] < N
+    freedom = result["effective_clusters"] - 1
+    np.testing.assert_allclose(result["degrees_of_freedom"], freedom, rtol=0.02)
     assert result["clipped_share"] <= OUTSIDE
     assert "a person's scores are added" in result["estimand"]
 
@@ -108,6 +111,15 @@ def test_nor_has_a_jacobian_below_its_noise():
     table, absent = panel(2, persons=300)
     result = answer(LinearRegression("y ~ x"), table, absent, RHO_UNITS // 100, persons=300).result
     assert not any(result["estimable"])
+
+
+@pytest.mark.parametrize(
+    ("effective", "unsure", "known"),
+    [(60, 0.4, True), (49, 0.4, False), (60, 0.6, False)],
+)
+def test_intervals_need_persons_and_a_jacobian_above_its_noise(effective, unsure, known):
+    clusters = Clusters(1.0, 100.0, effective, 0.0)
+    assert Freedom(clusters, 0.0, np.eye(2), unsure).known is known
 
 
 def test_the_clip_is_the_least_edge_that_few_are_beyond():
