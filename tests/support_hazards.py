@@ -31,7 +31,9 @@ def persons(rng, n, beta=BETA, *, late=0.0):
     kept = np.flatnonzero(start < time)[:n]
     found = {"t": time, "e": until <= end, "s": start, "age": age, "arm": arm, "dose": dose}
     table = {k: np.ascontiguousarray(v[kept].astype(float)) for k, v in found.items()}
-    return {k: np.clip(v, c.lower, c.upper) for (k, v), c in zip(table.items(), COLUMNS_OF, strict=True)}
+    return {
+        k: np.clip(v, c.lower, c.upper) for (k, v), c in zip(table.items(), COLUMNS_OF, strict=True)
+    }
 
 
 COLUMNS_OF = [TIME, EVENT, START, AGE, ARM, DOSE]
@@ -52,7 +54,9 @@ def cox(X, start, time, event, steps=12):
     beta = np.zeros(X.shape[1])
     for _ in range(steps):
         risk = np.exp(X @ beta)
-        both = np.column_stack([risk, risk[:, None] * X, *(risk[:, None] * X * x[:, None] for x in X.T)])
+        both = np.column_stack(
+            [risk, risk[:, None] * X, *(risk[:, None] * X * x[:, None] for x in X.T)]
+        )
         left = np.searchsorted(-time[order], -time, side="right")
         late = np.searchsorted(-start[entry], -time, side="right") * 0
         sums = np.vstack([np.zeros(both.shape[1]), np.cumsum(both[order], axis=0)])[left]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from reticent.kinds.crosstab import Crosstab
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.group_histograms import GroupHistograms
+    from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
@@ -207,6 +208,15 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT),
             Field("cuts", several(NUMBER), None),
             Field("where", TEXT, None),
+        ),
+    ),
+    "hazard_regression": Question(
+        "hazard_regression",
+        (
+            Field("formula", TEXT),
+            Field("cuts", several(NUMBER), None),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
     "t_test": Question(
@@ -857,6 +867,40 @@ class Methods:
         values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
         answer: LogRankTest | NoReply = self._ask(
             "log_rank", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def hazard_regression(
+        self,
+        formula: str,
+        cuts: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "HazardResults | NoReply":
+        """How the hazard of the event depends on the regressors (proportional hazards): hazard
+        ratios, predicted curves.
+
+        - formula: Such as `Surv(time, event) ~ x1 + C(g)`, or `Surv(start, time, event) ~ …`
+          where persons come under observation at `start`.
+        - cuts: The ends of the intervals in which the baseline hazard is constant, increasing,
+          above 0; None: planned from the profile and epsilon.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
+        """
+        values = {
+            "formula": formula,
+            "cuts": cuts,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: HazardResults | NoReply = self._ask(
+            "hazard_regression", values, epsilon, delta, idempotency_key
         )
         return answer
 

@@ -19,9 +19,11 @@ from reticent_server.kinds.shared.columns import declared
 
 MOST_INTERVALS = 20
 """Of a baseline: each is a coefficient of the fit, and 16 at n = 5,000, epsilon = 1 made slopes worse already."""
-_FEWEST, _USUAL = 4, 8
-"""Intervals where the question names none: fewer leave hazards that change within an interval unseen (5 moved slopes
-by one of Cox's standard errors at n = 5,000), more add noise."""
+_FEWEST = 4
+"""Intervals where the question names none: hazards that change within wider ones go unseen (5 moved slopes by one of
+Cox's standard errors at n = 5,000)."""
+_USUAL, _USUAL_N = 8, 5000.0
+"""Intervals at that n; they grow with n^(1/4), as what they leave unseen falls with their square and errors with sqrt(n)."""
 _SIGNAL_AN_INTERVAL = 100.0
 """n sqrt(2 rho) for each interval: events in it, about n/16, are then at least three sd of their noise."""
 
@@ -116,7 +118,8 @@ def _read_by_terms(design: Design) -> set[str]:
 def _default_cuts(facts: DatasetFacts, column: Column, rho: float) -> tuple[float, ...]:
     """Ends at equal shares of the profile's quantiles of `time`, or at equal steps; the last is the declared bound."""
     signal = facts.n * float(np.sqrt(2 * rho)) / facts.schema.unit.max_rows
-    wanted = int(np.clip(signal / _SIGNAL_AN_INTERVAL, _FEWEST, _USUAL))
+    most = min(round(_USUAL * (facts.n / _USUAL_N) ** 0.25), MOST_INTERVALS)
+    wanted = max(_FEWEST, min(most, int(signal / _SIGNAL_AN_INTERVAL)))
     shares = np.arange(1, wanted) / wanted
     profile = facts.profile.columns.get(column.name) if facts.profile else None
     if profile is not None and profile.quantiles:
