@@ -145,6 +145,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("calibration", TEXT, None, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
+            Field("link", TEXT, None, keyword=True),
         ),
     ),
     "quantile_regression": Question(
@@ -659,6 +660,7 @@ class Methods:
         calibration: Literal["ptr", "asymptotic"] | None = None,
         confidence_level: float = 0.95,
         dispersion: float | None = None,
+        link: Literal["logit", "log", "probit", "cloglog"] | None = None,
         idempotency_key: str | None = None,
     ) -> "RegressionResults | NoReply":
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
@@ -675,6 +677,8 @@ class Methods:
         - confidence_level: 0.5 to 0.9999.
         - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; no other family has
           one.
+        - link: "logit", "log", "probit" or "cloglog". Of the binomial: logit, probit, cloglog,
+          or log for relative risks; None: the family's canonical one.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -687,6 +691,7 @@ class Methods:
             "calibration": calibration,
             "confidence_level": confidence_level,
             "dispersion": dispersion,
+            "link": link,
         }
         answer: RegressionResults | NoReply = self._ask(
             "glm", values, epsilon, delta, idempotency_key

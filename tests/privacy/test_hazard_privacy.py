@@ -97,6 +97,21 @@ def test_each_bound_is_attained_and_not_exceeded(stop):
     assert min(map(min, largest.values())) > 0.98
 
 
+def test_units_of_several_rows_lose_no_more_than_is_charged():
+    """All rows of a unit are one extreme record, then another."""
+    data, rng = data_of(0), np.random.default_rng(2)
+    pool, m, worst = records(), 3, 0.0
+    steps = steps_of(planned(data, RHO, LATE, max_rows=m), data)
+    for step in steps:
+        for _ in range(80):
+            pair = rng.integers(len(pool["t"]), size=2)
+            one, other = (whole({k: np.repeat(v[i], m) for k, v in pool.items()}) for i in pair)
+            share = step_loss(step, one, other) / registry.rho(step)
+            assert share <= 1
+            worst = max(worst, share)
+    assert worst > 0.3
+
+
 @pytest.mark.parametrize("m", [1, 3])
 def test_all_steps_together_lose_no_more_than_is_charged(m):
     rng, worst, pool = np.random.default_rng(1), 0.0, records()

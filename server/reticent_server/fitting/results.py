@@ -71,7 +71,7 @@ class RegressionResult:
 
     standard_errors count sampling and privacy noise; privacy_standard_errors the noise alone. scale: of the
     residuals. tuning: where they are cut, null for no cut. estimand: what is estimated, in words. shares: what part of the
-    budget went where. records_in_use: noisy, of a design with a condition or missing cells. calibration,
+    budget went where. link: where it is not the family's canonical one. records_in_use: noisy, of a design with a condition or missing cells. calibration,
     least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism.
     """
 
@@ -94,6 +94,7 @@ class RegressionResult:
     n: int
     warnings: list[str]
     family: str | None = None
+    link: str | None = None
     dispersion: float | None = None
     records_in_use: float | None = None
     calibration: str | None = None
