@@ -14,8 +14,7 @@ from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.glm.families import family_of
-from reticent_server.kinds.glm.plan import checked_response
-from reticent_server.kinds.glm.plan import NO_LINK
+from reticent_server.kinds.glm.plan import NO_LINK, checked_response
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
