@@ -6,12 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from reticent_server.domain.steps import GramSum, VectorSum, multiplied
+from reticent_server.domain.steps import GramSum, Scaled, VectorSum, multiplied
 from reticent_server.kinds.hazard_regression.maps import BaselineMap, ExposureMap, HazardMap
 from reticent_server.mechanisms import registry
-from support_hazards import FORMULA, persons, planned
-from support_losses import farthest_records, step_loss
-from support_newton import drive, whole
+from support.attacks.privacy_losses import farthest_records, step_loss
+from support.fits.hazards import FORMULA, persons, planned
+from support.fits.regressions import drive, whole
 
 RHO = 10**11
 N = 400
@@ -95,6 +95,20 @@ def test_each_bound_is_attained_and_not_exceeded(stop):
             largest[step.label] = np.maximum(largest.get(step.label, 0.0), shares)
     assert set(largest) == {"exposure", "score 1", "baseline", "score 2"}
     assert min(map(min, largest.values())) > 0.98
+
+
+def test_records_that_are_not_in_use_contribute_nothing():
+    data = data_of(0)
+    plan = planned(data, RHO, LATE, where="arm == 1")
+    everybody = records()
+    outside = {name: values[everybody["arm"] == 0] for name, values in everybody.items()}
+    for step in steps_of(plan, data):
+        for contribution in step.map_fn(whole(outside)):
+            used = contribution if isinstance(contribution, Scaled) else np.atleast_2d(contribution)
+            values = used.weights if isinstance(used, Scaled) else used
+            assert not values[
+                values != -1
+            ].any()  # −1: the code of a count's record that is not counted
 
 
 def test_units_of_several_rows_lose_no_more_than_is_charged():

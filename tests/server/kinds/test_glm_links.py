@@ -17,9 +17,10 @@ from reticent_server.kinds.glm.kind import KIND
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.subsample_aggregate.kind import KIND as BLOCKS
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
-from support_follow_up import answer, offer
-from support_links import BETA, MEANS, X, Y, planned, reply_weights, table, without_privacy
-from support_newton import HUGE_RHO, facts_of, whole
+from support.fits.links import BETA, MEANS, X, Y, planned, reply_weights, table, without_privacy
+from support.fits.regressions import HUGE_RHO, facts_of, whole
+from support.kinds.recipes import outcome
+from support.tables.follow_up import offer
 
 WHOLE = PrivacyCost(
     decimal_units(1.0, EPSILON_UNITS), decimal_units(1e-6, DELTA_UNITS), offer(1.0).rho
@@ -31,7 +32,7 @@ REFERENCE = {"probit": links.Probit, "cloglog": links.CLogLog}
 @pytest.mark.parametrize("link", LINKS)
 def test_with_little_noise_it_solves_the_estimating_equation(link):
     data = table(np.random.default_rng(3), 20_000, link)
-    fit = answer(planned(data, link, HUGE_RHO), whole(data))
+    fit = outcome(planned(data, link, HUGE_RHO), whole(data))
     exact, errors = without_privacy(data, link, reply_weights(data, fit))
     assert (np.abs(np.array(fit.coefficients) - exact) < 0.25 * errors).all()
     assert np.array(fit.standard_errors) == pytest.approx(errors, rel=0.1)
@@ -47,7 +48,7 @@ def test_it_is_near_maximum_likelihood_of_statsmodels(link):
     rows = np.column_stack([np.ones(20_000), data["x0"], data["x1"], data["x2"]])
     family = sm.families.Binomial(link=REFERENCE[link]())
     reference = sm.GLM(data["y"], rows, family=family).fit()
-    fit = answer(planned(data, link, HUGE_RHO), whole(data))
+    fit = outcome(planned(data, link, HUGE_RHO), whole(data))
     assert (np.abs(np.array(fit.coefficients) - reference.params) < 0.8 * reference.bse).all()
     ratio = np.array(fit.standard_errors) / reference.bse
     assert ((ratio > 0.95) & (ratio < 1.15)).all()
@@ -60,7 +61,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(link, n, epsilon)
     rng, held, distance = np.random.default_rng(n), [], []
     for _ in range(30):
         data = table(rng, n, link)
-        fit = answer(planned(data, link, offer(epsilon).rho), whole(data))
+        fit = outcome(planned(data, link, offer(epsilon).rho), whole(data))
         low, high = np.array(fit.confidence_intervals, dtype=float).T
         held.append((low <= BETA[link]) & (high >= BETA[link]))
         exact, _ = without_privacy(data, link, reply_weights(data, fit))

@@ -12,8 +12,7 @@ from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.kinds.hazard_regression.budget import SHARES, planned_stop
 from reticent_server.kinds.hazard_regression.follow_up import stopped, watched
 from reticent_server.kinds.hazard_regression.surv import Hazards, parse_hazards
-from support_follow_up import answer, offer
-from support_hazards import (
+from support.fits.hazards import (
     BETA,
     COLUMNS,
     FORMULA,
@@ -24,7 +23,9 @@ from support_hazards import (
     persons,
     planned,
 )
-from support_newton import HUGE_RHO, facts_of, profile_of, whole
+from support.fits.regressions import HUGE_RHO, facts_of, profile_of, whole
+from support.kinds.recipes import outcome
+from support.tables.follow_up import offer
 
 LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
 R = json.loads((Path(__file__).parents[3] / "fixtures" / "r_hazards.json").read_text())
@@ -46,7 +47,7 @@ def test_with_little_noise_it_is_rs_regression(name, late, formula):
     """Weights and stopped follow-up cost a few per cent of the information: what two such fits differ by is some .3
     standard errors."""
     data = persons(np.random.default_rng(18), 8000, late=late)
-    fit = answer(planned(data, HUGE_RHO, formula, CUTS), whole(data))
+    fit = outcome(planned(data, HUGE_RHO, formula, CUTS), whole(data))
     reference = R[name]
     for kind in ("cox", "piecewise"):
         gap = (np.array(fit.coefficients) - reference[kind]) / reference[f"{kind}_errors"]
@@ -64,8 +65,8 @@ def test_with_little_noise_it_is_rs_regression(name, late, formula):
 def test_late_entry_matters():
     """Without the start column the persons who left unseen before it would be missing from the baseline."""
     data = persons(np.random.default_rng(18), 8000, late=0.5)
-    early = answer(planned(data, HUGE_RHO, FORMULA, CUTS), whole(data)).baseline.hazards
-    right = answer(planned(data, HUGE_RHO, LATE, CUTS), whole(data)).baseline.hazards
+    early = outcome(planned(data, HUGE_RHO, FORMULA, CUTS), whole(data)).baseline.hazards
+    right = outcome(planned(data, HUGE_RHO, LATE, CUTS), whole(data)).baseline.hazards
     assert early[0] < 0.85 * right[0]
 
 
@@ -79,7 +80,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(n, epsilon):
     held, distance = [], []
     for _ in range(24):
         data = persons(rng, n)
-        fit = answer(planned(data, offer(epsilon).rho), whole(data))
+        fit = outcome(planned(data, offer(epsilon).rho), whole(data))
         low, high = np.array(fit.confidence_intervals, dtype=float).T
         held.append((low <= BETA) & (high >= BETA))
         X = np.column_stack([data[name] for name in ("age", "arm", "dose")])
@@ -97,7 +98,7 @@ def test_baseline_and_curves_cover_the_true_survival():
     middle = BETA @ [0.0, 0.5, 1.0]
     for _ in range(20):
         data = persons(rng, 10_000)
-        fit = answer(planned(data, offer(4.0).rho), whole(data))
+        fit = outcome(planned(data, offer(4.0).rho), whole(data))
         curves = result_of(fit).predict_survival(person, at.tolist())
         truth = np.exp(-RATE * at**SHAPE * np.exp(eta - middle))
         held.append((curves.lower[0] <= truth + 0.01) & (curves.upper[0] >= truth - 0.01))
@@ -159,7 +160,7 @@ def test_a_dummy_group_and_records_out_of_use():
     rho = offer(4.0).rho
     asked = parse_hazards("Surv(t, e) ~ age + C(g)", facts, None, "arm == 1", rho / 10**12)
     plan = plan_hazard_regression(facts, asked, 0.95, rho)
-    fit = answer(plan, whole(data))
+    fit = outcome(plan, whole(data))
     assert fit.terms == ["age", "C(g)[b]", "C(g)[c]"]
     assert all(fit.estimable)
     assert fit.records_in_use == pytest.approx(n / 2, rel=0.1)
@@ -172,7 +173,7 @@ def test_a_dummy_group_and_records_out_of_use():
 def test_without_a_profile_the_query_makes_its_own():
     data = persons(np.random.default_rng(6), 20_000)
     plan = planned(data, offer(4.0).rho, profile=False)
-    fit = answer(plan, whole(data))
+    fit = outcome(plan, whole(data))
     assert plan.passes == 6
     assert plan.forecast["notes"] == fit.warnings[-1:]
     assert (np.abs(np.array(fit.coefficients) - BETA) < 5 * np.array(fit.standard_errors)).all()
@@ -180,7 +181,7 @@ def test_without_a_profile_the_query_makes_its_own():
 
 def test_too_little_is_said_to_be_too_little():
     data = persons(np.random.default_rng(8), 300)
-    fit = answer(planned(data, offer(0.3).rho), whole(data))
+    fit = outcome(planned(data, offer(0.3).rho), whole(data))
     assert not any(fit.estimable)
     assert fit.p_values == [None] * 3
     assert "Not identifiable" in fit.warnings[0]
@@ -190,7 +191,7 @@ def test_too_little_is_said_to_be_too_little():
 def test_collinear_regressors_are_not_identifiable():
     data = persons(np.random.default_rng(9), 10_000)
     data["dose"] = np.clip(data["age"] + 6, 0, 12)
-    fit = answer(planned(data, offer(2.0).rho), whole(data))
+    fit = outcome(planned(data, offer(2.0).rho), whole(data))
     assert not fit.estimable[0]
     assert not fit.estimable[2]
 
