@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.group_histograms import GroupHistograms
+    from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
@@ -91,6 +92,7 @@ __all__ = [
     "GroupEstimates",
     "GroupHistograms",
     "Guarantee",
+    "HazardResults",
     "Histogram",
     "IdempotencyConflict",
     "IndependenceTest",
@@ -158,6 +160,7 @@ _MODULES = {
     "GroupHistograms": "kinds.group_histograms",
     "FitTable": "results.several",
     "Guarantee": "_guarantee",
+    "HazardResults": "kinds.hazard_regression",
     "Histogram": "kinds.histogram",
     "IdempotencyConflict": "_errors",
     "IndependenceTest": "kinds.crosstab",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from reticent.kinds.crosstab import Crosstab
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.group_histograms import GroupHistograms
+    from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.location_scale import LocationScaleResults
@@ -145,6 +146,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("calibration", TEXT, None, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
+            Field("link", TEXT, None, keyword=True),
         ),
     ),
     "quantile_regression": Question(
@@ -208,6 +210,15 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT),
             Field("cuts", several(NUMBER), None),
             Field("where", TEXT, None),
+        ),
+    ),
+    "hazard_regression": Question(
+        "hazard_regression",
+        (
+            Field("formula", TEXT),
+            Field("cuts", several(NUMBER), None),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
     "t_test": Question(
@@ -650,6 +661,7 @@ class Methods:
         calibration: Literal["ptr", "asymptotic"] | None = None,
         confidence_level: float = 0.95,
         dispersion: float | None = None,
+        link: Literal["logit", "log", "probit", "cloglog"] | None = None,
         idempotency_key: str | None = None,
     ) -> "RegressionResults | NoReply":
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
@@ -666,6 +678,8 @@ class Methods:
         - confidence_level: 0.5 to 0.9999.
         - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; no other family has
           one.
+        - link: "logit", "log", "probit" or "cloglog". Of the binomial: logit, probit, cloglog,
+          or log for relative risks; None: the family's canonical one.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -678,6 +692,7 @@ class Methods:
             "calibration": calibration,
             "confidence_level": confidence_level,
             "dispersion": dispersion,
+            "link": link,
         }
         answer: RegressionResults | NoReply = self._ask(
             "glm", values, epsilon, delta, idempotency_key
@@ -858,6 +873,40 @@ class Methods:
         values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
         answer: LogRankTest | NoReply = self._ask(
             "log_rank", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def hazard_regression(
+        self,
+        formula: str,
+        cuts: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "HazardResults | NoReply":
+        """How the hazard of the event depends on the regressors (proportional hazards): hazard
+        ratios, predicted curves.
+
+        - formula: Such as `Surv(time, event) ~ x1 + C(g)`, or `Surv(start, time, event) ~ …`
+          where persons come under observation at `start`.
+        - cuts: The ends of the intervals in which the baseline hazard is constant, increasing,
+          above 0; None: planned from the profile and epsilon.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
+        """
+        values = {
+            "formula": formula,
+            "cuts": cuts,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: HazardResults | NoReply = self._ask(
+            "hazard_regression", values, epsilon, delta, idempotency_key
         )
         return answer
 

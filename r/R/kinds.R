@@ -61,8 +61,8 @@ linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = N
   ask(dataset, "linear_regression", fields, epsilon, delta, idempotency_key)
 }
 
-private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion)
+private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link)
   ask(dataset, "glm", fields, epsilon, delta, idempotency_key)
 }
 
@@ -94,6 +94,11 @@ survival_curve <- function(dataset, time, event, by = NULL, cuts = NULL, where =
 log_rank <- function(dataset, time, event, by, cuts = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
   fields <- list(time = time, event = event, by = by, cuts = cuts, where = where)
   ask(dataset, "log_rank", fields, epsilon, delta, idempotency_key, c("cuts"))
+}
+
+hazard_regression <- function(dataset, formula, cuts = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(formula = formula, cuts = cuts, where = where, confidence_level = confidence_level)
+  ask(dataset, "hazard_regression", fields, epsilon, delta, idempotency_key, c("cuts"))
 }
 
 t_test <- function(dataset, column = NULL, group = NULL, levels = NULL, columns = NULL, paired = FALSE, popmean = 0.0, alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {

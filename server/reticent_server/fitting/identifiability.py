@@ -97,7 +97,7 @@ def fit_directions(
         seen[np.ix_(taken, taken)], seen[np.ix_(taken, ~taken)]
     )
     M = np.linalg.solve(X, back)
-    vectors = _split_variance(M @ covariance @ M.T, ~taken)
+    vectors = split_variance(M @ covariance @ M.T, ~taken)
     return Directions(whitening.transform.T @ B @ X @ vectors, taken & present)
 
 
@@ -132,7 +132,7 @@ def _resolved(seen: FloatArray, sd: FloatArray, enough: NDArray[np.bool_]) -> ND
     return taken
 
 
-def _split_variance(C: FloatArray, unresolved: NDArray[np.bool_]) -> FloatArray:
+def split_variance(C: FloatArray, unresolved: NDArray[np.bool_]) -> FloatArray:
     """(q, q) V with VVᵀ ≈ C: a root of the unresolved block in its columns, of the rest in the others."""
     q, vectors = len(C), np.zeros_like(C)
     bad = np.flatnonzero(unresolved)

@@ -48,7 +48,7 @@ _PRODUCT_ROWS = 1 << 12  # what BLAS keeps in the cache; the products are exact 
 class RowsMap:
     """Gives (rows,): u (q, rows) with weights; with `count` a code 0 for each record in use after it."""
 
-    coding: Coding
+    coding: TermCoding
     transform: FloatArray
     radius_squared: float
     count: bool = False
@@ -215,7 +215,7 @@ def _signed_root(values: FloatArray) -> FloatArray:
     return np.asarray(np.sign(values) * np.sqrt(np.abs(values)))
 
 
-def _used(coding: Coding, block: Block) -> NDArray[np.bool_] | None:
+def _used(coding: TermCoding, block: Block) -> NDArray[np.bool_] | None:
     return in_use(coding.design, block) if coding.design.masked else None
 
 

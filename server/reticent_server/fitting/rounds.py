@@ -16,7 +16,7 @@ from reticent_server.domain.steps import (
     SumStep,
 )
 from reticent_server.fitting.budget import Sizes
-from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.identifiability import any_present
 from reticent_server.fitting.maps import RowsMap, invertible_on_lattice
@@ -26,7 +26,7 @@ _LEAST_SHARE = 0.001  # of the records, in use: a released number of them is not
 
 
 def whitening_rounds(
-    coding: Coding,
+    coding: TermCoding,
     coordinates: Coordinates,
     rounds: Sequence[tuple[int, float]],
     count_rho: int,

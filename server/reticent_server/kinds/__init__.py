@@ -10,6 +10,7 @@ from reticent_server.kinds.count.kind import KIND as COUNT
 from reticent_server.kinds.crosstab.kind import KIND as CROSSTAB
 from reticent_server.kinds.depth_median.kind import KIND as DEPTH_MEDIAN
 from reticent_server.kinds.glm.kind import KIND as GLM
+from reticent_server.kinds.hazard_regression.kind import KIND as HAZARD_REGRESSION
 from reticent_server.kinds.histogram.kind import KIND as HISTOGRAM
 from reticent_server.kinds.hypothesis_test.kind import KIND as HYPOTHESIS_TEST
 from reticent_server.kinds.iqr.kind import KIND as IQR
@@ -52,6 +53,7 @@ KINDS: tuple[Kind[Any], ...] = (
     SUBSAMPLE_AGGREGATE,
     SURVIVAL_CURVE,
     LOG_RANK,
+    HAZARD_REGRESSION,
     T_TEST,
     ANOVA,
     MANN_WHITNEY,

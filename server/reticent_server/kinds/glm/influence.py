@@ -9,7 +9,7 @@ from reticent_server.fitting.influence.asymptotic import AsymptoticPlan, asympto
 from reticent_server.fitting.influence.plan import InfluencePlan
 from reticent_server.fitting.influence.settings import fit_part, pilot_rho, spendable
 from reticent_server.fitting.influence.whole import check_whole
-from reticent_server.kinds.glm.families import FAMILIES
+from reticent_server.kinds.glm.families import family_of
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.numerics.convex_fit import LOGISTIC_SLOPE
@@ -19,7 +19,7 @@ def plan_influence_glm(
     facts: DatasetFacts, design: Design, query: Glm, offer: PrivacyCost
 ) -> InfluencePlan | AsymptoticPlan:
     """A Mallows-weighted logistic regression for at most `offer`'s (ε, δ). Raises InvalidQuery."""
-    law = FAMILIES.get(query.family)
+    law = family_of(query.family, query.link)
     if law is None or not law.convex or query.tuning is not None:
         raise InvalidQuery(
             "The influence mechanism needs a convex loss: the binomial family without tuning, or a "

@@ -24,7 +24,7 @@ from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.standardise import Location
 from reticent_server.fitting.tuning import least_variance
-from reticent_server.kinds.glm.families import FAMILIES
+from reticent_server.kinds.glm.families import FAMILIES, family_of
 from reticent_server.kinds.glm.families.base import FittedFamily, GlmFamily, Start
 from reticent_server.kinds.glm.query import Glm
 
@@ -37,6 +37,7 @@ DISPERSED_ONLY = (
     f"The {', '.join(law.name for law in FAMILIES.values() if law.dispersed)} family has a dispersion; "
     "no other has one."
 )
+NO_LINK = "The family has no such link: the binomial has logit, probit, cloglog and log, the others one each."
 GlmPlan = FitPlan[Start]
 
 
@@ -125,6 +126,7 @@ class GlmModel:
             "scale": fit.scale,
             "estimand": self.estimand(ground, radius_squared),
             **({"dispersion": self.dispersion} if self.law.dispersed else {}),
+            **({} if FAMILIES[self.law.name].link == self.law.link else {"link": self.law.link}),
         }
 
     def estimand(self, ground: FitGround[Start], radius_squared: float) -> str:
@@ -154,9 +156,13 @@ def plan_glm(facts: DatasetFacts, design: Design, query: Glm, rho: int) -> GlmPl
 
 def asked_model(query: Glm) -> GlmModel:
     """The model that a query asks for. InvalidQuery for constants that it cannot have."""
-    law = FAMILIES.get(query.family)
-    if law is None:
+    law = family_of(query.family, query.link)
+    if query.family not in FAMILIES:
         raise InvalidQuery("The gaussian family is a linear regression.")
+    if law is None:
+        raise InvalidQuery(NO_LINK)
+    if law.uncut and query.tuning is not None:
+        raise InvalidQuery("Residuals are not cut with this link; leave tuning out.")
     if (query.dispersion is not None) is not law.dispersed:
         raise InvalidQuery(DISPERSED_ONLY)
     planned = isinstance(query.tuning, str)

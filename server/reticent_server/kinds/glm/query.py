@@ -9,14 +9,16 @@ from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import Query
 from reticent_server.kinds.fields import Formula, Level, PlannedTuning, Where
-from reticent_server.kinds.glm.families import FAMILIES
+from reticent_server.kinds.glm.families import FAMILIES, LINKS
 
 GAUSSIAN = "gaussian"
 """A Gaussian response is a linear regression with Huber's score."""
 if TYPE_CHECKING:
     Family = str
+    Link = str
 else:
     Family = Literal[(*FAMILIES, GAUSSIAN)]
+    Link = Literal[LINKS]
 Dispersion = Annotated[
     Annotated[float, Strict(), Ge(0.001), Le(100), AllowInfNan(False)] | None,
     Field(description="α of the negative binomial, V = μ + αμ²; no other family has one."),
@@ -46,4 +48,10 @@ class Glm(Query):
     ] = None
     confidence_level: Level = 0.95
     dispersion: Dispersion = None
+    link: Annotated[
+        Link | None,
+        Field(
+            description="Of the binomial: logit, probit, cloglog, or log for relative risks; null: the family's canonical one."
+        ),
+    ] = None
     kind: Literal["glm"] = field(default="glm", kw_only=True)

@@ -14,8 +14,8 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.glm.families import FAMILIES
-from reticent_server.kinds.glm.plan import checked_response
+from reticent_server.kinds.glm.families import family_of
+from reticent_server.kinds.glm.plan import NO_LINK, checked_response
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
@@ -88,7 +88,9 @@ def _tuning(query: ModelQuery) -> float:
 def regression(design: Design, query: LinearRegression | Glm, correction: bool) -> ModelInBlocks:
     """Raises InvalidQuery for what is not fitted to blocks."""
     _check_newton(query)
-    law = FAMILIES.get(query.family) if isinstance(query, Glm) else None
+    law = family_of(query.family, query.link) if isinstance(query, Glm) else None
+    if law is None and isinstance(query, Glm) and query.link is not None:
+        raise InvalidQuery(NO_LINK)
     if law is None:
         response = design.response
         if response is None or not design.names:

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A proportional hazards regression: hazard ratios, the baseline hazard, and predicted survival curves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from reticent import _optional
+from reticent._drawing import axes_of
+from reticent._text import Text, text_table
+from reticent.results.coefficient_table import coefficient_cells, notes
+from reticent.results.design import Design, Frame
+from reticent.results.regression import RegressionResults
+
+FloatArray = NDArray[np.float64]
+
+_BAND = 0.2  # opacity: bands of several curves stay visible where they overlap
+_POINTS = 101  # times of a drawn curve, which is smooth between the cuts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictedCurves:
+    """Survival of k kinds of persons at T times: survival, lower and upper (k, T)."""
+
+    times: FloatArray
+    survival: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class HazardResults(RegressionResults):
+    """A released hazard regression: coefficients are logarithms of hazard ratios.
+
+    >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
+    >>> fit.hazard_ratios()["grade"], fit.summary(exp=True), fit.wald_test("grade = 0").pvalue
+    >>> fit.predict_survival({"grade": [6, 9], "waterfront": ["0", "0"]}, [30.0, 90.0]).survival
+    """
+
+    @property
+    def cuts(self) -> FloatArray:
+        """(J,) ends of the intervals, in each of which the baseline hazard is constant."""
+        return np.array(self.result["cuts"], dtype=np.float64)
+
+    @property
+    def baseline_hazards(self) -> FloatArray:
+        """(J,) events per unit of time of a person with the `reference` values."""
+        return np.array(self.result["baseline"]["hazards"], dtype=np.float64)
+
+    @property
+    def reference(self) -> dict[str, float]:
+        """The terms' values that the baseline is about."""
+        return {str(k): float(v) for k, v in self.result["baseline"]["reference"].items()}
+
+    def hazard_ratios(self) -> dict[str, tuple[float, float, float]]:
+        """(ratio, lower, upper) by term, with the intervals of the release; nan where not identifiable."""
+        values, ends = np.exp(np.asarray(self.params)), np.exp(self.conf_int())
+        rows = zip(values.tolist(), ends.tolist(), strict=True)
+        return {
+            name: (ratio, low, high)
+            for name, (ratio, (low, high)) in zip(self.names, rows, strict=True)
+        }
+
+    def predict_survival(
+        self, frame: Frame, times: Sequence[float] | None = None, *, level: float = 0.95
+    ) -> PredictedCurves:
+        """Survival curves of new public persons, a DataFrame or a mapping of columns, with intervals; costs nothing.
+
+        times: increasing, at most the last of the cuts; without them the cuts. Intervals are those of the
+        cumulative hazard's logarithm, of persons and noise together. Raises ValueError for other times,
+        InvalidFormula for data that lack a column.
+        """
+        at = self.cuts if times is None else np.array(times, dtype=np.float64)
+        if not len(at) or at[0] < 0 or at[-1] > self.cuts[-1] or (np.diff(at) < 0).any():
+            raise ValueError("times must be increasing, from 0 up to the last of the cuts")
+        X = Design(self.names).rows(frame) - np.array(list(self.reference.values()))
+        begins = np.append(0.0, self.cuts[:-1])
+        spent = np.clip(at[:, None] - begins, 0.0, self.cuts - begins) * self.baseline_hazards
+        total = spent.sum(axis=1)
+        shares = spent / np.maximum(total, np.finfo(float).tiny)[:, None]
+        covariance = np.array(self.result["baseline"]["covariance"], dtype=np.float64)
+        ratio = np.exp(X @ np.nan_to_num(self.params))
+        gradient = np.concatenate(
+            [
+                np.broadcast_to(shares, (len(X), *shares.shape)),
+                np.broadcast_to(X[:, None, :], (len(X), len(at), X.shape[1])),
+            ],
+            axis=2,
+        )
+        variance = np.einsum("ntj,jk,ntk->nt", gradient, covariance, gradient)
+        width = np.exp(float(ndtri((1 + level) / 2)) * np.sqrt(np.maximum(variance, 0.0)))
+        hazard = ratio[:, None] * total
+        return PredictedCurves(
+            at, np.exp(-hazard), np.exp(-hazard * width), np.exp(-hazard / width)
+        )
+
+    def plot_survival(self, frame: Frame, ax: Any = None) -> Any:
+        """Predicted curves of the frame's rows with pointwise 95 % bands; needs matplotlib, gives the Axes."""
+        axes = axes_of(ax)
+        times = np.linspace(0.0, self.cuts[-1], _POINTS)
+        found = self.predict_survival(frame, times.tolist())
+        for k, curve in enumerate(found.survival):
+            (line,) = axes.plot(times, curve, label=str(k))
+            band = {"alpha": _BAND, "color": line.get_color(), "linewidth": 0}
+            axes.fill_between(times, found.lower[k], found.upper[k], **band)
+        axes.set_ylim(0.0, 1.02)
+        axes.set_xlabel("time")
+        axes.set_ylabel("survival, 95 % interval")
+        if len(found.survival) > 1:
+            axes.legend(title="row")
+        return axes
+
+    def baseline_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each interval: begin, end, hazard, std_err of its logarithm; needs pandas."""
+        return _optional.pandas().DataFrame(
+            {
+                "begin": np.append(0.0, self.cuts[:-1]),
+                "end": self.cuts,
+                "hazard": self.baseline_hazards,
+                "log_std_err": self.result["baseline"]["log_standard_errors"],
+            }
+        )
+
+    def summary(self, *, exp: bool = False) -> Text:
+        """The fit, its guarantee and its charge as a text. exp: hazard ratios."""
+        table = text_table(*coefficient_cells(self, exp=exp))
+        rule = "=" * len(table[0])
+        facts = f"Records: {self.nobs:,}   intervals: {len(self.cuts)}, up to {self.cuts[-1]:g}"
+        lines = [*self._headline(), facts, rule, *table, rule, *notes(self), "", *self._footer()]
+        return Text("\n".join(lines))
+
+    def check(self) -> None:
+        RegressionResults.check(self)
+        lengths = {
+            len(self.cuts),
+            len(self.baseline_hazards),
+            len(self.result["baseline"]["log_standard_errors"]),
+        }
+        p = len(self.cuts) + len(self.names)
+        if len(lengths) != 1 or np.shape(self.result["baseline"]["covariance"]) != (p, p):
+            raise ValueError("a baseline has one hazard for each interval")
+        if tuple(self.reference) != self.names:
+            raise ValueError("a baseline's reference names the terms")

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kind `hazard_regression`."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import MaxLen, MinLen
+from pydantic import Field
+
+from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Query
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Level, Number, Text, Where
+from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
+from reticent_server.kinds.hazard_regression.report import HazardFit
+from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, parse_hazards
+
+
+@dataclass(frozen=True, slots=True)
+class HazardRegression(Query):
+    """How the hazard of the event depends on the regressors (proportional hazards): hazard ratios, predicted curves."""
+
+    formula: Annotated[
+        Text,
+        Field(
+            description="Such as `Surv(time, event) ~ x1 + C(g)`, or `Surv(start, time, event) ~ …` where persons come "
+            "under observation at `start`."
+        ),
+    ]
+    cuts: Annotated[
+        Annotated[tuple[Number, ...], MinLen(1), MaxLen(MOST_INTERVALS)] | None,
+        Field(
+            description="The ends of the intervals in which the baseline hazard is constant, increasing, above 0; null: "
+            "planned from the profile and epsilon."
+        ),
+    ] = None
+    where: Where = None
+    confidence_level: Level = 0.95
+    kind: Literal["hazard_regression"] = field(default="hazard_regression", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost) -> HazardPlan:
+    asked = parse_hazards(query.formula, facts, query.cuts, query.where, offer.rho / RHO_UNITS)
+    return plan_hazard_regression(facts, asked, query.confidence_level, offer.rho)
+
+
+KIND = Kind(
+    query=HazardRegression,
+    plan=_plan,
+    result=HazardFit,
+    examples=(
+        HazardRegression("Surv(k, b) ~ x"),
+        HazardRegression("Surv(k, b) ~ x + C(g)", (2.0, 5.0, 9.0), "x > 0"),
+    ),
+    page="hazards",
+)

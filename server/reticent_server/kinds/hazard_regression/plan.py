@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proportional hazards with a piecewise-constant baseline: whitening, one damped step, the baseline, one Newton step.
+
+Privacy (unconditional, for every table and every n; neighbours replace one unit of ≤ m rows; zCDP composition): every
+value that leaves the table is a part of one of the steps, whose contributions are functions of one record and of
+earlier releases, with the norms of kinds.hazard_regression.maps, one vector for a person over all intervals:
+
+    whitening  ‖u√w′‖ ≤ ρ                       GramSum    Δ = √2 ρ² m     (fitting.rounds; count: CountSum Δ = m)
+    exposure   ‖·‖ ≤ √2                         VectorSum  Δ = 2√2 m
+    score      ‖·‖ ≤ c√(a² + R²)                VectorSum  Δ = 2c√(a² + R²) m       (twice: first step, last step)
+    root       ‖·‖ ≤ R√c                        GramSum    Δ = √2 R²c m             (twice)
+    baseline   ‖·‖ ≤ √(1 + c²)                  VectorSum  Δ = 2√(1 + c²) m
+    cross      ‖·‖ ≤ c√(b² + 2R²)               VectorSum  Δ = 2c√(b² + 2R²) m
+    meat       ‖·‖ ≤ Rc                         GramSum    Δ = √2 R²c² m
+    profile    cells, levels                    (fitting.own_profile; where no profile covers the columns)
+
+The primitives enforce each norm by scaling down. All else is post-processing.
+
+Accuracy: interval scores of a person together with its scores of regressors are one vector, clipped once. Follow-up
+stops at the public cumulative hazard c, which biases nothing. Units: hazards in events per unit of `time`.
+Source: Holford (1980), Biometrics 36; Andersen & Gill (1982); Avella-Medina, Bradshaw & Loh (2023).
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.steps import (
+    SELECTION_NANOSECONDS,
+    FloatArray,
+    GramSum,
+    Released,
+    Step,
+    SumStep,
+    VectorSum,
+)
+from reticent_server.fitting.budget import WIDE, Sizes
+from reticent_server.fitting.coding import TermCoding, code_terms
+from reticent_server.fitting.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.own_profile import (
+    NO_PROFILE,
+    OwnProfile,
+    guessed_facts,
+    plan_own_profile,
+)
+from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.fitting.rounds import whitening_rounds
+from reticent_server.kinds.hazard_regression.budget import (
+    RADIUS,
+    HazardBudget,
+    expected_variance,
+    plan_budget,
+    planned_stop,
+)
+from reticent_server.kinds.hazard_regression.maps import (
+    EXPOSURE_BOUND,
+    BaselineMap,
+    ExposureMap,
+    HazardMap,
+    Point,
+)
+from reticent_server.kinds.hazard_regression.newton import LastStep, first_step, last_step
+from reticent_server.kinds.hazard_regression.report import HazardFit, hazard_fit
+from reticent_server.kinds.hazard_regression.surv import Hazards
+from reticent_server.numerics.matrices import power
+
+_NANOSECONDS = (
+    400  # planned for a record and interval in one pass: exponentials and running sums; measured 60
+)
+_LEAST_MOMENT = 1e-3  # eigenvalue of the whitened regressors' covariance, beside 1
+_TILT = 0.8
+"""Of the first step's slopes, in whitened units, by which regressors are centred for the last: persons with events
+have the mean β of normal regressors, and persons at risk later a smaller one."""
+_MOST_CORRECTED = 8.0  # times: what a baseline is corrected by between the steps
+
+Fitting = Generator[Step, tuple[Released, ...], HazardFit]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """Public: the coding of the regressors with a constant first, and the coordinates to begin with."""
+
+    coding: TermCoding
+    coordinates: Coordinates
+
+
+def ground_of(asked: Hazards, facts: DatasetFacts, *, masked: bool = True) -> Ground | None:
+    """None where no profile covers the columns."""
+    rows = draw_public_rows(asked.design, facts, masked=masked)
+    if rows is None:
+        return None
+    coding = code_terms(asked.design, rows)
+    return Ground(coding, public_coordinates(coding.standardised(rows.X)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HazardPlan(Planned):
+    """A planned hazard regression. ground: replaced by that of `own_profile` once it is released."""
+
+    asked: Hazards
+    facts: DatasetFacts
+    budget: HazardBudget
+    ground: Ground
+    own_profile: OwnProfile | None
+    stop: float
+    level: float
+    mechanism: str = "noisy Newton (piecewise-exponential hazards), discrete Gaussian sums"
+    reference: str = "Holford (1980); Avella-Medina, Bradshaw & Loh (2023)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.asked.design.columns
+
+    @property
+    def rho(self) -> int:
+        return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
+
+    @property
+    def passes(self) -> int:
+        return 5 + (self.own_profile is not None)
+
+    @property
+    def column_ms(self) -> int:
+        draws = self.own_profile.draws if self.own_profile else 0
+        cells = self.facts.n * len(self.asked.cuts) * self.passes
+        return (draws * SELECTION_NANOSECONDS + cells * _NANOSECONDS) // 10**6
+
+    @property
+    def unit_rows(self) -> int:
+        """m."""
+        return self.facts.schema.unit.max_rows
+
+    @property
+    def terms(self) -> int:
+        """k, the slopes."""
+        return len(self.asked.design.terms)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """What part of ρ goes where."""
+        profile = {"profile": self.own_profile.rho if self.own_profile else 0}
+        return {name: rho / self.rho for name, rho in (profile | self.budget.amounts).items()}
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The slopes' privacy over sampling standard errors, were half of the persons to have the event."""
+        n, rho = self.facts.n, self.budget.score
+        whole, sampling = expected_variance(n, self.terms, rho, self.unit_rows, self.stop)
+        ratio = float(np.sqrt(whole / sampling - 1))
+        names = [term.name for term in self.asked.design.terms]
+        return {
+            "steps": 2,
+            "shares": self.shares,
+            "cuts": list(self.asked.cuts),
+            "stop": self.stop,
+            "terms": names,
+            "privacy_to_sampling": [ratio] * len(names),
+            "notes": [NO_PROFILE] if self.own_profile else [],
+        }
+
+    def run(self) -> Recipe:
+        """Always a reply."""
+        ground = self.ground
+        if self.own_profile:
+            facts = self.own_profile.profiled((yield self.own_profile.step))
+            ground = ground_of(self.asked, facts, masked=False) or ground
+        return (yield from self._fitted(ground))
+
+    def _fitted(self, ground: Ground) -> Fitting:
+        """1. whiten, 2. the baseline without regressors, 3. a damped step, 4. the baseline beside it, 5. a Newton step."""
+        W, count, present = yield from self._whitened(ground)
+        hazards, events = self._hazards(*(yield self._exposure()))
+        begun = self._point(W, np.zeros(self.terms), hazards)
+        vector, root = yield self._scores("score 1", ground.coding, begun, last=False)
+        first = first_step(vector, root, events)
+        moved = self._moved(begun, first.slopes, first.log_hazards)
+        (released,) = yield self._baseline(ground.coding, moved)
+        point, events, sd = self._corrected(moved, released)
+        last = yield self._scores("score 2", ground.coding, point, last=True)
+        step: LastStep = last_step(last, events, sd, present=present)
+        noted = [NO_PROFILE] if self.own_profile else []
+        in_use = count if self.asked.design.masked else None
+        return hazard_fit(self, ground.coding, point, step, noted, in_use)
+
+    def _whitened(
+        self, ground: Ground
+    ) -> Generator[Step, tuple[Released, ...], tuple[FloatArray, float, bool]]:
+        """W (k, k + 1): regressors with mean 0 and covariance I, as released."""
+        n = self.facts.n
+        sizes = Sizes(self.terms + 1, 0.0, n, float(n), self.unit_rows)
+        rounds, used = ((self.budget.whitening, WIDE),), self.budget.count
+        found, count, present = yield from whitening_rounds(
+            ground.coding, ground.coordinates, rounds, used, sizes
+        )
+        back = np.linalg.inv(found.transform)
+        S = back @ back.T / float(back[0] @ back[0])
+        centre = S[1:, 0]
+        # Relative to the diagonal, so that a regressor's unit does not matter for what counts as too small.
+        size = np.sqrt(np.maximum(np.diag(S)[1:], np.finfo(float).tiny))
+        covariance = (S[1:, 1:] - np.outer(centre, centre)) / np.outer(size, size)
+        root = power(covariance, -0.5, _LEAST_MOMENT) / size
+        return np.column_stack([-root @ centre, root]), count, present
+
+    def _exposure(self) -> SumStep:
+        size = 2 * len(self.asked.cuts)
+        part = VectorSum(size, EXPOSURE_BOUND, self.budget.exposure, self.unit_rows)
+        return SumStep("exposure", (part,), ExposureMap(self.asked))
+
+    def _hazards(self, released: Released) -> tuple[FloatArray, FloatArray]:
+        """λ (J,) and the events (J,), neither below its noise."""
+        lengths = np.diff(self.asked.cuts, prepend=0.0)
+        J = len(lengths)
+        sd = max(released.sd, 1.0)
+        events = np.maximum(released.values[:J], sd)
+        at_risk = np.maximum(released.values[J:] * np.sqrt(J), 2 * sd * np.sqrt(J))
+        return events / (at_risk * lengths), events
+
+    def _point(self, W: FloatArray, beta: FloatArray, hazards: FloatArray) -> Point:
+        return Point(W, beta, hazards, RADIUS * (self.terms + 1), self.stop)
+
+    def _scores(self, label: str, coding: TermCoding, point: Point, *, last: bool) -> SumStep:
+        J, k, m, b = len(self.asked.cuts), self.terms, self.unit_rows, self.budget
+        score, curvature = (b.score, b.curvature) if last else (b.first_score, b.first_curvature)
+        parts: list[VectorSum | GramSum] = [
+            VectorSum(J + k, point.vector_bound, score, m),
+            GramSum(k, point.root_bound, curvature, m),
+        ]
+        if last:
+            parts.append(VectorSum(J + 2 * k, point.cross_bound, b.cross, m))
+            parts.append(GramSum(k, point.meat_bound, b.meat, m))
+        return SumStep(label, tuple(parts), HazardMap(self.asked, coding, point, last))
+
+    def _moved(self, point: Point, slopes: FloatArray, log_hazards: FloatArray) -> Point:
+        """After a step, with regressors centred anew: λ is that of the new centre."""
+        centre = _TILT * slopes
+        W = point.transform.copy()
+        W[:, 0] -= centre
+        hazards = point.hazards * np.exp(log_hazards + centre @ slopes)
+        return replace(point, transform=W, beta=slopes, hazards=hazards)
+
+    def _baseline(self, coding: TermCoding, point: Point) -> SumStep:
+        size = 2 * len(self.asked.cuts)
+        part = VectorSum(size, point.baseline_bound, self.budget.baseline, self.unit_rows)
+        return SumStep("baseline", (part,), BaselineMap(self.asked, coding, point))
+
+    def _corrected(self, point: Point, released: Released) -> tuple[Point, FloatArray, float]:
+        """The hazards at which as many events are expected as were seen; these events (J,) and their noise's sd."""
+        J = len(self.asked.cuts)
+        least = released.sd + 1.0
+        seen, expected = (np.maximum(x, least) for x in np.split(released.values, [J]))
+        ratio = np.clip(seen / expected, 1 / _MOST_CORRECTED, _MOST_CORRECTED)
+        return replace(point, hazards=point.hazards * ratio), seen, released.sd
+
+
+def plan_hazard_regression(
+    facts: DatasetFacts, asked: Hazards, level: float, rho: int
+) -> HazardPlan:
+    """Plans at `rho` (RHO_UNITS) from public facts alone."""
+    own = None
+    ground = ground_of(asked, facts)
+    if ground is None:
+        own = plan_own_profile(facts, asked.design, rho)
+        ground = ground_of(asked, guessed_facts(facts, asked.design), masked=False)
+    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    budget = plan_budget(rho - (own.rho if own else 0), masked=asked.design.masked)
+    terms, m = len(asked.design.terms), facts.schema.unit.max_rows
+    stop = planned_stop(facts.n, terms, budget.score, m)
+    return HazardPlan(asked, facts, budget, ground, own, stop, level)

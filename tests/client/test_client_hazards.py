@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A hazard regression's results from a release by hand: ratios, curves and their intervals, the summary, the plot."""
+
+import numpy as np
+import pytest
+
+from reticent.kinds.hazard_regression import HazardResults
+
+CUTS, HAZARDS = [1.0, 3.0], [0.2, 0.1]
+COVARIANCE = [[0.04, 0.0, 0.01], [0.0, 0.09, 0.0], [0.01, 0.0, 0.0225]]
+
+
+def released(**more):
+    result = {
+        "terms": ["x"],
+        "coefficients": [0.5],
+        "standard_errors": [0.15],
+        "covariance": [[0.0225]],
+        "confidence_level": 0.95,
+        "confidence_intervals": [[0.2, 0.8]],
+        "p_values": [0.0009],
+        "privacy_standard_errors": [0.1],
+        "estimable": [True],
+        "directions": [{"vector": [0.15], "resolved": True}],
+        "scale": None,
+        "tuning": None,
+        "estimand": "hazard ratios",
+        "n": 1000,
+        "warnings": [],
+        "cuts": CUTS,
+        "stop": 1.0,
+        "baseline": {
+            "hazards": HAZARDS,
+            "log_standard_errors": [0.2, 0.3],
+            "reference": {"x": 2.0},
+            "covariance": COVARIANCE,
+        },
+    }
+    return HazardResults(
+        {
+            "id": "1",
+            "dataset": "people",
+            "version": 1,
+            "status": "reply",
+            "query": {"kind": "hazard_regression", "formula": "Surv(t, e) ~ x"},
+            "charged": {"epsilon": 1.0, "delta": 1e-6, "rho": 0.02},
+            "guarantee": {
+                "tier": "unconditional",
+                "unit": "row",
+                "epsilon": 1.0,
+                "delta": 1e-6,
+                "mechanism": "m",
+                "statement": "s",
+                "reference": "r",
+                "assumptions": [],
+            },
+            "result": result | more,
+            "created_at": "2026-01-01T00:00:00Z",
+        }
+    )
+
+
+def test_ratios_are_exponentials_with_the_releases_intervals():
+    fit = released()
+    fit.check()
+    assert fit.hazard_ratios() == {"x": pytest.approx(tuple(np.exp([0.5, 0.2, 0.8])))}
+    assert fit.reference == {"x": 2.0}
+    assert "exp(coef)" in str(fit.summary(exp=True))
+    assert "intervals: 2, up to 3" in str(fit.summary())
+
+
+def test_curves_by_hand():
+    """At x = 3, t = 2: Λ = (.2 + .1) e^.5; ln Λ has the gradient (2/3, 1/3, 1)."""
+    found = released().predict_survival({"x": [3.0, 2.0]}, [0.0, 2.0])
+    gradient = np.array([2 / 3, 1 / 3, 1.0])
+    sd = np.sqrt(gradient @ np.array(COVARIANCE) @ gradient)
+    hazard = 0.3 * np.exp(0.5)
+    assert found.survival == pytest.approx(np.array([[1, np.exp(-hazard)], [1, np.exp(-0.3)]]))
+    assert found.lower[0, 1] == pytest.approx(np.exp(-hazard * np.exp(1.959964 * sd)), rel=1e-6)
+    assert found.upper[0, 1] == pytest.approx(np.exp(-hazard * np.exp(-1.959964 * sd)), rel=1e-6)
+    at_cuts = released().predict_survival({"x": [2.0]})
+    assert at_cuts.survival == pytest.approx(np.exp([[-0.2, -0.4]]))
+
+
+@pytest.mark.parametrize("times", [[], [-1.0], [3.5], [2.0, 1.0]])
+def test_times_that_have_no_curve(times):
+    with pytest.raises(ValueError, match="up to the last of the cuts"):
+        released().predict_survival({"x": [2.0]}, times)
+
+
+def test_plots_and_frames():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    axes = released().plot_survival({"x": [1.0, 3.0]})
+    assert len(axes.lines) == 2
+    assert axes.lines[1].get_ydata()[-1] == pytest.approx(np.exp(-0.4 * np.exp(0.5)))
+    pyplot.close("all")
+    assert released().baseline_frame()["hazard"].tolist() == HAZARDS
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cuts": [1.0]},
+        {
+            "baseline": {
+                "hazards": HAZARDS,
+                "log_standard_errors": [1, 1],
+                "reference": {"x": 2},
+                "covariance": [[1.0]],
+            }
+        },
+    ],
+)
+def test_a_release_that_does_not_fit_together_is_refused(wrong):
+    with pytest.raises(ValueError, match="one hazard for each interval"):
+        released(**wrong).check()

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hazard regression, attacked: persons of all risks, with every pattern of entry, exit and event."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.steps import GramSum, Scaled, VectorSum, multiplied
+from reticent_server.kinds.hazard_regression.maps import BaselineMap, ExposureMap, HazardMap
+from reticent_server.mechanisms import registry
+from support.attacks.privacy_losses import farthest_records, step_loss
+from support.fits.hazards import FORMULA, persons, planned
+from support.fits.regressions import drive, whole
+
+RHO = 10**11
+N = 400
+LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
+MAPS = (ExposureMap, BaselineMap, HazardMap)
+
+
+def data_of(seed):
+    return persons(np.random.default_rng(seed), N, late=0.4)
+
+
+def steps_of(plan, data):
+    return drive(plan.run(), whole(data)).steps
+
+
+def records(
+    times=(0.3, 2.0, 5.0, 11.0, 12.0),
+    starts=(0.0, 4.0, 10.9),
+    ages=(-6.0, -2.0, 0.0, 2.0, 6.0),
+    doses=(0.0, 1.0, 12.0),
+):
+    """Persons far along each regressor and in the middle; late and early entry and exit, with and without the event."""
+    grid = [
+        (t, e, s, age, dose, arm)
+        for t, e, s, age, dose, arm in product(times, (0.0, 1.0), starts, ages, doses, (0.0, 1.0))
+    ]
+    columns = np.array(grid).T
+    return dict(
+        zip(("t", "e", "s", "age", "dose", "arm"), np.ascontiguousarray(columns), strict=True)
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(seed):
+    data = data_of(seed)
+    shares = {VectorSum: 0.0, GramSum: 0.0}
+    for step in steps_of(planned(data, RHO, LATE), data):
+        for kind, share in farthest_records(step, records()):
+            assert share <= 1
+            shares[kind] = max(shares.get(kind, 0.0), share)
+    # What a person's baseline adds to the norm cannot be turned about as the regressors' part can.
+    assert shares[VectorSum] > 0.7
+    assert shares[GramSum] > 0.9
+
+
+def norms(step, pool):
+    """(largest ‖·‖ over the bound) of the records' contributions, part by part, before anything is scaled down."""
+    found = step.map_fn(whole(pool))
+    for part, contribution in zip(step.parts, found, strict=True):
+        yield float(np.sqrt((multiplied(contribution) ** 2).sum(axis=0)).max()) / part.clip
+
+
+def elsewhere(step, rng, slope):
+    """The step at other hazards and slopes, as noise might lead there."""
+    if isinstance(step.map_fn, ExposureMap):
+        return step
+    here = step.map_fn.point
+    hazards = 10 ** rng.uniform(-2, 1, len(here.hazards))
+    moved = replace(here, beta=slope * rng.normal(size=3), hazards=hazards)
+    return replace(step, map_fn=replace(step.map_fn, point=moved))
+
+
+@pytest.mark.parametrize("stop", [1.0, 2.5])
+def test_each_bound_is_attained_and_not_exceeded(stop):
+    """Whatever noise has led the fit to: at hazards from low to high and slopes in all directions the proofs' bounds are the
+    largest norms. Times are fine, so that some person's cumulative hazard is just below where follow-up stops, and ages,
+    so that some person's length is the radius."""
+    rng, largest = np.random.default_rng(3), {}
+    fine = tuple(np.linspace(0.02, 12.0, 120))
+    pools = (
+        records(fine, (0.0, 1.0, 4.0, 8.0, 10.9)),
+        records((0.5, 12.0), (0.0, 11.0), tuple(np.linspace(-6, 6, 601)), (0.0, 1.0)),
+    )
+    data = data_of(0)
+    plan = replace(planned(data, RHO, LATE), stop=stop)
+    steps = [step for step in steps_of(plan, data) if isinstance(step.map_fn, MAPS)]
+    for trial in range(12):
+        for step in (elsewhere(step, rng, trial / 6) for step in steps):
+            shares = np.maximum(*(list(norms(step, pool)) for pool in pools))
+            assert max(shares) <= 1 + 1e-9
+            largest[step.label] = np.maximum(largest.get(step.label, 0.0), shares)
+    assert set(largest) == {"exposure", "score 1", "baseline", "score 2"}
+    assert min(map(min, largest.values())) > 0.98
+
+
+def test_records_that_are_not_in_use_contribute_nothing():
+    data = data_of(0)
+    plan = planned(data, RHO, LATE, where="arm == 1")
+    everybody = records()
+    outside = {name: values[everybody["arm"] == 0] for name, values in everybody.items()}
+    for step in steps_of(plan, data):
+        for contribution in step.map_fn(whole(outside)):
+            used = contribution if isinstance(contribution, Scaled) else np.atleast_2d(contribution)
+            values = used.weights if isinstance(used, Scaled) else used
+            assert not values[
+                values != -1
+            ].any()  # −1: the code of a count's record that is not counted
+
+
+def test_units_of_several_rows_lose_no_more_than_is_charged():
+    """All rows of a unit are one extreme record, then another."""
+    data, rng = data_of(0), np.random.default_rng(2)
+    pool, m, worst = records(), 3, 0.0
+    steps = steps_of(planned(data, RHO, LATE, max_rows=m), data)
+    for step in steps:
+        for _ in range(80):
+            pair = rng.integers(len(pool["t"]), size=2)
+            one, other = (whole({k: np.repeat(v[i], m) for k, v in pool.items()}) for i in pair)
+            share = step_loss(step, one, other) / registry.rho(step)
+            assert share <= 1
+            worst = max(worst, share)
+    assert worst > 0.3
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_all_steps_together_lose_no_more_than_is_charged(m):
+    rng, worst, pool = np.random.default_rng(1), 0.0, records()
+    for seed in range(6):
+        data = data_of(seed)
+        plan = planned(data, RHO, LATE, max_rows=m)
+        neighbour = {name: values.copy() for name, values in data.items()}
+        for row, chosen in enumerate(rng.integers(len(pool["t"]), size=m)):
+            for name, values in neighbour.items():
+                values[row] = pool[name][chosen]
+        steps = steps_of(plan, data)
+        assert sum(map(registry.rho, steps)) == plan.rho
+        worst = max(worst, sum(step_loss(s, whole(data), whole(neighbour)) for s in steps))
+    assert 0.01 * plan.rho < worst <= plan.rho

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hazard regressions of simulated persons: planned, answered, and Cox's regression of the same persons."""
+
+from typing import Any
+
+import numpy as np
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.steps import FloatArray
+from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
+from reticent_server.kinds.hazard_regression.surv import parse_hazards
+from support.fits.regressions import Table, boolean, facts_of, numeric, profile_of
+
+TIME, EVENT, START = numeric("t", 0.0, 12.0), boolean("e"), numeric("s", 0.0, 12.0)
+AGE, DOSE, ARM = numeric("age", -6.0, 6.0), numeric("dose", 0.0, 12.0), boolean("arm")
+GROUP = Column("g", ColumnKind.CATEGORICAL, 0.0, 2.0, ("a", "b", "c"))
+COLUMNS = [TIME, EVENT, START, AGE, ARM, DOSE]
+FORMULA = "Surv(t, e) ~ age + arm + dose"
+BETA = np.array([0.4, -0.6, 0.3])
+SHAPE, RATE = 1.3, 0.1
+
+
+def persons(
+    rng: np.random.Generator, n: int, beta: FloatArray = BETA, *, late: float = 0.0
+) -> Table:
+    """A table: Weibull times, hazard RATE (times of a person of middling risk), uniform dropout up to 15, end at 12.
+
+    late: the share that comes under observation after 0, at a uniform time; those with the event before are not there.
+    """
+    m = n if not late else 3 * n
+    age, arm, dose = rng.normal(size=m), rng.random(m) < 0.5, rng.exponential(size=m)
+    eta = np.column_stack([age, arm, dose]) @ beta
+    until = (rng.exponential(size=m) / (RATE * np.exp(eta - np.mean(eta)))) ** (1 / SHAPE)
+    end = np.minimum(rng.uniform(0, 15, m), 12.0)
+    start = np.where(rng.random(m) < late, rng.uniform(0, 4, m), 0.0)
+    time = np.minimum(until, end)
+    kept = np.flatnonzero(start < time)[:n]
+    drawn = (time, until <= end, start, age, arm, dose)
+    return {
+        c.name: np.clip(np.ascontiguousarray(v[kept].astype(float)), c.lower, c.upper)
+        for c, v in zip(COLUMNS, drawn, strict=True)
+    }
+
+
+def planned(
+    table: Table,
+    rho: int,
+    formula: str = FORMULA,
+    cuts: tuple[float, ...] | None = None,
+    *,
+    profile: bool = True,
+    where: str | None = None,
+    **more: Any,
+) -> HazardPlan:
+    """A plan on a public profile of the table."""
+    known = profile_of(table, COLUMNS) if profile else None
+    facts = facts_of(len(table["t"]), COLUMNS, known, **more)
+    asked = parse_hazards(formula, facts, cuts, where, rho / RHO_UNITS)
+    return plan_hazard_regression(facts, asked, 0.95, rho)
+
+
+def cox(
+    X: FloatArray, start: FloatArray, time: FloatArray, event: FloatArray, steps: int = 12
+) -> tuple[FloatArray, FloatArray]:
+    """(β, its covariance) by partial likelihood (Breslow) with late entry."""
+    k, beta = X.shape[1], np.zeros(X.shape[1])
+    for _ in range(steps):
+        risk = np.exp(X @ beta)[:, None]
+        each = np.column_stack([risk, risk * X, *(risk * X * x[:, None] for x in X.T)])
+        sums = _not_before(time, each, time)
+        if start.any():
+            sums -= _not_before(start, each, time)
+        mean = sums[:, 1 : k + 1] / sums[:, :1]
+        second = (sums[:, k + 1 :] / sums[:, :1]).reshape(-1, k, k)
+        g = ((X - mean) * event[:, None]).sum(axis=0)
+        H = ((second - mean[:, :, None] * mean[:, None, :]) * event[:, None, None]).sum(axis=0)
+        beta = beta + np.linalg.solve(H, g)
+    return beta, np.asarray(np.linalg.inv(H))
+
+
+def _not_before(times: FloatArray, values: FloatArray, at: FloatArray) -> FloatArray:
+    """Sums of the values (n, …) whose times are not before each of `at`."""
+    order = np.argsort(-times, kind="stable")
+    running = np.vstack([np.zeros(values.shape[1]), np.cumsum(values[order], axis=0)])
+    return np.asarray(running[np.searchsorted(-times[order], -at, side="right")])
