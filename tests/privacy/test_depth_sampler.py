@@ -232,6 +232,21 @@ def test_every_decision_is_that_of_the_definition(name, d):
     assert min(counts) > 20
 
 
+def test_bits_that_a_bound_divides_do_not_tell_the_facet():
+    """U lies in [w, w + 1)/2^count; a bound strictly inside leaves open on which side of it."""
+    program = program_of("plain", 2)
+    law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
+    open_bounds = [(k, bound) for k, bound in enumerate(law.bounds) if 0 < bound < 1]
+    assert open_bounds
+    for k, bound in open_bounds:
+        for count in (64, 128):
+            word = floor(bound * 2**count)
+            assert bound * 2**count > word
+            assert depth_proposals._facet(law, Bits((word,), count)) is None
+            assert depth_proposals._facet(law, Bits((word - 1,), count)) == k
+            assert depth_proposals._facet(law, Bits((word + 1,), count)) == k + 1
+
+
 def test_words_at_the_ends_are_left_to_exact_arithmetic():
     program = program_of("plain", 2)
     law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
