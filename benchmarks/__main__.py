@@ -19,6 +19,7 @@ NAMES = (
     "wages",
     "named_tests",
     "study",
+    "describe",
 )
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from reticent._vector import Vector
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
     from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.describe import Description
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
@@ -83,6 +84,7 @@ __all__ = [
     "Crosstab",
     "Dataset",
     "DepthMedian",
+    "Description",
     "Effects",
     "Estimate",
     "FitTable",
@@ -150,6 +152,7 @@ _MODULES = {
     "Crosstab": "kinds.crosstab",
     "Dataset": "_dataset",
     "DepthMedian": "kinds.depth_median",
+    "Description": "kinds.describe",
     "Effects": "results.effects",
     "Estimate": "results.estimate",
     "GroupDifferences": "results.group_estimates",

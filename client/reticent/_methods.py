@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from reticent._release import NoReply
     from reticent.kinds.crosstab import Crosstab
     from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.describe import Description
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
@@ -47,6 +48,14 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
+        ),
+    ),
+    "describe": Question(
+        "describe",
+        (
+            Field("columns", several(NAME), None),
+            Field("by", TEXT, None),
+            Field("where", TEXT, None),
         ),
     ),
     "histogram": Question(
@@ -374,6 +383,31 @@ class Methods:
         values = {"column": column, "where": where, "by": by}
         answer: Estimate | GroupEstimates | NoReply = self._ask(
             "sum", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def describe(
+        self,
+        columns: Iterable[str] | None = None,
+        by: str | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Description | NoReply":
+        """What is in the data? Means, spreads, quartiles, shares, missing values and a histogram
+        of every column, by group.
+
+        - columns: Those that are described; all of them without it.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> about = ds.describe(["price", "sqft_living", "condition"], by="waterfront", epsilon=1.0)
+        """
+        values = {"columns": columns, "by": by, "where": where}
+        answer: Description | NoReply = self._ask(
+            "describe", values, epsilon, delta, idempotency_key
         )
         return answer
 

@@ -14,6 +14,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "count": ("results.estimate", "Estimate"),
     "sum": ("results.estimate", "Estimate"),
     "mean": ("results.estimate", "Estimate"),
+    "describe": ("kinds.describe", "Description"),
     "histogram": ("kinds.histogram", "Histogram"),
     "crosstab": ("kinds.crosstab", "Crosstab"),
     "quantiles": ("kinds.quantiles", "Quantiles"),

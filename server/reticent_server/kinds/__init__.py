@@ -8,6 +8,7 @@ from reticent_server.kinds.correlation.kind import KIND as CORRELATION
 from reticent_server.kinds.count.kind import KIND as COUNT
 from reticent_server.kinds.crosstab.kind import KIND as CROSSTAB
 from reticent_server.kinds.depth_median.kind import KIND as DEPTH_MEDIAN
+from reticent_server.kinds.describe.kind import KIND as DESCRIBE
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.histogram.kind import KIND as HISTOGRAM
 from reticent_server.kinds.hypothesis_test.kind import KIND as HYPOTHESIS_TEST
@@ -35,6 +36,7 @@ KINDS: tuple[Kind[Any], ...] = (
     COUNT,
     MEAN,
     SUM,
+    DESCRIBE,
     HISTOGRAM,
     CROSSTAB,
     QUANTILES,

@@ -1,0 +1,1 @@
+"""Table 1 and histograms: every column, by group, in one charge."""
