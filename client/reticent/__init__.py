@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from reticent._release import NoReply, Release
     from reticent._schema import Column, Schema
     from reticent._vector import Vector
+    from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Account",
     "Amount",
+    "BinnedResiduals",
     "BlockResults",
     "Budget",
     "BudgetExhausted",
@@ -142,6 +144,7 @@ __all__ = [
 _MODULES = {
     "Account": "_budget",
     "Amount": "_guarantee",
+    "BinnedResiduals": "kinds.binned_residuals",
     "BlockResults": "kinds.subsample_aggregate",
     "Budget": "_budget",
     "BudgetExhausted": "_errors",

@@ -30,6 +30,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "survival_curve": ("kinds.survival_curve", "SurvivalCurves"),
     "log_rank": ("kinds.log_rank", "LogRankTest"),
     "hypothesis_test": ("kinds.hypothesis_test", "TestResults"),
+    "binned_residuals": ("kinds.binned_residuals", "BinnedResiduals"),
     "t_test": ("results.named_test", "NamedTest"),
     "anova": ("results.named_test", "NamedTest"),
     "mann_whitney": ("results.named_test", "NamedTest"),

@@ -4,6 +4,7 @@ from typing import Any
 
 from reticent_server.kinds.anova.kind import KIND as ANOVA
 from reticent_server.kinds.base import Kind
+from reticent_server.kinds.binned_residuals.kind import KIND as BINNED_RESIDUALS
 from reticent_server.kinds.correlation.kind import KIND as CORRELATION
 from reticent_server.kinds.count.kind import KIND as COUNT
 from reticent_server.kinds.crosstab.kind import KIND as CROSSTAB
@@ -49,6 +50,7 @@ KINDS: tuple[Kind[Any], ...] = (
     GLM,
     QUANTILE_REGRESSION,
     HYPOTHESIS_TEST,
+    BINNED_RESIDUALS,
     STUDY,
     SUBSAMPLE_AGGREGATE,
     SURVIVAL_CURVE,

@@ -65,6 +65,9 @@ def test_groups_have_figures_of_their_own_and_all_records_come_first():
         assert y.quartiles[1].value == pytest.approx(np.median(table["y"][mask]), abs=0.05)
         assert b.shares[1].value == pytest.approx(table["b"][mask].mean(), abs=0.01)
         assert sum(y.counts) == pytest.approx(mask.sum(), rel=1e-2)
+    first, *groups = column(found, "y").groups
+    for group in groups:
+        assert first.count_standard_error == pytest.approx(3**0.5 * group.count_standard_error)
 
 
 def test_bins_hold_what_numpy_counts():

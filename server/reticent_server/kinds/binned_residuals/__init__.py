@@ -1,0 +1,1 @@
+"""Residuals of a released fit, by bins of its fitted values."""
