@@ -7,7 +7,7 @@ import pytest
 
 import reticent
 from reticent.kinds.binned_residuals import question_of
-from support_client import Server, release
+from support.client.replying_server import Server, release
 
 mpl.use("Agg")
 RESULT = {

@@ -8,10 +8,10 @@ import pytest
 from reticent_server.domain.steps import GramSum
 from reticent_server.kinds import registry
 from reticent_server.kinds.binned_residuals.kind import BinnedResiduals
-from support_losses import farthest_records, step_loss
-from support_named_tests import offer, people, people_facts
-from support_newton import whole
-from support_recipes import released
+from support.attacks.privacy_losses import farthest_records, step_loss
+from support.fits.regressions import whole
+from support.kinds.named_tests import offer, people, people_facts
+from support.kinds.recipes import released
 
 QUERIES = {
     "linear": BinnedResiduals("y ~ x", (1.0, 1.0), scale=1.0),

@@ -10,10 +10,10 @@ from reticent_server.domain.steps import CountSum, GramSum
 from reticent_server.kinds import registry
 from reticent_server.kinds.describe.kind import Describe
 from reticent_server.mechanisms import noisy_sum
-from support_losses import step_loss
-from support_named_tests import PEOPLE, offer, people, people_facts
-from support_newton import whole
-from support_recipes import facts_of
+from support.attacks.privacy_losses import step_loss
+from support.fits.regressions import whole
+from support.kinds.named_tests import PEOPLE, offer, people, people_facts
+from support.kinds.recipes import facts_of
 
 QUERIES = {
     "all columns": Describe(),
@@ -101,7 +101,7 @@ def test_a_first_step_is_paid_where_no_profile_covers_a_column_of_numbers():
     assert 0.999 * offer(1).rho <= plan.rho <= offer(1).rho
     recipe = plan.run()
     first = next(recipe)
-    from support_recipes import released
+    from support.kinds.recipes import released
 
     second = recipe.send(released(first, whole(people(2000), {"m": np.zeros(2000, bool)})))
     assert sum(part.rho for part in (*first.parts, *second.parts)) == plan.rho

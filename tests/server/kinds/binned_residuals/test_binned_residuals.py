@@ -11,9 +11,9 @@ from reticent_server.errors import InvalidFormula, InvalidPrivacy, InvalidQuery
 from reticent_server.kinds import registry
 from reticent_server.kinds.binned_residuals.kind import BinnedResiduals
 from reticent_server.kinds.binned_residuals.links import MEANS, Spread
-from support_named_tests import offer, outcome
-from support_newton import whole
-from support_recipes import facts_of, numeric
+from support.fits.regressions import whole
+from support.kinds.named_tests import offer, outcome
+from support.kinds.recipes import facts_of, numeric
 
 COLUMNS = (
     numeric("y", -50.0, 50.0),

@@ -13,9 +13,9 @@ from reticent_server.kinds.describe.cells import Cells, quartiles, share, whole_
 from reticent_server.kinds.describe.kind import Describe
 from reticent_server.kinds.describe.moments import NoisyMoments
 from reticent_server.kinds.shared.ranges import ClipRange
-from support_named_tests import PEOPLE, offer, outcome, people, people_facts
-from support_newton import whole
-from support_recipes import facts_of
+from support.fits.regressions import whole
+from support.kinds.named_tests import PEOPLE, offer, outcome, people, people_facts
+from support.kinds.recipes import facts_of
 
 CLEAR = 10**5
 """ε at which noise is below what is compared here."""

@@ -7,9 +7,9 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.kinds import registry
 from reticent_server.kinds.anova.kind import Anova
 from reticent_server.kinds.kruskal.kind import Kruskal
-from support_named_tests import offer, outcome
-from support_newton import whole
-from support_recipes import facts_of, numeric
+from support.fits.regressions import whole
+from support.kinds.named_tests import offer, outcome
+from support.kinds.recipes import facts_of, numeric
 
 LEVELS = tuple("abcdefghij")
 COLUMNS = (
