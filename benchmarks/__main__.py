@@ -20,6 +20,7 @@ NAMES = (
     "wages",
     "named_tests",
     "study",
+    "describe",
 )
 
 

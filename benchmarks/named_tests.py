@@ -250,9 +250,9 @@ def offer(epsilon: float) -> PrivacyCost:
     return PrivacyCost(int(epsilon * EPSILON_UNITS), DELTA_UNITS // 10**6, rho_units(epsilon, 1e-6))
 
 
-def answer(plan: Any, table: Table) -> Any:
-    """The plan's result on one table."""
-    block, recipe = Block(0, len(next(iter(table.values()))), table, {}), plan.run()
+def answer(plan: Any, table: Table, missing: Table | None = None) -> Any:
+    """The plan's result on one table. missing: masks of columns."""
+    block, recipe = Block(0, len(next(iter(table.values()))), table, missing or {}), plan.run()
     step = next(recipe)
     while True:
         totals = [

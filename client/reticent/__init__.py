@@ -48,8 +48,10 @@ if TYPE_CHECKING:
     from reticent._release import NoReply, Release
     from reticent._schema import Column, Schema
     from reticent._vector import Vector
+    from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
     from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.describe import Description
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Account",
     "Amount",
+    "BinnedResiduals",
     "BlockResults",
     "Budget",
     "BudgetExhausted",
@@ -85,6 +88,7 @@ __all__ = [
     "Crosstab",
     "Dataset",
     "DepthMedian",
+    "Description",
     "Effects",
     "Estimate",
     "FitTable",
@@ -143,6 +147,7 @@ __all__ = [
 _MODULES = {
     "Account": "_budget",
     "Amount": "_guarantee",
+    "BinnedResiduals": "kinds.binned_residuals",
     "BlockResults": "kinds.subsample_aggregate",
     "Budget": "_budget",
     "BudgetExhausted": "_errors",
@@ -153,6 +158,7 @@ _MODULES = {
     "Crosstab": "kinds.crosstab",
     "Dataset": "_dataset",
     "DepthMedian": "kinds.depth_median",
+    "Description": "kinds.describe",
     "Effects": "results.effects",
     "Estimate": "results.estimate",
     "GroupDifferences": "results.group_estimates",

@@ -21,8 +21,10 @@ from reticent._schema import Schema
 from reticent.kinds import class_of
 
 if TYPE_CHECKING:
+    from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.subsample_aggregate import BlockResults
+    from reticent.results.coefficients import Coefficients
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,6 +134,30 @@ class Dataset(Methods):
         }
         answer: TestResults | NoReply = self._ask(
             "hypothesis_test", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def residuals(
+        self,
+        fit: "Coefficients",
+        bins: Sequence[float] | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "BinnedResiduals | NoReply":
+        """Where a released fit is wrong: `binned_residuals` at its coefficients, with its link, scale and condition.
+
+        fit: of `linear_regression` or `glm`. bins: edges of the fitted values; None: of their noisy quantiles.
+
+        >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
+        >>> ds.residuals(fit, epsilon=0.5).plot()
+        """
+        from reticent.kinds.binned_residuals import question_of  # noqa: PLC0415
+
+        values = question_of(fit, bins)
+        answer: BinnedResiduals | NoReply = self._ask(
+            "binned_residuals", values, epsilon, delta, idempotency_key
         )
         return answer
 

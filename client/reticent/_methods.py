@@ -9,8 +9,10 @@ from reticent._questions import Field, Question
 
 if TYPE_CHECKING:
     from reticent._release import NoReply
+    from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.crosstab import Crosstab
     from reticent.kinds.depth_median import DepthMedian
+    from reticent.kinds.describe import Description
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
@@ -49,6 +51,14 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
+        ),
+    ),
+    "describe": Question(
+        "describe",
+        (
+            Field("columns", several(NAME), None),
+            Field("by", TEXT, None),
+            Field("where", TEXT, None),
         ),
     ),
     "histogram": Question(
@@ -170,6 +180,19 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "newton", keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
+        ),
+    ),
+    "binned_residuals": Question(
+        "binned_residuals",
+        (
+            Field("formula", TEXT),
+            Field("coefficients", several(NUMBER)),
+            Field("link", TEXT, "identity"),
+            Field("scale", NUMBER, None),
+            Field("variance_power", NUMBER, 0.0),
+            Field("dispersion", NUMBER, 0.0),
+            Field("bins", several(NUMBER), None),
+            Field("where", TEXT, None),
         ),
     ),
     "study": Question(
@@ -386,6 +409,31 @@ class Methods:
         values = {"column": column, "where": where, "by": by}
         answer: Estimate | GroupEstimates | NoReply = self._ask(
             "sum", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def describe(
+        self,
+        columns: Iterable[str] | None = None,
+        by: str | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "Description | NoReply":
+        """What is in the data? Means, spreads, quartiles, shares, missing values and a histogram
+        of every column, by group.
+
+        - columns: Those that are described; all of them without it.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> about = ds.describe(["price", "sqft_living", "condition"], by="waterfront", epsilon=1.0)
+        """
+        values = {"columns": columns, "by": by, "where": where}
+        answer: Description | NoReply = self._ask(
+            "describe", values, epsilon, delta, idempotency_key
         )
         return answer
 
@@ -775,6 +823,50 @@ class Methods:
         }
         answer: TestResults | NoReply = self._ask(
             "hypothesis_test", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def binned_residuals(
+        self,
+        formula: str,
+        coefficients: Iterable[float],
+        link: Literal["identity", "logit", "log"] = "identity",
+        scale: float | None = None,
+        variance_power: float = 0.0,
+        dispersion: float = 0.0,
+        bins: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "BinnedResiduals | NoReply":
+        """Where is a fit wrong? Mean residuals at released coefficients, by bins of the fitted
+        values.
+
+        - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
+        - coefficients: In the order of the fit's terms, the intercept first.
+        - link: "identity", "logit" or "log". Of the fit: linear, logistic, or of counts and
+          positive numbers.
+        - scale: Of the residuals, as released; None: what declared bounds allow.
+        - variance_power: 0 to 2. k of the variance scale²μ^k: 0, of counts 1, of Gamma
+          responses 2.
+        - dispersion: 0 to 1,000. α of a negative binomial, whose variance has αμ² besides.
+        - bins: Edges of the fitted values; None: of their noisy quantiles.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        """
+        values = {
+            "formula": formula,
+            "coefficients": coefficients,
+            "link": link,
+            "scale": scale,
+            "variance_power": variance_power,
+            "dispersion": dispersion,
+            "bins": bins,
+            "where": where,
+        }
+        answer: BinnedResiduals | NoReply = self._ask(
+            "binned_residuals", values, epsilon, delta, idempotency_key
         )
         return answer
 

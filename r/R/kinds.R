@@ -16,6 +16,11 @@ private_sum <- function(dataset, column, where = NULL, epsilon, delta = NULL, by
   ask(dataset, "sum", fields, epsilon, delta, idempotency_key)
 }
 
+describe <- function(dataset, columns = NULL, by = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(columns = columns, by = by, where = where)
+  ask(dataset, "describe", fields, epsilon, delta, idempotency_key, c("columns"))
+}
+
 histogram <- function(dataset, column, bins = NULL, where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
   fields <- list(column = column, bins = bins, where = where, by = by)
   ask(dataset, "histogram", fields, epsilon, delta, idempotency_key, c("bins"))
@@ -74,6 +79,11 @@ quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsil
 hypothesis_test <- function(dataset, formula, hypothesis = NULL, test = "wald", family = NULL, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", confidence_level = 0.95, dispersion = NULL, idempotency_key = NULL) {
   fields <- list(formula = formula, hypothesis = hypothesis, test = test, family = family, where = where, tuning = tuning, mechanism = mechanism, confidence_level = confidence_level, dispersion = dispersion)
   ask(dataset, "hypothesis_test", fields, epsilon, delta, idempotency_key, c("hypothesis"))
+}
+
+binned_residuals <- function(dataset, formula, coefficients, link = "identity", scale = NULL, variance_power = 0.0, dispersion = 0.0, bins = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, coefficients = coefficients, link = link, scale = scale, variance_power = variance_power, dispersion = dispersion, bins = bins, where = where)
+  ask(dataset, "binned_residuals", fields, epsilon, delta, idempotency_key, c("coefficients", "bins"))
 }
 
 study <- function(dataset, variables, main = NULL, by = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {

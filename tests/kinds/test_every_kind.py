@@ -127,8 +127,11 @@ def test_a_degenerate_table_has_an_answer(shared: Services, name: str, shape: st
     rng = np.random.default_rng(3)
     values = {c.name: DEGENERATE[shape](facts.n, rng) for c in facts.schema.columns}
     columns = {c.name: np.clip(values[c.name], c.lower, c.upper) for c in facts.schema.columns}
+    masks = {
+        f"{c.name}:missing": np.zeros(facts.n, bool) for c in facts.schema.columns if c.missing
+    }
     plan = planning.plan(facts, stored_query(QUERIES[name]), Privacy(2.0, 1e-6))
-    served = Served(facts, columns)
+    served = Served(facts, columns | masks)
     engine = LocalEngine(lambda _: served, served, cache_bytes=0, threads=1, block_rows=128)
     try:
         release = engine.execute(plan, Reservation("r", facts.version_id, plan.cost, ""))

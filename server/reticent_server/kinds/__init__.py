@@ -5,10 +5,12 @@ from typing import Any
 
 from reticent_server.kinds.anova.kind import KIND as ANOVA
 from reticent_server.kinds.base import Kind
+from reticent_server.kinds.binned_residuals.kind import KIND as BINNED_RESIDUALS
 from reticent_server.kinds.correlation.kind import KIND as CORRELATION
 from reticent_server.kinds.count.kind import KIND as COUNT
 from reticent_server.kinds.crosstab.kind import KIND as CROSSTAB
 from reticent_server.kinds.depth_median.kind import KIND as DEPTH_MEDIAN
+from reticent_server.kinds.describe.kind import KIND as DESCRIBE
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.hazard_regression.kind import KIND as HAZARD_REGRESSION
 from reticent_server.kinds.histogram.kind import KIND as HISTOGRAM
@@ -37,6 +39,7 @@ KINDS: tuple[Kind[Any], ...] = (
     COUNT,
     MEAN,
     SUM,
+    DESCRIBE,
     HISTOGRAM,
     CROSSTAB,
     QUANTILES,
@@ -49,6 +52,7 @@ KINDS: tuple[Kind[Any], ...] = (
     GLM,
     QUANTILE_REGRESSION,
     HYPOTHESIS_TEST,
+    BINNED_RESIDUALS,
     STUDY,
     SUBSAMPLE_AGGREGATE,
     SURVIVAL_CURVE,

@@ -179,7 +179,8 @@ class Served:
         self.n, self._table = facts.n, table
 
     def batches(self, names: Sequence[str]) -> Iterator[Private[pa.RecordBatch]]:
-        yield Private(pa.RecordBatch.from_pydict({k: pa.array(self._table[k]) for k in names}))
+        keys = [key for k in names for key in (k, f"{k}:missing") if key in self._table]
+        yield Private(pa.RecordBatch.from_pydict({k: pa.array(self._table[k]) for k in keys}))
 
     def confirm(self, reservation: Reservation) -> bool:
         return True

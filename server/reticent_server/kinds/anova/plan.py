@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import fdtrc
 
 from reticent_server.domain.design import Design
@@ -17,6 +19,7 @@ from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.shared.group_means import GroupMean, equal_means, group_means
 from reticent_server.kinds.shared.groups import (
+    LEAST_COMPARED,
     ComparedValue,
     GroupMoments,
     GroupMomentsMap,
@@ -34,7 +37,8 @@ from reticent_server.kinds.shared.shares_of_variance import share_between
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnovaResult(TestResult):
-    """effect: η², the share of the variance that lies between the groups. df_denominator: of F.
+    """effect: η², the share of the variance that lies between the groups; of those whose number is above its noise, where some
+    may be empty. df_denominator: of F, which tests all groups.
 
     range: what values were clipped to. groups: one for each group.
     """
@@ -91,25 +95,37 @@ class AnovaPlan(Planned):
         (released,) = yield SumStep("moments", (self.part,), sums)
         return self._result(moments(released, self.groups.size, self.a))
 
+    def _share(self, found: GroupMoments) -> tuple[float, Interval]:
+        """η² between groups that are known to have records: an empty one has a mean that is noise alone."""
+        if len(found.N) < LEAST_COMPARED:
+            return 0.0, (0.0, 1.0)
+        test = equal_means(found)
+        k = test.df[0]
+        return share_between(k * test.statistic, k, test.weight, self.confidence_level)
+
     def _result(self, groups: GroupMoments) -> AnovaResult:
         test = equal_means(groups)
         first, second = test.df
-        share, interval = share_between(
-            first * test.statistic, first, test.weight, self.confidence_level
-        )
+        share, interval = self._share(groups.of_groups(groups.known))
         return AnovaResult(
             statistic=test.statistic,
             df=first,
             df_denominator=second,
             p_value=float(fdtrc(first, second, test.statistic)),
             effect=share,
-            effect_interval=interval if groups.sure else (0.0, 1.0),
+            effect_interval=interval,
             confidence_level=self.confidence_level,
-            estimand="share of the variance between groups, of values clipped to the range",
+            estimand=_estimand(groups.known),
             range=(self.span.lower, self.span.upper),
             groups=group_means(groups, self.groups.levels, self.span),
             n=self.n,
         )
+
+
+def _estimand(known: NDArray[np.bool_]) -> str:
+    """known (G,): which groups are told from empty ones."""
+    which = "groups" if known.all() else f"the {known.sum()} groups whose number is above its noise"
+    return f"share of the variance between {which}, of values clipped to the range"
 
 
 def plan_anova(

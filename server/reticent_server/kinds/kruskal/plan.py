@@ -6,14 +6,17 @@ Privacy: kinds.shared.group_bins. Statistics: kinds.shared.ranks, kinds.shared.s
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
+from reticent_server.fitting.results import Interval
 from reticent_server.kinds.shared.bins_plan import BinsPlan, cells_of
 from reticent_server.kinds.shared.group_bins import GroupBins, number_of_bins, public_edges
-from reticent_server.kinds.shared.groups import Groups
+from reticent_server.kinds.shared.groups import LEAST_COMPARED, Groups
 from reticent_server.kinds.shared.named_tests import TestResult
 from reticent_server.kinds.shared.ranks import rank_test
 from reticent_server.kinds.shared.shares_of_variance import share_of_total
@@ -36,23 +39,37 @@ class KruskalResult(TestResult):
 class KruskalPlan(BinsPlan):
     """A planned test of ranks."""
 
+    def _share(self, found: GroupBins) -> tuple[float, Interval]:
+        """η² between groups that are known to have records: an empty one has a mean rank that is noise alone."""
+        if len(found.T) < LEAST_COMPARED:
+            return 0.0, (0.0, 1.0)
+        test = rank_test(found)
+        return share_of_total(test.X, test.df, test.kappa, self.confidence_level)
+
     def result(self, bins: GroupBins) -> KruskalResult:
         test = rank_test(bins)
-        share, interval = share_of_total(test.X, test.df, test.kappa, self.confidence_level)
+        share, interval = self._share(GroupBins(bins.T[bins.known], bins.sigma))
         return KruskalResult(
             statistic=test.X,
             df=float(test.df),
             p_value=float(chdtrc(test.df, test.X)),
             effect=share,
-            effect_interval=interval if bins.sure else (0.0, 1.0),
+            effect_interval=interval,
             confidence_level=self.confidence_level,
-            estimand="share of the variance of ranks between the groups, of values in public bins",
+            estimand=_estimand(bins.known),
             levels=self.groups.levels,
             numbers=tuple(bins.T.sum(axis=1).tolist()),
             mean_ranks=tuple(test.mean_ranks.tolist()),
             edges=self.cells.edges,
             n=self.n,
         )
+
+
+def _estimand(known: NDArray[np.bool_]) -> str:
+    """known (G,): which groups are told from empty ones."""
+    some = f"{known.sum()} groups whose number is above its noise"
+    which = "groups" if known.all() else some
+    return f"share of the variance of ranks between the {which}, of values in public bins"
 
 
 def plan_kruskal(

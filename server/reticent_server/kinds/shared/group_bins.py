@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
@@ -21,7 +22,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Released
 from reticent_server.kinds.shared.columns import profile_quantiles
-from reticent_server.kinds.shared.groups import Groups
+from reticent_server.kinds.shared.groups import SURE, Groups
 from reticent_server.numerics.evaluate import in_use
 
 LEAST_BINS, MOST_BINS = (
@@ -90,8 +91,13 @@ class GroupBins:
     @property
     def sure(self) -> bool:
         """Whether every group's number is above three standard deviations of its noise."""
+        return bool(self.known.all())
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(G,) which groups' numbers are above SURE standard deviations of their noise: the others may be empty."""
         noise = self.sigma * np.sqrt(self.T.shape[1])
-        return bool((3.0 * noise < self.T.sum(axis=1)).all())
+        return np.asarray(noise * SURE < self.T.sum(axis=1))
 
     @property
     def pooled(self) -> FloatArray:

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -43,6 +44,7 @@ _PAIR_NANOSECONDS = (
     3  # of a record, planned for each entry of the Gram matrix over 4; measured: 1.5
 )
 _WEIGHTS = np.linspace(1.0, 4.0, 31)  # tried for a²; beyond 4 no mean inside the range gains
+LEAST_COMPARED = 2  # groups of a comparison
 SURE = 3.0  # standard deviations of its noise that a group's number must exceed for the group to be said to have a mean
 
 
@@ -125,7 +127,16 @@ class GroupMoments:
     @property
     def sure(self) -> bool:
         """Whether every group's number is above SURE standard deviations of its noise."""
-        return bool((SURE * self.s / self.a**2 < self.N).all())
+        return bool(self.known.all())
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(G,) which groups' numbers are above SURE standard deviations of their noise: the others may be empty."""
+        return np.asarray(SURE * self.s / self.a**2 < self.N)
+
+    def of_groups(self, which: NDArray[np.bool_]) -> "GroupMoments":
+        """Those of some groups."""
+        return GroupMoments(self.N[which], self.S[which], self.Q[which], self.s, self.a)
 
     def centred(self, m: FloatArray | float) -> FloatArray:
         """(G,) C = S − mN: zero-mean noise at any true N, however small."""

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Residuals of a fit by bins of its fitted values: where the model is wrong, and whether it is calibrated."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reticent import _optional
+from reticent._drawing import SAMPLING, TOTAL, axes_of
+from reticent._errors import InvalidQuery
+from reticent._release import Release
+from reticent._text import Text, number, text_table
+from reticent._vector import FloatArray
+from reticent.results.coefficients import Coefficients
+
+_MODELS: Mapping[str | None, Mapping[str, Any]] = {
+    None: {"link": "identity"},
+    "gaussian": {"link": "identity"},
+    "binomial": {"link": "logit"},
+    "poisson": {"link": "log", "variance_power": 1.0},
+    "negative_binomial": {"link": "log", "variance_power": 1.0},
+    "gamma": {"link": "log", "variance_power": 2.0},
+}
+"""Of a fit's family: its link, and k where the variance is proportional to μ^k."""
+
+
+def question_of(fit: Coefficients, bins: Sequence[float] | None) -> dict[str, Any]:
+    """The fields of the question about a fit. Raises InvalidQuery for a fit without fitted means."""
+    query = fit.query
+    if query["kind"] not in {"linear_regression", "glm"} or query.get("family") not in _MODELS:
+        raise InvalidQuery("residuals takes a linear regression or a GLM that was released.")
+    fields = {
+        "formula": query["formula"],
+        "coefficients": np.asarray(fit.params, dtype=np.float64).tolist(),
+        "dispersion": query.get("dispersion"),
+        "where": query.get("where"),
+        "bins": bins,
+        "scale": fit.scale if np.isfinite(fit.scale) and fit.scale > 0 else None,
+    }
+    return fields | dict(_MODELS[query.get("family")])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class BinnedResiduals(Release):
+    """Released mean residuals (bins,) of a fit at its released coefficients, with intervals that count sampling and noise.
+
+    >>> fit = ds.glm("waterfront ~ sqft_living + grade", "binomial", epsilon=1.0)
+    >>> found = ds.residuals(fit, epsilon=0.5)
+    >>> found.residuals, found.conf_int(), found.to_frame()
+    >>> axes = found.plot(calibration=True)
+    """
+
+    @property
+    def edges(self) -> FloatArray:
+        """(bins + 1,) of the fitted values."""
+        return np.array(self.result["edges"], dtype=np.float64)
+
+    @property
+    def fitted(self) -> FloatArray:
+        """(bins,) middles of the bins."""
+        return np.array(self.result["fitted"], dtype=np.float64)
+
+    @property
+    def numbers(self) -> FloatArray:
+        """(bins,) noisy numbers of records."""
+        return np.array(self.result["numbers"], dtype=np.float64)
+
+    @property
+    def residuals(self) -> FloatArray:
+        """(bins,) means of the response less the fitted value."""
+        return np.array(self.result["residuals"], dtype=np.float64)
+
+    @property
+    def bse(self) -> FloatArray:
+        """(bins,) standard errors: sampling and privacy noise together."""
+        return np.array(self.result["standard_errors"], dtype=np.float64)
+
+    @property
+    def privacy_bse(self) -> FloatArray:
+        """(bins,) the privacy noise's part."""
+        return np.array(self.result["privacy_standard_errors"], dtype=np.float64)
+
+    @property
+    def standard_deviations(self) -> FloatArray:
+        """(bins,) of the residuals: whether their spread changes with the fitted value."""
+        return np.array(self.result["standard_deviations"], dtype=np.float64)
+
+    @property
+    def observed(self) -> FloatArray:
+        """(bins,) the bins' middles and the mean residuals: of a calibrated model, the middles."""
+        return np.asarray(self.fitted + self.residuals)
+
+    @property
+    def nobs(self) -> int:
+        """The data set's public number of records (not of those that were in use)."""
+        return int(self.result["n"])
+
+    def conf_int(self) -> FloatArray:
+        """(bins, 2) released 95 % intervals of the mean residuals."""
+        return np.array(self.result["confidence_intervals"], dtype=np.float64)
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each bin; needs pandas."""
+        lower, upper = self.conf_int().T
+        columns = {
+            "from": self.edges[:-1],
+            "to": self.edges[1:],
+            "number": self.numbers,
+            "residual": self.residuals,
+            "bse": self.bse,
+            "lower": lower,
+            "upper": upper,
+            "standard deviation": self.standard_deviations,
+        }
+        return _optional.pandas().DataFrame(columns)
+
+    def plot(self, ax: Any = None, *, calibration: bool = False) -> Any:
+        """Mean residuals with 95 % intervals, or with calibration the observed means against the fitted ones; needs
+        matplotlib, gives the Axes."""
+        axes = axes_of(ax)
+        shift = self.fitted if calibration else np.zeros(len(self.fitted))
+        values, ends = self.residuals + shift, self.conf_int() + shift[:, None]
+        style = {"color": SAMPLING, "ecolor": TOTAL, "fmt": "o", "elinewidth": 3}
+        axes.errorbar(self.fitted, values, np.abs(ends.T - values), **style)
+        line = self.edges[[0, -1]]
+        axes.plot(line, line if calibration else [0.0, 0.0], color="black", linewidth=0.8)
+        axes.set_xlabel("fitted value")
+        axes.set_ylabel("observed mean" if calibration else "mean residual, 95 % interval")
+        return axes
+
+    def summary(self) -> Text:
+        columns = (self.edges[:-1], self.edges[1:], self.residuals, self.bse, *self.conf_int().T)
+        cells = zip(*(map(number, column.tolist()) for column in columns), strict=True)
+        header = ("fitted from", "to", "residual", "std err", "[0.025", "0.975]")
+        table = text_table(header, cells)
+        return Text("\n".join([*self._headline(), "", *table, "", *self._footer()]))
+
+    def check(self) -> None:
+        Release.check(self)
+        _ = (self.edges, self.numbers, self.observed, self.bse, self.privacy_bse, self.nobs)
+        _ = (self.conf_int(), self.standard_deviations)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A description of a table: table 1, and a histogram of every column."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reticent import _optional
+from reticent._drawing import SAMPLING
+from reticent._release import Release
+from reticent._text import Text, number
+from reticent.results.several import FitTable
+
+Group = Mapping[str, Any]
+_NOTES = (
+    "Figures are noisy; in brackets, quartiles.",
+    "–: no number. Intervals that count sampling and noise: to_frame(), or table(intervals=True).",
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Description(Release):
+    """Released means, spreads, quartiles, shares and histograms of every column, by group: one charge.
+
+    >>> about = ds.describe(["price", "sqft_living", "condition"], by="waterfront", epsilon=1.0)
+    >>> about.table().latex(), about.to_frame(), about.plot("price")
+    """
+
+    @property
+    def by(self) -> str | None:
+        """The column of the groups; None without groups."""
+        found = self.result.get("by")
+        return None if found is None else str(found)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """ "all", then the levels of `by`."""
+        return tuple(str(size["level"]) for size in self.result["sizes"])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are described."""
+        return tuple(str(column["column"]) for column in self.result["columns"])
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """Noisy numbers of records by group."""
+        return {str(size["level"]): float(size["number"]) for size in self.result["sizes"]}
+
+    @property
+    def nobs(self) -> int:
+        """The data set's public number of records (not of those that were in use)."""
+        return int(self.result["n"])
+
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame with one row for each column, figure and group: value, lower and upper end; needs pandas."""
+        rows = [
+            (
+                column["column"],
+                name,
+                group["level"],
+                figure["value"],
+                *figure["confidence_interval"],
+            )
+            for column in self.result["columns"]
+            for group in column["groups"]
+            for name, figure in _figures(column, group)
+        ]
+        header = ["column", "figure", "group", "value", "lower", "upper"]
+        return _optional.pandas().DataFrame(rows, columns=header)
+
+    def table(self, *, intervals: bool = False) -> FitTable:
+        """Table 1: mean (standard deviation) and median [quartiles] of numbers, number (percent) of levels, by group.
+
+        intervals: the 95 % intervals in the place of spreads. Shows itself as text, HTML, Markdown, LaTeX and Word.
+
+        >>> print(ds.describe(["price"], by="waterfront", epsilon=1.0).table())
+        """
+        counted = tuple(f"{max(0.0, size):,.0f}" for size in self.sizes.values())
+        rows: list[tuple[str, ...]] = [("Records", *counted)]
+        for column in self.result["columns"]:
+            rows += _rows(column, _interval_cells if intervals else _usual_cells)
+        notes = _NOTES[1:] if intervals else _NOTES
+        return FitTable((self.by or "", *self.groups), tuple(rows), notes)
+
+    def plot(self, column: str | None = None, ax: Any = None) -> Any:
+        """Histograms by group with 95 % intervals: of one column in these Axes, or of all in a figure; needs matplotlib."""
+        pyplot = _optional.pyplot()
+        if column is not None:
+            axes = pyplot.subplots(layout="constrained")[1] if ax is None else ax
+            self._draw(column, axes)
+            return axes
+        rows = -(-len(self.columns) // 2)
+        size = (9.0, 3.0 * rows)
+        figure, grid = pyplot.subplots(rows, 2, figsize=size, layout="constrained", squeeze=False)
+        for name, axes in zip(self.columns, grid.flat, strict=False):
+            self._draw(name, axes)
+        for axes in grid.flat[len(self.columns) :]:
+            axes.set_visible(False)
+        return figure
+
+    def summary(self) -> Text:
+        return Text("\n".join([*self._headline(), "", str(self.table()), "", *self._footer()]))
+
+    def check(self) -> None:
+        Release.check(self)
+        _ = (self.by, self.groups, self.columns, self.sizes, self.nobs, self.table())
+
+    def _draw(self, name: str, axes: Any) -> None:
+        """Shares of each group: over the width of their bins, or by level."""
+        column = next((c for c in self.result["columns"] if c["column"] == name), None)
+        if column is None:
+            raise KeyError(f"{name}: the columns are {', '.join(self.columns)}")
+        groups = column["groups"][1:] or column["groups"]
+        edges, levels = column.get("edges"), column.get("levels")
+        widths = np.diff(edges) if edges else np.ones(len(levels))
+        for k, group in enumerate(groups):
+            scale = widths * max(float(group["number"]), 1.0)
+            heights = np.maximum(np.array(group["counts"]), 0.0) / scale
+            half = 1.96 * float(group["count_standard_error"]) / scale
+            if edges:
+                middles = (np.array(edges[1:]) + np.array(edges[:-1])) / 2
+                line = axes.stairs(heights, edges, label=group["level"])
+                axes.errorbar(middles, heights, half, fmt="none", ecolor=line.get_edgecolor())
+            else:
+                width = 0.8 / len(groups)
+                places = np.arange(len(levels)) - 0.4 + (k + 0.5) * width
+                axes.bar(places, heights, width, yerr=half, label=group["level"], ecolor=SAMPLING)
+        if levels:
+            axes.set_xticks(range(len(levels)), levels, rotation=30, ha="right")
+        if len(groups) > 1:
+            axes.legend(title=self.by)
+        axes.set_xlabel(name)
+        axes.set_ylabel("density" if edges else "share")
+
+
+def _figures(column: Mapping[str, Any], group: Group) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Names and figures of a column in one group."""
+    if "mean" in group:
+        names = ("25%", "50%", "75%")
+        yield "mean", group["mean"]
+        yield "standard deviation", group["standard_deviation"]
+        yield from zip(names, group["quartiles"], strict=True)
+    else:
+        yield from zip(column["levels"], group["shares"], strict=True)
+    if "missing" in group:
+        yield "missing", group["missing"]
+
+
+def _rows(column: Mapping[str, Any], cells: Any) -> list[tuple[str, ...]]:
+    """The rows of a column: a cell for each group."""
+    by_group = [cells(column, group) for group in column["groups"]]
+    return [(name, *(of[name] for of in by_group)) for name in by_group[0]]
+
+
+def _usual_cells(column: Mapping[str, Any], group: Group) -> dict[str, str]:
+    """Cells as medical journals print them, by the row's name."""
+    name, found = column["column"], dict(_figures(column, group))
+    values = {key: float(figure["value"]) for key, figure in found.items()}
+    cells: dict[str, str] = {}
+    missing = values.pop("missing", None)
+    if "mean" in group:
+        spread = number(values["standard deviation"])
+        cells[f"{name}, mean (SD)"] = f"{number(values['mean'])} ({spread})"
+        ends = f"[{number(values['25%'])}, {number(values['75%'])}]"
+        cells[f"{name}, median"] = f"{number(values['50%'])} {ends}"
+    else:
+        for (level, share), count in zip(values.items(), group["counts"], strict=True):
+            cells[f"{name} = {level}"] = f"{max(0.0, count):,.0f} ({100 * share:.1f} %)"
+    if missing is not None:
+        cells[f"{name}, missing"] = f"{100 * missing:.1f} %"
+    return cells
+
+
+def _interval_cells(column: Mapping[str, Any], group: Group) -> dict[str, str]:
+    """Every figure with its interval."""
+    cells = {}
+    for key, figure in _figures(column, group):
+        low, high = figure["confidence_interval"]
+        row = f"{column['column']}, {key}"
+        cells[row] = f"{number(figure['value'])} [{number(low)}, {number(high)}]"
+    return cells

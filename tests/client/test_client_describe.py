@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions in the client: the table, its texts, the tidy frame and the histograms say what was released."""
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import reticent
+from support.client.replying_server import Server, release
+
+mpl.use("Agg")
+
+
+def figure(value: float, low: float, high: float) -> dict[str, Any]:
+    return {"value": value, "confidence_interval": [low, high]}
+
+
+def numbers(level: str, mean: float) -> dict[str, Any]:
+    return {
+        "level": level,
+        "number": 100.0,
+        "counts": [60.0, -4.0, 44.0],
+        "count_standard_error": 5.0,
+        "missing": figure(0.25, 0.2, 0.3),
+        "mean": figure(mean, mean - 1, mean + 1) | {"standard_error": 0.5},
+        "standard_deviation": figure(2.5, 2.0, 3.0),
+        "quartiles": [figure(q, q - 1, q + 1) for q in (1.0, 4.0, 9.0)],
+    }
+
+
+def levels(level: str, share: float) -> dict[str, Any]:
+    return {
+        "level": level,
+        "number": 100.0,
+        "counts": [100 * share, -1.0],
+        "count_standard_error": 5.0,
+        "shares": [figure(share, 0.0, 1.0), figure(1 - share, 0.0, 1.0)],
+    }
+
+
+GROUPS = ("all", "0", "1")
+RESULT = {
+    "by": "zone",
+    "sizes": [
+        {"level": k, "number": n, "standard_error": 1.0, "confidence_interval": [n - 2, n + 2]}
+        for k, n in zip(GROUPS, (1500.0, 1501.0, -1.0), strict=True)
+    ],
+    "columns": [
+        {
+            "column": "price",
+            "edges": [0.0, 1.0, 2.0, 4.0],
+            "clipped": [0.0, 4.0],
+            "groups": [numbers(k, m) for k, m in zip(GROUPS, (5.0, 6.0, 7.0), strict=True)],
+        },
+        {
+            "column": "a_b",
+            "levels": ["<x>", "y|z"],
+            "groups": [levels(k, s) for k, s in zip(GROUPS, (0.5, 0.25, 0.75), strict=True)],
+        },
+    ],
+    "confidence_level": 0.95,
+    "n": 20_000,
+}
+
+
+@pytest.fixture
+def about(server: Server) -> reticent.Description:
+    query = {"kind": "describe", "columns": ["price", "a_b"], "by": "zone"}
+    ds = server.dataset()
+    server.always(201, release("mean") | {"query": query, "result": RESULT})
+    found = ds.describe(["price", "a_b"], by="zone", epsilon=1.0)
+    assert isinstance(found, reticent.Description)
+    return found
+
+
+def test_its_parts_have_names(about: reticent.Description) -> None:
+    assert (about.by, about.groups, about.columns) == ("zone", GROUPS, ("price", "a_b"))
+    assert about.sizes == {"all": 1500.0, "0": 1501.0, "1": -1.0}
+    assert about.nobs == 20_000
+
+
+def test_the_table_is_what_journals_print(about: reticent.Description) -> None:
+    table = about.table()
+    assert table.header == ("zone", *GROUPS)
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["Records"] == ("1,500", "1,501", "0")
+    assert rows["price, mean (SD)"] == tuple(f"{m}.0000 (2.5000)" for m in (5, 6, 7))
+    assert rows["price, median"][0] == "4.0000 [1.0000, 9.0000]"
+    assert rows["price, missing"][0] == "25.0 %"
+    assert rows["a_b = <x>"] == ("50 (50.0 %)", "25 (25.0 %)", "75 (75.0 %)")
+    assert rows["a_b = y|z"][0] == "0 (50.0 %)"
+    assert "price, mean (SD)" in str(about.summary())
+    assert "&lt;x&gt;" in table.html()
+    assert r"a\_b" in table.latex()
+    assert r"25.0 \%" in table.latex()
+    assert r"y\|z" in table.markdown()
+
+
+def test_intervals_are_in_the_table_where_they_are_asked_for(about: reticent.Description) -> None:
+    rows = {row[0]: row[1:] for row in about.table(intervals=True).rows}
+    assert rows["price, mean"][1] == "6.0000 [5.0000, 7.0000]"
+    assert rows["price, 75%"][0] == "9.0000 [8.0000, 10.0000]"
+    assert rows["a_b, <x>"][2] == "0.7500 [0.0000, 1.0000]"
+
+
+def test_the_frame_is_tidy(about: reticent.Description) -> None:
+    frame = about.to_frame()
+    assert list(frame.columns) == ["column", "figure", "group", "value", "lower", "upper"]
+    assert len(frame) == 3 * 6 + 3 * 2
+    row = frame[(frame.column == "price") & (frame.figure == "50%") & (frame.group == "1")]
+    assert row[["value", "lower", "upper"]].to_numpy().tolist() == [[4.0, 3.0, 5.0]]
+
+
+def test_histograms_are_shares_over_their_bins(about: reticent.Description) -> None:
+    axes = about.plot("price")
+    heights = axes.patches[0].get_data().values
+    assert heights.tolist() == pytest.approx([0.6, 0.0, 0.22])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["0", "1"]
+    bars = about.plot("a_b", axes).patches
+    assert sorted(bar.get_height() for bar in bars if hasattr(bar, "get_height")) == pytest.approx([0, 0, 0.25, 0.75])  # fmt: skip
+    figure = about.plot()
+    assert [a.get_xlabel() for a in figure.axes] == ["price", "a_b"]
+    with pytest.raises(KeyError, match="the columns are price, a_b"):
+        about.plot("zone")
+    assert np.all(np.isfinite(heights))

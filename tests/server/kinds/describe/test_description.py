@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions against numpy on the same table, their intervals, and what they say of tables that tell little."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.facts import Profile
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.errors import InvalidPrivacy, InvalidQuery
+from reticent_server.kinds import registry
+from reticent_server.kinds.describe.cells import Cells, quartiles, share, whole_quartiles
+from reticent_server.kinds.describe.kind import Describe
+from reticent_server.kinds.describe.moments import NoisyMoments
+from reticent_server.kinds.shared.ranges import ClipRange
+from support.fits.regressions import whole
+from support.kinds.named_tests import PEOPLE, offer, outcome, people, people_facts
+from support.kinds.recipes import facts_of
+
+CLEAR = 10**5
+"""ε at which noise is below what is compared here."""
+
+
+def described(query, table, missing=None, facts=None, epsilon=CLEAR):
+    n = len(table["y"])
+    gone = np.zeros(n, bool) if missing is None else missing
+    table = table | {"m": np.where(gone, 0.0, table["m"])}
+    plan = registry.plan(facts or people_facts(n), query, offer(epsilon))
+    return outcome(plan, whole(table, {"m": gone}))
+
+
+def column(found, name):
+    return next(c for c in found.columns if c.column == name)
+
+
+def test_without_noise_to_speak_of_it_is_what_numpy_says():
+    table, gone = people(20_000), np.random.default_rng(5).random(20_000) < 0.1
+    found = described(Describe(), table, gone)
+    assert [size.number for size in found.sizes] == pytest.approx([20_000])
+    for name in "yxk":
+        (group,) = column(found, name).groups
+        values = table[name]
+        assert group.mean.value == pytest.approx(values.mean(), abs=0.005)
+        assert group.standard_deviation.value == pytest.approx(values.std(), rel=0.01)
+        known = np.quantile(values, (0.25, 0.5, 0.75))
+        assert [q.value for q in group.quartiles] == pytest.approx(known, abs=0.02)
+    (group,) = column(found, "g").groups
+    assert [s.value for s in group.shares] == pytest.approx(np.bincount(table["g"].astype(int)) / 20_000, abs=1e-3)  # fmt: skip
+    (group,) = column(found, "m").groups
+    assert group.missing.value == pytest.approx(gone.mean(), abs=1e-3)
+    assert group.number == pytest.approx(20_000 - gone.sum(), abs=5)
+    assert group.mean.value == pytest.approx(table["m"][~gone].mean(), abs=2e-3)
+
+
+def test_groups_have_figures_of_their_own_and_all_records_come_first():
+    table = people(20_000)
+    found = described(Describe(("y", "b"), "g", "x > 0"), table)
+    used = table["x"] > 0
+    masks = [used, *(used & (table["g"] == code) for code in range(3))]
+    assert [size.level for size in found.sizes] == ["all", "a", "b", "c"]
+    for size, y, b, mask in zip(found.sizes, *(column(found, name).groups for name in "yb"), masks, strict=True):  # fmt: skip
+        assert size.number == pytest.approx(mask.sum(), rel=1e-2)
+        assert y.number == pytest.approx(mask.sum(), rel=1e-2)
+        assert y.mean.value == pytest.approx(table["y"][mask].mean(), abs=0.01)
+        assert y.quartiles[1].value == pytest.approx(np.median(table["y"][mask]), abs=0.05)
+        assert b.shares[1].value == pytest.approx(table["b"][mask].mean(), abs=0.01)
+        assert sum(y.counts) == pytest.approx(mask.sum(), rel=1e-2)
+    first, *groups = column(found, "y").groups
+    for group in groups:
+        assert first.count_standard_error == pytest.approx(3**0.5 * group.count_standard_error)
+
+
+def test_bins_hold_what_numpy_counts():
+    table = people(5_000)
+    found = column(described(Describe(("y",)), table), "y")
+    inner = np.searchsorted(found.edges[1:-1], table["y"], side="right")
+    assert found.groups[0].counts == pytest.approx(np.bincount(inner, minlength=len(found.edges) - 1), abs=1)  # fmt: skip
+    assert found.clipped == (found.edges[0], found.edges[-1])
+
+
+def test_without_a_profile_a_first_step_finds_the_bins():
+    columns = (Column("y", ColumnKind.NUMERIC, -1e4, 1e4), *PEOPLE[1:])
+    table = people(20_000)
+    found = column(described(Describe(("y",)), table, facts=facts_of(20_000, columns), epsilon=2.0), "y")  # fmt: skip
+    assert -15 < found.edges[0] < found.edges[-1] < 15
+    (group,) = found.groups
+    assert group.quartiles[1].value == pytest.approx(np.median(table["y"]), abs=0.2)
+
+
+@pytest.mark.parametrize("name", ["y", "k", "g", "m"])
+def test_a_table_without_a_record_in_use_has_intervals_of_all_that_is_possible(name):
+    by = "b" if name == "y" else None
+    found = column(described(Describe((name,), by, "x > 4.9"), people(2000), epsilon=1.0), name)
+    for group in found.groups:
+        if group.mean:
+            low, high = group.mean.confidence_interval
+            declared = next(c for c in PEOPLE if c.name == name)
+            assert (low, high) == (found.clipped or (declared.lower, declared.upper))
+            assert group.quartiles[1].confidence_interval == (declared.lower, declared.upper)
+            assert group.standard_deviation.confidence_interval[0] == 0
+        else:
+            assert all(s.confidence_interval == (0.0, 1.0) for s in group.shares)
+
+
+def test_bad_questions_are_refused():
+    facts = people_facts(2000)
+    for query in (Describe(("y", "y")), Describe(("z",)), Describe(("y",), "y"), Describe(("y",), "k")):  # fmt: skip
+        with pytest.raises(InvalidQuery):
+            registry.plan(facts, query, offer(1))
+    wide = Column("h", ColumnKind.CATEGORICAL, 0, 4999, tuple(map(str, range(5000))))
+    with pytest.raises(InvalidQuery, match="more than"):
+        registry.plan(facts_of(100, (*PEOPLE, wide)), Describe(("h",)), offer(1))
+    with pytest.raises(InvalidPrivacy):
+        registry.plan(facts, Describe(), replace(offer(1), rho=5))
+
+
+def test_a_profile_of_some_columns_is_used_for_these():
+    whole_facts = people_facts(2000)
+    known = {k: v for k, v in whole_facts.profile.columns.items() if k != "x"}
+    plan = registry.plan(replace(whole_facts, profile=Profile(known)), Describe(), offer(1))
+    assert plan.own.map_fn.design.columns == ("x",)
+
+
+def test_a_public_number_takes_noise_away():
+    released = np.array([40.0, 55.0, 11.0])
+    free, known = Cells(released, 3.0), Cells(released, 3.0, 100.0)
+    assert known.counts.sum() == pytest.approx(100)
+    assert known.noise(np.ones(3)) == pytest.approx(0, abs=1e-9)
+    assert known.sd == pytest.approx(3 * np.sqrt(2 / 3))
+    assert free.sd == 3.0
+
+
+def coverage(draw, truth, reps=4000):
+    """How often an interval of `draw(rng)` holds the truth."""
+    rng = np.random.default_rng(11)
+    ends = np.array([draw(rng).confidence_interval for _ in range(reps)])
+    return float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
+
+
+@pytest.mark.parametrize("total", [None, 600.0])
+@pytest.mark.parametrize("p", [0.02, 0.3])
+def test_shares_cover(total, p):
+    """Of 600 records and noise of 12: 4,000 tables; rare levels are covered too often."""
+
+    def draw(rng):
+        counts = rng.multinomial(600, [p, 0.5, 0.5 - p]) + 12 * rng.normal(size=3)
+        return share(Cells(counts, 12.0, total), np.eye(3)[0], np.ones(3))
+
+    assert 0.93 < coverage(draw, p) < 0.995
+
+
+@pytest.mark.parametrize("q", [0, 1, 2])
+@pytest.mark.parametrize("total", [None, 2000.0])
+def test_quartiles_cover(q, total):
+    """Of an exponential law in ten bins, with noise of 25 in each count of 2,000 records."""
+    at = np.arange(0, 1.01, 0.1)
+    edges = -np.log(1 - np.minimum(at, 0.995))
+
+    def draw(rng):
+        counts = rng.multinomial(2000, np.full(10, 0.1)) + 25 * rng.normal(size=10)
+        return quartiles(Cells(counts, 25.0, total), np.ones(10), edges, (0.0, 50.0))[q]
+
+    assert 0.93 < coverage(draw, -np.log(1 - (q + 1) / 4)) < 0.985
+
+
+def test_quartiles_of_whole_numbers_cover_and_are_whole():
+    law = np.array([0.1, 0.16, 0.3, 0.2, 0.24])
+
+    def draw(rng):
+        counts = rng.multinomial(400, law) + 15 * rng.normal(size=5)
+        return whole_quartiles(Cells(counts, 15.0), np.ones(5), np.arange(2.0, 7.0))[0]
+
+    assert coverage(draw, 3.0) > 0.93
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        figure = draw(rng)
+        low, high = figure.confidence_interval
+        assert low <= figure.value <= high
+        assert all(x == int(x) for x in (low, high, figure.value))
+
+
+def test_means_and_spreads_count_noise():
+    """m and s² with noise of sd .01 and .02: their intervals are wider by what that says."""
+    clear = NoisyMoments(1000.0, 0.1, 0.09, 0.0, 0.0, 0.02, ClipRange(-2, 2, 0), sure=True)
+    noisy = replace(clear, eta=1e-4, tau2=4e-4)
+    assert clear.mean.standard_error == pytest.approx(2 * np.sqrt(0.09 / 1000))
+    assert noisy.mean.standard_error == pytest.approx(2 * np.sqrt(0.11 / 1000 + 1e-4))
+    low, high = noisy.standard_deviation.confidence_interval
+    reach = 1.959964 * np.sqrt((0.02 - 0.0081) / 1000 + 4e-4)
+    assert (low, high) == pytest.approx((2 * np.sqrt(0.09 - reach), 2 * np.sqrt(0.09 + reach)))
+
+
+def test_means_and_spreads_cover_in_whole_descriptions():
+    """150 tables of 2,000 records in two groups at ε = 1; a true .95 has less than .85 once in 10⁶."""
+    plan = registry.plan(people_facts(2000), Describe(("y", "x"), "b"), offer(1))
+    hits = []
+    for seed in range(150):
+        found = outcome(plan, whole(people(2000, seed), {"m": np.zeros(2000, bool)}))
+        for name, mean, sd in (("y", 1.0, np.sqrt(2)), ("x", 0.0, 1.0)):
+            for group in column(found, name).groups:
+                figures = (group.mean, group.standard_deviation, group.quartiles[1])
+                ends = [figure.confidence_interval for figure in figures]
+                truths = (mean, sd, mean)
+                hits.append([a <= t <= b for (a, b), t in zip(ends, truths, strict=True)])
+    shares = np.mean(np.reshape(hits, (150, 6, 3)), axis=0)
+    assert shares.min() > 0.85
+    assert 0.92 < shares.mean() < 0.985
