@@ -67,7 +67,7 @@ class PredictorMap:
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualMap:
+class BinnedResidualMap:
     """(2B, rows) e_b ⊗ (a, z). edges: (B + 1,) of fitted values; centres, halves: c and h (B,)."""
 
     model: FittedModel

@@ -34,7 +34,11 @@ from reticent_server.domain.steps import (
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Interval, Size
-from reticent_server.kinds.binned_residuals.fitted import FittedModel, PredictorMap, ResidualMap
+from reticent_server.kinds.binned_residuals.fitted import (
+    BinnedResidualMap,
+    FittedModel,
+    PredictorMap,
+)
 from reticent_server.kinds.binned_residuals.links import MEANS, Spread
 from reticent_server.kinds.shared.groups import SURE, GroupMoments, mean_noise, moments, moments_ms
 from reticent_server.kinds.shared.ranges import REACH
@@ -131,7 +135,7 @@ class BinnedResidualsPlan(Planned):
         ranges = [self._range(*ends) for ends in pairwise(edges)]
         centres = tuple((low + high) / 2 for low, high in ranges)
         halves = tuple((high - low) / 2 for low, high in ranges)
-        sums = ResidualMap(self.model, edges, centres, halves, WEIGHT)
+        sums = BinnedResidualMap(self.model, edges, centres, halves, WEIGHT)
         (released,) = yield SumStep("residuals", (self._part(len(ranges)),), sums)
         return self._result(sums, ranges, released)
 
@@ -156,7 +160,7 @@ class BinnedResidualsPlan(Planned):
         return (lower, upper) if lower < upper else (lower - 1.0, lower + 1.0)
 
     def _result(
-        self, sums: ResidualMap, ranges: list[Interval], released: Released
+        self, sums: BinnedResidualMap, ranges: list[Interval], released: Released
     ) -> BinnedResidualsResult:
         found = moments(released, len(ranges), WEIGHT)
         c, h = np.array(sums.centres), np.array(sums.halves)
