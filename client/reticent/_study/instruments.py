@@ -108,6 +108,7 @@ def _two_stage(moments: Moments, structural: Model, Z: FloatArray) -> LeastSquar
         theta=theta,
         privacy=moments.noise(v, Z, A),
         sampling=np.asarray(variance * bread / moments.n),
+        leaning=moments.leaning(v, Z, A),
         inverse=np.asarray(bread),
         variance=variance,
         gate=moments.gate(Z),
