@@ -65,7 +65,7 @@ _LENGTHS, _COUNT = 0.06, 0.02  # shares of ρ
 _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
 _HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader is told: a third of its sd
-_TYPICAL = 0.75  # sampling errors that clipping may move a coefficient by, from which on a reader is told
+_TYPICAL = 0.5  # sampling errors that clipping may move a coefficient by, from which on a reader is told
 _WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
