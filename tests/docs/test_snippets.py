@@ -8,8 +8,8 @@ import pytest
 import structlog
 import yaml
 
-from support_docs import ROOT, Block, blocks, page_paths, prepare, run, setup_of
-from support_session import session
+from support.documents.code_blocks import ROOT, Block, blocks, page_paths, prepare, run, setup_of
+from support.documents.session import session
 
 mpl.use("Agg")
 
