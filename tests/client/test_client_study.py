@@ -171,7 +171,11 @@ def with_narrow(table, share, ratio):
     """A study whose narrower radius has the first 1 − share of the records only."""
     result, kept = result_of(table), int(len(table) * (1 - share))
     Z = np.column_stack([np.ones(kept), table[:kept]])
-    narrow = {"moments": (Z.T @ Z / len(table)).tolist(), "noise": {**result["noise"], "sd": 1e-9}, "ratio": ratio}
+    narrow = {
+        "moments": (Z.T @ Z / len(table)).tolist(),
+        "noise": {**result["noise"], "sd": 1e-9},
+        "ratio": ratio,
+    }
     return read(Question(NAMES), {**result, "narrow": narrow})
 
 
@@ -194,7 +198,9 @@ def test_errors_are_longer_where_a_narrower_radius_says_another_thing(table):
 
 def test_correlations_are_less_sure_where_a_narrower_radius_says_another_thing(table):
     order = np.argsort(np.abs(table[:, 0] - 5))
-    (moved, plain) = (with_narrow(table[order], 0.02, ratio).partial_corr("log(y)", "x") for ratio in (1.0, 0.0))
+    (moved, plain) = (
+        with_narrow(table[order], 0.02, ratio).partial_corr("log(y)", "x") for ratio in (1.0, 0.0)
+    )
     inner = np.corrcoef(table[order][: int(N * 0.98), :2].T)[0, 1]
     assert moved.value == pytest.approx(plain.value)
     assert moved.bse**2 - plain.bse**2 == pytest.approx((plain.value - inner) ** 2, rel=0.5)

@@ -63,7 +63,9 @@ class Delta:
 
     @property
     def bse(self) -> FloatArray:
-        total = np.diag(self.privacy + self.sampling) + self.leaning.squares(np.eye(len(self.values)))
+        total = np.diag(self.privacy + self.sampling) + self.leaning.squares(
+            np.eye(len(self.values))
+        )
         return np.asarray(np.sqrt(np.maximum(total, 0.0)))
 
 

@@ -45,7 +45,9 @@ _LEAST_BANDWIDTH, _MOST_BANDWIDTH = 0.15, 1.5  # residual scales; wider, the sol
 _FOURTH_ORDER = 2 / 9  # exponent of q/n: smoothing's bias b⁴ below the sampling error
 _JACOBIAN_NOISE = 0.35  # of what it measures
 _JACOBIAN_SHARE = 0.08  # of ρ, as fitting.budget plans it
-_HEAVY = 0.1  # of a term's mean square that weights take, from which on a reader is told: as of a study
+_HEAVY = (
+    0.1  # of a term's mean square that weights take, from which on a reader is told: as of a study
+)
 _NANOSECONDS = 30  # of a record's score: a normal distribution function
 DECLINED = (
     "Many records have the same response, so quantiles jump from value to value and have no standard error: no "
@@ -88,7 +90,9 @@ class QuantileModel:
 
     def tuned(self, sizes: Sizes, rho: int, response: PublicResponse) -> "QuantileModel":  # noqa: ARG002 - one interface
         radius = planned_radius(sizes, rho, self.tau)
-        return replace(self, radius=radius, bandwidth=planned_bandwidth(sizes, rho, self.tau, radius))
+        return replace(
+            self, radius=radius, bandwidth=planned_bandwidth(sizes, rho, self.tau, radius)
+        )
 
     def family(self, ground: Ground[PublicResponse]) -> QuantileFamily:
         return QuantileFamily(self.tau, self.bandwidth, ground.spread)

@@ -58,14 +58,19 @@ from reticent_server.kinds.study.result import (
 )
 from reticent_server.numerics.mallows import mallows_weights
 
-_ROUNDS = (1.0, 2.0)  # squared radius for each column: first the shape, then the lengths and where tails lie
+_ROUNDS = (
+    1.0,
+    2.0,
+)  # squared radius for each column: first the shape, then the lengths and where tails lie
 _PRECISION = (0.15, 0.10)  # of a round: noise's norm over records, enough for whitening
 _MOST, _LEAST = (0.10, 0.20), (0.02, 0.04)  # shares of ρ of a round (simulations)
 _LENGTHS, _COUNT = 0.06, 0.02  # shares of ρ
 _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
 _HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader is told: a third of its sd
-_TYPICAL = 0.5  # sampling errors that clipping may move a coefficient by, from which on a reader is told
+_TYPICAL = (
+    0.5  # sampling errors that clipping may move a coefficient by, from which on a reader is told
+)
 _WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
@@ -139,7 +144,9 @@ class StudyPlan(Planned):
         bins = counted(lengths, q) * n / len(lengths)
         sd = planned_sd(CountSum(len(bins), self.shares.lengths, self.facts.schema.unit.max_rows))
         known = self.own_profile is None
-        squared = choose_radius(bins, sd, q, n, unit).squared if known else widest_radius(q, n, unit)
+        squared = (
+            choose_radius(bins, sd, q, n, unit).squared if known else widest_radius(q, n, unit)
+        )
         noise = squared * unit
         half = float(ndtri(0.975)) * sqrt(1 / n + noise**2 / (2 * n**2))
         ratios = self._ratios(noise, n, squared)

@@ -29,7 +29,9 @@ EDGES = (
     *(16.0 * 2.0**k for k in range(8)),
 )  # of ‖u‖²/q: from half of what a white row has to 2,048 times it; wider beyond 8, where counts are small
 _CANDIDATES = tuple(2.0 ** (k / 8) for k in range(65))  # of R²/q
-_LEAST_TAIL = 3.0  # R²/q, where noise allows it: twice what white rows of six columns have at the median
+_LEAST_TAIL = (
+    3.0  # R²/q, where noise allows it: twice what white rows of six columns have at the median
+)
 _CLEAR = 5.0  # standard deviations that a number of records beyond an edge must be above 0: ln τ is then known to ±.3
 _SHORTEST = 2  # index of the first edge (R² = q) at which a tail may begin
 _HEAVIEST, _LIGHTEST = 1.5, 8.0  # α: house prices in dollars have 1.5; normal rows more than 8
@@ -105,7 +107,9 @@ def choose_radius(counts: FloatArray, noise: float, q: int, records: float, unit
 
 def widest_radius(q: int, records: float, unit: float) -> float:
     """R² for the heaviest tails: what a forecast counts on where nothing is known of them."""
-    loud = [q * f for f in _CANDIDATES if f <= _WIDEST and q * f * unit * sqrt(2 * q) <= _NORM * records]
+    loud = [
+        q * f for f in _CANDIDATES if f <= _WIDEST and q * f * unit * sqrt(2 * q) <= _NORM * records
+    ]
     return max(loud, default=q * _CANDIDATES[0])
 
 

@@ -121,7 +121,9 @@ def test_weights_that_move_the_target_are_told():
     (narrow,) = answer(planned(data, (0.5,), offer(0.5).rho), whole(data)).fits
     (wide,) = answer(planned(data, (0.5,), HUGE_RHO), whole(data)).fits
     assert any("far from the middle of x0" in said for said in narrow.warnings)
-    every = sm.QuantReg(data["y"], sm.add_constant(np.column_stack([data["x0"], data["x1"]]))).fit(0.5)
+    every = sm.QuantReg(data["y"], sm.add_constant(np.column_stack([data["x0"], data["x1"]]))).fit(
+        0.5
+    )
     away = [abs(fit.coefficients[1] - every.params[1]) for fit in (narrow, wide)]
     assert away[1] < away[0] / 2
 

@@ -43,7 +43,8 @@ def test_bins_that_noise_can_fill_do_not_count():
     bins = counted(lengths(), Q)
     filled = bins + np.append(np.zeros(BINS - 1), 70.0)
     apart = [
-        choose_radius(filled, noise, Q, N, 3.0).squared / choose_radius(bins, noise, Q, N, 3.0).squared
+        choose_radius(filled, noise, Q, N, 3.0).squared
+        / choose_radius(bins, noise, Q, N, 3.0).squared
         for noise in (30.0, 10.0)
     ]
     assert apart[0] < 1.2 < apart[1]
@@ -57,7 +58,9 @@ def test_a_tail_that_noise_hides_is_followed_from_where_it_is_seen(alpha, body):
     rows = np.append(rng.chisquare(Q, body), tail)
     bins, noise = counted(rows, Q), 30.0
     exact = np.sum(np.maximum(rows - 6 * Q, 0.0))
-    seen = np.median([Tail.seen(bins + noise * rng.normal(size=BINS), noise, Q).excess(6 * Q) for _ in range(99)])
+    seen = np.median(
+        [Tail.seen(bins + noise * rng.normal(size=BINS), noise, Q).excess(6 * Q) for _ in range(99)]
+    )
     assert 0.5 < seen / exact < 2
     clear = excess(np.where(bins > 5 * noise, bins, 0.0), Q, 6 * Q)
     assert clear < 0.6 * exact
