@@ -110,7 +110,7 @@ def widest_radius(q: int, records: float, unit: float) -> float:
     loud = [
         q * f for f in _CANDIDATES if f <= _WIDEST and q * f * unit * sqrt(2 * q) <= _NORM * records
     ]
-    return max(loud, default=q * _CANDIDATES[0])
+    return float(max(loud, default=q * _CANDIDATES[0]))
 
 
 def counted(lengths: FloatArray, q: int) -> FloatArray:

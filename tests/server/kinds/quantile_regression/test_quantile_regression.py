@@ -118,8 +118,8 @@ def test_weights_that_move_the_target_are_told():
     data = table(rng, n, LAWS["normal"][0])
     data["x0"] = np.clip(rng.standard_t(4, n), -20, 20)
     data["y"] = np.abs(data["x0"]) * data["x0"] + rng.normal(size=n)
-    (narrow,) = answer(planned(data, (0.5,), offer(0.5).rho), whole(data)).fits
-    (wide,) = answer(planned(data, (0.5,), HUGE_RHO), whole(data)).fits
+    (narrow,) = outcome(planned(data, (0.5,), offer(0.5).rho), whole(data)).fits
+    (wide,) = outcome(planned(data, (0.5,), HUGE_RHO), whole(data)).fits
     assert any("far from the middle of x0" in said for said in narrow.warnings)
     every = sm.QuantReg(data["y"], sm.add_constant(np.column_stack([data["x0"], data["x1"]]))).fit(
         0.5
