@@ -70,12 +70,12 @@ class Tail:
         above = np.cumsum(counts[::-1])[::-1][1:]  # beyond each edge
         error = noise * np.sqrt(np.arange(len(EDGES), 0, -1))
         clear = np.flatnonzero((above > _CLEAR * error) | (counts[1:] > _CLEAR * noise))
-        above = np.maximum(above, counts[1:])
+        above = np.maximum(np.maximum(above, counts[1:]), 0.0)
         k = max(int(clear[-1]) if len(clear) else _SHORTEST, _SHORTEST)
         j = int(np.searchsorted(EDGES, EDGES[k] / 2 * (1 - 1e-9)))
         if not len(clear):
-            return cls(counts, EDGES[k] * q, max(float(above[k]), 0.0), _LIGHTEST, q)
-        step = log(max(above[j] / above[k], 1.0)) / log(EDGES[k] / EDGES[j])
+            return cls(counts, EDGES[k] * q, float(above[k]), _LIGHTEST, q)
+        step = log(max(above[j] / max(above[k], 1.0), 1.0)) / log(EDGES[k] / EDGES[j])
         inner = np.where(np.arange(len(counts)) <= k, counts, 0.0)
         alpha = min(max((step + _TYPICAL) / 2, _HEAVIEST), _LIGHTEST)
         return cls(inner, EDGES[k] * q, float(above[k]), alpha, q)

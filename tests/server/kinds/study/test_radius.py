@@ -66,6 +66,16 @@ def test_a_tail_that_noise_hides_is_followed_from_where_it_is_seen(alpha, body):
     assert clear < 0.6 * exact
 
 
+def test_an_excess_is_never_negative():
+    """Also where noise is all that the bins have, and where only the first bins are clear."""
+    rng = np.random.default_rng(6)
+    for first in (0.0, 500.0):
+        for _ in range(500):
+            bins = 30.0 * rng.normal(size=BINS) + np.append([first, first], np.zeros(BINS - 2))
+            tail = Tail.seen(bins, 30.0, Q)
+            assert min(tail.excess(r * Q) for r in (1.0, 2.0, 6.0, 50.0)) >= 0
+
+
 def test_a_tail_is_continuous_at_its_edge():
     tail = Tail.seen(counted(lengths(500), Q), 10.0, Q)
     assert tail.excess(tail.edge * (1 - 1e-9)) == pytest.approx(tail.excess(tail.edge), rel=1e-6)
