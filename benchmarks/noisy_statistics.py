@@ -63,10 +63,11 @@ def noisy_statistics(
     s2 = max((G[-1, -1] - theta @ b) / len(y), 0.0)
     heard = (1 + theta @ theta) * np.eye(q) + np.outer(theta, theta) - np.diag(theta**2)
     C = s2 * inverse + sd**2 * inverse @ heard @ inverse
-    return _in_units(theta, C, told)
+    return in_units(theta, C, told)
 
 
-def _in_units(theta: FloatArray, C: FloatArray, told: Told) -> LinearFit:
+def in_units(theta: FloatArray, C: FloatArray, told: Told) -> LinearFit:
+    """θ (p + 1,) with covariance C, of standardised columns, in the units of the data."""
     a, b = told.means[:-1], told.deviations[:-1]
     L = np.diag(np.append(1.0, 1 / b)) * told.deviations[-1]
     L[0, 1:] = -a / b * told.deviations[-1]

@@ -7,7 +7,8 @@ table, each with a released profile (ε = .5) for ours. Every method answers twe
 
 - study: one release, and `ols` of each formula; errors of one variance. `study, main` is the declared formula alone;
 - noisy statistics: one release of unwhitened moments, told the true means, deviations and a bound of the norms; its
-  ridge is AdaSSP's;
+  ridge is like AdaSSP's;
+- AdaSSP: a release for each formula, at ε/20, told the same; it has no intervals;
 - a fit each: `linear_regression` with loss="squared" at ε/20 (at the smallest and the largest ε, STUDY_FITS samples).
 
 By method and ε over all slopes: share with intervals; median error in OLS's standard errors on the same sample; median ratio of
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy import BenchTable
+from benchmarks.adassp import adassp
 from benchmarks.gauntlet.frame import Frame
 from benchmarks.gauntlet.replies import estimates
 from benchmarks.gauntlet.summary import Z
@@ -144,6 +146,21 @@ def noisy(epsilon: float) -> Method:
     return fit
 
 
+def adaptive(epsilon: float) -> Method:
+    rho = rho_units(epsilon / FORMULAS, DELTA) / RHO_UNITS
+
+    def fit(one: StudyProblem, sample: BenchTable, rng: np.random.Generator) -> Fits:
+        values, found = sample.arrays, {}
+        for names in one.subsets:
+            told = Told.of(
+                arrays(one.frame.arrays, names), one.frame.arrays[one.response], TOLD_QUANTILE
+            )
+            found[names] = adassp(arrays(values, names), values[one.response], told, rho, rng)
+        return found
+
+    return fit
+
+
 def separate(epsilon: float) -> Method:
     def fit(one: StudyProblem, sample: BenchTable, _rng: np.random.Generator) -> Fits:
         found = {}
@@ -201,6 +218,7 @@ def methods() -> dict[tuple[str, float], tuple[Method, int]]:
         found["study", epsilon] = studied(epsilon), RUNS
         found["study, main", epsilon] = studied(epsilon, main=True), RUNS
         found["noisy statistics", epsilon] = noisy(epsilon), RUNS
+        found["AdaSSP", epsilon] = adaptive(epsilon), RUNS
     for epsilon in (EPSILONS[0], EPSILONS[-1]):
         found["a fit each", epsilon] = separate(epsilon), FITS
     return found

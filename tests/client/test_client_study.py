@@ -168,6 +168,45 @@ def test_noise_and_sampling_add_up(table):
     assert after.privacy_bse > before.bse / 2
 
 
+def with_narrow(table, share, ratio):
+    """A study whose narrower radius has the first 1 − share of the records only."""
+    result, kept = result_of(table), int(len(table) * (1 - share))
+    Z = np.column_stack([np.ones(kept), table[:kept]])
+    narrow = {
+        "moments": (Z.T @ Z / len(table)).tolist(),
+        "noise": {**result["noise"], "sd": 1e-9},
+        "ratio": ratio,
+    }
+    return read(Question(NAMES), {**result, "narrow": narrow})
+
+
+def test_errors_are_longer_where_a_narrower_radius_says_another_thing(table):
+    """b = λA X(S − S₂)v is, for records left out, λ times what they have moved to first order."""
+    order = np.argsort(table[:, 0] - 0.7 * table[:, 1])
+    leaning = with_narrow(table[order], 0.05, 0.5)
+    plain, longer = study_of(table).ols("log(y) ~ x"), leaning.ols("log(y) ~ x")
+    X, y = sm.add_constant(table[order][:, 1]), table[order][:, 0]
+    residual = sm.OLS(y, X).fit().resid
+    beyond = np.arange(N) >= int(N * 0.95)
+    b = 0.5 * np.linalg.solve(X.T @ X, X[beyond].T @ residual[beyond])
+    np.testing.assert_allclose(longer.bse**2, plain.bse**2 + b**2, rtol=0.02)
+    np.testing.assert_allclose(longer.params, plain.params, rtol=1e-9)
+    assert any("Few records with large values" in said for said in longer.result["warnings"])
+    assert plain.result["warnings"] == []
+    none = with_narrow(table[order], 0.05, 0.0).ols("log(y) ~ x")
+    np.testing.assert_allclose(none.bse, plain.bse, rtol=1e-9)
+
+
+def test_correlations_are_less_sure_where_a_narrower_radius_says_another_thing(table):
+    order = np.argsort(np.abs(table[:, 0] - 5))
+    (moved, plain) = (
+        with_narrow(table[order], 0.02, ratio).partial_corr("log(y)", "x") for ratio in (1.0, 0.0)
+    )
+    inner = np.corrcoef(table[order][: int(N * 0.98), :2].T)[0, 1]
+    assert moved.value == pytest.approx(plain.value)
+    assert moved.bse**2 - plain.bse**2 == pytest.approx((plain.value - inner) ** 2, rel=0.5)
+
+
 def test_a_shut_gate_leaves_numbers_and_no_intervals(table):
     near = table.copy()
     near[:, 3] = near[:, 1] + 0.3 * near[:, 3]

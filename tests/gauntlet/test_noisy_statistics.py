@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from benchmarks.adassp import adassp
 from benchmarks.noisy_statistics import Told, least_squares, noisy_statistics
 
 N, TRUTH = 20_000, np.array([1.0, 0.5, -2.0])
@@ -29,6 +30,15 @@ def test_without_noise_it_is_least_squares():
     ols = least_squares(X, y)
     assert ours.coefficients == pytest.approx(ols.coefficients, abs=1e-4)
     assert ours.standard_errors == pytest.approx(ols.standard_errors, rel=0.05)
+
+
+def test_adassp_is_least_squares_without_noise_and_shrinks_with_it():
+    X, y = table()
+    told, ols = Told.of(X, y, 1.0), least_squares(X, y)
+    exact = adassp(X, y, told, 1e12, np.random.default_rng(1))
+    assert exact.coefficients == pytest.approx(ols.coefficients, abs=1e-3)
+    shrunk = [adassp(X, y, told, 1e-5, np.random.default_rng(k)).coefficients[2] for k in range(50)]
+    assert abs(np.median(shrunk)) < 0.8 * abs(ols.coefficients[2])
 
 
 def test_its_standard_errors_count_the_noise():

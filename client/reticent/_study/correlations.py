@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Correlations and partial correlations of a study's columns, with intervals that count noise.
 
-With Fisher's z = artanh(r): Var(z) = 1/(N − k − 3) + Var_noise(r)/(1 − r²)², k columns being held fixed.
+With Fisher's z = artanh(r): Var(z) = 1/(N − k − 3) + (Var_noise(r) + b²)/(1 − r²)², k columns being held fixed, b what clipping
+may have moved r by.
 Source: Fisher (1921); the noise by the delta method.
 """
 
@@ -104,11 +105,12 @@ def correlation(moments: Moments, x: int, y: int, given: Sequence[int] = ()) -> 
     """Of the columns at places x and y, others held fixed."""
     estimate = moments.delta((x, y, *given), _partial)
     noise = sqrt(max(float(estimate.privacy[0, 0]), 0.0))
+    moved = float(estimate.leaning.squares(np.eye(1))[0])
     value = float(estimate.values[0])
     if not (_varies(moments, x) and _varies(moments, y) and np.isfinite(value)):
         value, noise = float("nan"), float("nan")
     degrees = max(moments.records - len(given) - 3, 1.0)
-    error = sqrt(1 / degrees + noise**2 / (1 - min(value**2, _MOST**2)) ** 2)
+    error = sqrt(1 / degrees + (noise**2 + moved) / (1 - min(value**2, _MOST**2)) ** 2)
     names = moments.names
     return PairwiseCorrelation(
         (names[x], names[y]), tuple(names[k] for k in given), value, noise, error

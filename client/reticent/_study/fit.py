@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent._study.model import StudyModel
-from reticent._study.moments import FloatArray, LeastSquares
+from reticent._study.moments import FloatArray, LeastSquares, lengthened
 from reticent._text import paragraph
 from reticent.results.regression import RegressionResults
 
@@ -24,8 +24,8 @@ _LOUD = 3.0
 class StudyFit(RegressionResults):
     """Least squares over a study's columns, in the units of the data. It has cost nothing beyond the study.
 
-    The estimand is least squares' own, of the records as the study has weighted them. Standard errors count the noise, and
-    sampling for errors of one variance; for others declare the formula as the study's `main`.
+    The estimand is least squares' own, of the records as the study has weighted them. Standard errors count the noise, what
+    clipping may have moved, and sampling for errors of one variance; for others declare the formula as the study's `main`.
     """
 
     @property
@@ -63,19 +63,24 @@ def fit_result(
     L = model.matrix
     beta = L @ fit.theta + model.offset
     privacy, sampling = L @ fit.privacy @ L.T, L @ fit.sampling @ L.T
-    errors, noise = roots(privacy + sampling), roots(privacy)
+    leaning = fit.leaning.squares(L)
+    covariance = lengthened(privacy + sampling, leaning)
+    errors, noise = roots(covariance), roots(privacy)
     said = [] if fit.open else [_closed(model, fit)]
     loud = fit.open & (noise > _LOUD * roots(sampling))
     if np.any(loud):
         which = [name for name, x in zip(model.names, loud, strict=True) if x]
         said.append(f"Privacy noise dominates the standard errors of {', '.join(which)}.")
+    moved = fit.open & (2 * leaning > np.diag(covariance))
+    if np.any(moved):
+        said.append(_leans([name for name, x in zip(model.names, moved, strict=True) if x]))
     half = float(ndtri((1 + LEVEL) / 2)) * factor * errors
     p = 2 * ndtr(-np.abs(beta) / np.maximum(errors, np.finfo(float).tiny))
     return {
         "terms": list(model.names),
         "coefficients": beta.tolist(),
         "standard_errors": errors.tolist(),
-        "covariance": (privacy + sampling).tolist(),
+        "covariance": covariance.tolist(),
         "confidence_level": LEVEL,
         "confidence_intervals": _shown(np.column_stack([beta - half, beta + half]), fit),
         "p_values": p.tolist() if fit.open else [None] * len(beta),
@@ -97,6 +102,13 @@ def roots(covariance: FloatArray) -> FloatArray:
 
 def _shown(ends: FloatArray, fit: LeastSquares) -> list[list[float | None]]:
     return [[float(a), float(b)] if fit.open else [None, None] for a, b in ends]
+
+
+def _leans(names: Sequence[str]) -> str:
+    return (
+        f"Few records with large values bear on {', '.join(names)}: the radius downweights them, and intervals are wider for "
+        "it. A logarithm, or an indicator of the few, is about all records."
+    )
 
 
 def _closed(model: StudyModel, fit: LeastSquares) -> str:

@@ -109,6 +109,7 @@ def _two_stage(moments: Moments, structural: StudyModel, Z: FloatArray) -> Least
         theta=theta,
         privacy=moments.noise(v, Z, A),
         sampling=np.asarray(variance * bread / moments.n),
+        leaning=moments.leaning(v, Z, A),
         inverse=np.asarray(bread),
         variance=variance,
         gate=moments.gate(Z),

@@ -8,6 +8,10 @@ s²‖CGCᵀ‖_F²; in particular cov(Nv) = (s²/2)[(vᵀQv)Q + (Qv)(Qv)ᵀ].
 Least squares of y = aᵀz̃ on x = Xz̃ is θ = S_XX⁻¹S_Xy; with v = a − Xᵀθ its variance is that of noise,
 (s²/2)·S_XX⁻¹[(vᵀQv)Q_XX + (XQv)(XQv)ᵀ]S_XX⁻¹, and of sampling, σ²S_XX⁻¹/n for errors of one variance. The first holds while
 the gate s√(2p)/λ is at most 1/3, λ the smallest eigenvalue of S_XX in the frame in which Q_XX is I.
+
+*Clipping.* S₂ are moments at a narrower radius, released with noise of their own, and of what is missing from S about λ(S − S₂) may be
+missing where it matters, λ from a released histogram (the server's kinds.study.leaning). An estimate A·XSv = 0 may thus have
+moved by b = λAX(S − S₂)v, with the noise V_b = λ²(s₂²/2)A[…]Aᵀ of S₂; (b² − V_b)₊ is added to its variance, its own b and V_b.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,12 +33,13 @@ _TINY = float(np.finfo(float).tiny)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeastSquares:
-    """θ (p,); privacy and sampling (p, p) covariances; inverse (p, p), of S_XX with what is added to it; variance σ²; gate;
+    """θ (p,); privacy and sampling (p, p) covariances; leaning: what clipping may have moved; inverse (p, p), of S_XX with what is added to it; variance σ²; gate;
     residual v (q,); weakest (p,): the combination of columns that the noise hides most."""
 
     theta: FloatArray
     privacy: FloatArray
     sampling: FloatArray
+    leaning: "Leaning"
     inverse: FloatArray
     variance: float
     gate: float
@@ -49,20 +54,62 @@ class LeastSquares:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delta:
-    """Values (k,) of a function of the moments, with the covariances (k, k) of its noise and of sampling."""
+    """Values (k,) of a function of the moments, with the covariances (k, k) of its noise and of sampling, and what
+    clipping may have moved."""
 
     values: FloatArray
     privacy: FloatArray
     sampling: FloatArray
+    leaning: "Leaning"
 
     @property
     def bse(self) -> FloatArray:
-        return np.asarray(np.sqrt(np.maximum(np.diag(self.privacy + self.sampling), 0.0)))
+        total = np.diag(self.privacy + self.sampling) + self.leaning.squares(
+            np.eye(len(self.values))
+        )
+        return np.asarray(np.sqrt(np.maximum(total, 0.0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaning:
+    """b (p,) and its noise (p, p)."""
+
+    moved: FloatArray
+    noise: FloatArray
+
+    def squares(self, L: FloatArray) -> FloatArray:
+        """(k,) (b² − V_b)₊ of the values Lθ, L (k, p)."""
+        return np.asarray(np.maximum((L @ self.moved) ** 2 - np.diag(L @ self.noise @ L.T), 0.0))
+
+
+def lengthened(covariance: FloatArray, squares: FloatArray) -> FloatArray:
+    """The covariance (k, k) with (k,) added to its variances, and with its own correlations."""
+    variances = np.maximum(np.diag(covariance), _TINY)
+    stretch = np.sqrt(1 + squares / variances)
+    return np.asarray(covariance * np.outer(stretch, stretch))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Narrow:
+    """S₂ and its C₂ (q, q), s₂, and λ."""
+
+    sums: FloatArray
+    root: FloatArray
+    sd: float
+    ratio: float
+
+    def noise(self, v: FloatArray, X: FloatArray, A: FloatArray) -> FloatArray:
+        """(k, k) covariance of AXN₂v, as of the wider moments."""
+        Q = self.root.T @ self.root
+        across = X @ Q @ v
+        inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
+        return np.asarray(self.sd**2 / 2 * A @ inner @ A.T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """names (q,), centres and scales (q,), S and C (q, q), s, and n the records of the table."""
+    """names (q,), centres and scales (q,), S and C (q, q), s, n the records of the table, and moments at a narrower
+    radius, where the release has them."""
 
     names: tuple[str, ...]
     centres: FloatArray
@@ -71,6 +118,7 @@ class Moments:
     root: FloatArray
     sd: float
     n: int
+    narrow: Narrow | None = None
 
     @classmethod
     def read(cls, result: Mapping[str, Any], of: Mapping[str, Any]) -> "Moments":
@@ -82,6 +130,13 @@ class Moments:
         D[1:, 0] = centres[1:]
         back = np.linalg.inv(D)
         S = np.array(of["moments"], dtype=np.float64)
+        inner = of.get("narrow")
+        narrow = inner and Narrow(
+            back @ np.array(inner["moments"], dtype=np.float64) @ back.T,
+            np.array(inner["noise"]["root"], dtype=np.float64) @ back.T,
+            float(inner["noise"]["sd"]),
+            float(inner["ratio"]),
+        )
         return cls(
             names=tuple(map(str, result["terms"])),
             centres=centres,
@@ -90,6 +145,7 @@ class Moments:
             root=np.array(of["noise"]["root"], dtype=np.float64) @ back.T,
             sd=float(of["noise"]["sd"]),
             n=int(result["n"]),
+            narrow=narrow or None,
         )
 
     @property
@@ -122,6 +178,7 @@ class Moments:
             theta=theta,
             privacy=self.noise(v, X, inverse),
             sampling=np.asarray(variance * spread / self.n),
+            leaning=self.leaning(v, X, inverse),
             inverse=np.asarray(inverse),
             variance=variance,
             gate=float(gate),
@@ -135,6 +192,13 @@ class Moments:
         across = X @ Q @ v
         inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
         return np.asarray(self.sd**2 / 2 * A @ inner @ A.T)
+
+    def leaning(self, v: FloatArray, X: FloatArray, A: FloatArray) -> Leaning:
+        """Of an estimate with A (k, p), X (p, q) and the residual v (q,)."""
+        if self.narrow is None:
+            return _unmoved(len(A))
+        moved = A @ (X @ (self.sums - self.narrow.sums) @ v)
+        return Leaning(self.narrow.ratio * moved, self.narrow.ratio**2 * self.narrow.noise(v, X, A))
 
     def _spectrum(
         self, gram: FloatArray, X: FloatArray
@@ -168,11 +232,29 @@ class Moments:
         chosen = [0, *places]
         S, C = self.sums[np.ix_(chosen, chosen)], self.root[:, chosen]
         K = _centred(S)
-        noise = [C @ G @ C.T for G in _gradients(S, lambda s: function(_centred(s)))]
+        slopes = _gradients(S, lambda s: function(_centred(s)))
+        noise = [C @ G @ C.T for G in slopes]
         spread = [G @ K for G in _gradients(K, function)]
         privacy = [[self.sd**2 * float(np.sum(a * b)) for b in noise] for a in noise]
         sampling = [[2 * float(np.sum(a * b.T)) / self.records for b in spread] for a in spread]
-        return Delta(np.asarray(function(K)), np.array(privacy), np.array(sampling))
+        leaning = self._leaning_of(slopes, chosen)
+        return Delta(np.asarray(function(K)), np.array(privacy), np.array(sampling), leaning)
+
+    def _leaning_of(self, slopes: list[FloatArray], chosen: list[int]) -> Leaning:
+        """Of values with the gradients `slopes` in S at the places `chosen`."""
+        if self.narrow is None:
+            return _unmoved(len(slopes))
+        at, C = np.ix_(chosen, chosen), self.narrow.root[:, chosen]
+        between = self.sums[at] - self.narrow.sums[at]
+        moved = np.array([float(np.sum(G * between)) for G in slopes])
+        turned = [C @ G @ C.T for G in slopes]
+        noise = np.array([[float(np.sum(a * b)) for b in turned] for a in turned])
+        ratio = self.narrow.ratio
+        return Leaning(ratio * moved, ratio**2 * self.narrow.sd**2 * noise)
+
+
+def _unmoved(k: int) -> Leaning:
+    return Leaning(np.zeros(k), np.zeros((k, k)))
 
 
 def _centred(S: FloatArray) -> FloatArray:

@@ -3,7 +3,9 @@
 
 Constants, relative to residual scales s and to q coefficients:
 
-    R² = .8q       what noise a record's place adds is R times the score's bound; Koenker's weights are 1
+    R² = .8q … 8q  what noise a record's place adds is R times the score's bound; Koenker's weights are 1. The widest at
+                   which the noise is forecast below .35 of the sampling error (6 % of an interval's width) and
+                   the bandwidth need not grow for it
     b              max(.15, (q/n)^{2/9}, the width at which the Jacobian's noise is .35 of what it measures)
 
 The exponent is that of a kernel of the fourth order; .3 in place of .15 left the intercept of skewed errors wrong by
@@ -25,6 +27,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround
+from reticent_server.fitting.heavy_terms import lost_shares
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import without_intervals
 from reticent_server.fitting.standardise import Location
@@ -35,11 +38,18 @@ from reticent_server.kinds.linear_regression.response import (
 )
 from reticent_server.kinds.quantile_regression.score import QuantileFamily, QuantileScore
 
-RADIUS = 0.8  # R²/q
+RADII = (0.8, 1.2, 1.8, 2.7, 4.0, 6.0, 8.0)
+"""R²/q, of which one is planned. On 54,875 wages weights move the slope of schooling by 26 standard errors of QuantReg at .8,
+3.4 at 3, .4 at 6 and .2 at 8; on houses with logarithms every slope by less than .2 from 4 on."""
+_FELT = 0.35  # forecast noise over sampling error
+_LAST_STEP = 0.5  # of ρ, for the last step's gradient: about what fitting.budget plans
 _LEAST_BANDWIDTH, _MOST_BANDWIDTH = 0.15, 1.5  # residual scales; wider, the solution is no quantile
 _FOURTH_ORDER = 2 / 9  # exponent of q/n: smoothing's bias b⁴ below the sampling error
 _JACOBIAN_NOISE = 0.35  # of what it measures
 _JACOBIAN_SHARE = 0.08  # of ρ, as fitting.budget plans it
+_HEAVY = (
+    0.1  # of a term's mean square that weights take, from which on a reader is told: as of a study
+)
 _NANOSECONDS = 30  # of a record's score: a normal distribution function
 DECLINED = (
     "Many records have the same response, so quantiles jump from value to value and have no standard error: no "
@@ -53,12 +63,9 @@ class QuantileModel:
 
     tau: float
     bandwidth: float = _LEAST_BANDWIDTH
+    radius: float = RADII[0]
     mechanism: str = "noisy Newton (smoothed check loss), discrete Gaussian sums"
     reference: str = "Fernandes, Guerre & Horta (2021); Avella-Medina, Bradshaw & Loh (2023)"
-
-    @property
-    def radius(self) -> float:
-        return RADIUS
 
     @property
     def tuning(self) -> float | None:
@@ -88,7 +95,10 @@ class QuantileModel:
         return centre + float(ndtri(self.tau))
 
     def tuned(self, sizes: Sizes, rho: int, response: PublicResponse) -> "QuantileModel":  # noqa: ARG002 - one interface
-        return replace(self, bandwidth=planned_bandwidth(sizes, rho, self.tau))
+        radius = planned_radius(sizes, rho, self.tau)
+        return replace(
+            self, radius=radius, bandwidth=planned_bandwidth(sizes, rho, self.tau, radius)
+        )
 
     def family(self, ground: FitGround[PublicResponse]) -> QuantileFamily:
         return QuantileFamily(self.tau, self.bandwidth, ground.spread)
@@ -112,9 +122,11 @@ class QuantileModel:
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
         declined = self.notes(ground)
+        lost = lost_shares(ground.coding, ground.coordinates, radius_squared)
+        moved = [name for name, share in lost.items() if share > _HEAVY]
         return {
             **(without_intervals(result) if declined else {}),
-            "warnings": [*result["warnings"], *declined],
+            "warnings": [*result["warnings"], *declined, *([moves(moved)] if moved else [])],
             "scale": fit.scale * ground.coding.response_location.scale,
             "estimand": self.estimand(radius_squared),
             "tau": self.tau,
@@ -129,10 +141,33 @@ class QuantileModel:
         )
 
 
-def planned_bandwidth(sizes: Sizes, rho: int, tau: float) -> float:
-    """b for a fit at `rho` (RHO_UNITS)."""
+def moves(names: list[str]) -> str:
+    """What to say where much of a term's variance is downweighted."""
+    return (
+        f"Records far from the middle of {', '.join(names)} count less: where the model is an approximation the coefficients are "
+        "those of the weighted fit, not of all records alike. A larger epsilon or a logarithm brings them nearer."
+    )
+
+
+def planned_radius(sizes: Sizes, rho: int, tau: float) -> float:
+    """R²/q for a fit at `rho` (RHO_UNITS)."""
+    narrowest = planned_bandwidth(sizes, rho, tau, RADII[0])
+    bound = QuantileScore(tau, 1.0, 1.0, fine=True).bound
+    unit = 2 * bound * sizes.unit_rows / sqrt(2 * _LAST_STEP * rho / RHO_UNITS)
+    sampling = sqrt(sizes.expected_n * tau * (1 - tau))
+    fine = [
+        radius
+        for radius in RADII
+        if sqrt(radius * sizes.size) * unit <= _FELT * sampling
+        and planned_bandwidth(sizes, rho, tau, radius) <= narrowest
+    ]
+    return max(fine, default=RADII[0])
+
+
+def planned_bandwidth(sizes: Sizes, rho: int, tau: float, radius: float) -> float:
+    """b for a fit at `rho` (RHO_UNITS) and R² = radius·q."""
     q, n = sizes.size, sizes.expected_n
-    sized = replace(sizes, radius_squared=RADIUS * q)
+    sized = replace(sizes, radius_squared=radius * q)
     flat = QuantileScore(tau, 1.0, 1.0, fine=True)  # its slope's bound, for one unit of b
     jacobian = sqrt(2) * sized.radius_squared * flat.curvature_bound * sizes.unit_rows
     noise = jacobian * sqrt(q) / sqrt(2 * _JACOBIAN_SHARE * rho / RHO_UNITS)

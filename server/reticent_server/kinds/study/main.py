@@ -11,6 +11,7 @@ one, where M/S₀₀ is I. Eigenvalues of M/S₀₀ count at least the operator 
 noise hides M the errors are the classical ones.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -21,7 +22,8 @@ from reticent_server.domain.steps import FloatArray, GramSum, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.report import intervals, p_values, roots
-from reticent_server.kinds.study.maps import StudyScores
+from reticent_server.kinds.study.leaning import Leaning, Narrow, lengthened
+from reticent_server.kinds.study.maps import BoolArray, StudyScores
 from reticent_server.kinds.study.moments import LeastSquares, Moments
 from reticent_server.kinds.study.result import MainFit
 from reticent_server.numerics.matrices import floored, power
@@ -54,9 +56,11 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupFit:
-    """A group's least squares before its meat: B̄ = (S_XX/S₀₀)^(−1/2) (p, p), and what the scores are made with."""
+    """A group's least squares before its meat: B̄ = (S_XX/S₀₀)^(−1/2) (p, p), what the scores are made with, and what
+    clipping may have moved."""
 
     fit: LeastSquares
+    leaning: Leaning
     root: FloatArray
     scores: StudyScores
     records: float
@@ -93,13 +97,16 @@ def _place(term: Term, coding: TermCoding) -> int:
     )
 
 
-def before_meat(formula: Formula, moments: Moments) -> GroupFit:
+def before_meat(formula: Formula, moments: Moments, narrow: Narrow) -> GroupFit:
     """Least squares of a group, and what its scores are made with."""
     fit = moments.least_squares(formula.y, formula.X)
     records = max(float(moments.sums[0, 0]), 1.0)
     root = power(fit.inverse * records, 0.5)
     sigma = sqrt(max(fit.variance, np.finfo(float).tiny))
-    return GroupFit(fit, root, StudyScores(root @ formula.X, fit.residual / sigma), records)
+    leaning = narrow.leaning(moments.sums, fit.residual, formula.X, fit.inverse)
+    return GroupFit(
+        fit, leaning, root, StudyScores(root @ formula.X, fit.residual / sigma), records
+    )
 
 
 def meat(formula: Formula, released: Released, g: int, fitted: GroupFit) -> FloatArray:
@@ -117,8 +124,13 @@ def main_fit(
     fit, L = fitted.fit, formula.matrix
     sampling = fit.variance / fitted.records * fitted.root @ middle @ fitted.root
     beta = L @ fit.theta + formula.offset
-    covariance, privacy = L @ (sampling + fit.privacy) @ L.T, L @ fit.privacy @ L.T
+    squares = fitted.leaning.squares(L)
+    privacy = L @ fit.privacy @ L.T
+    covariance = lengthened(L @ sampling @ L.T + privacy, squares)
+    classical = lengthened(L @ fit.sampling @ L.T + privacy, squares)
     errors, ok = roots(covariance), np.full(len(beta), fit.open)
+    moved = 2 * squares > np.diag(covariance)
+    said = [leans(formula.names, moved)] if fit.open and moved.any() else []
     return MainFit(
         formula=formula.text,
         terms=list(formula.names),
@@ -129,17 +141,26 @@ def main_fit(
         confidence_intervals=[(low, high) for low, high in intervals(beta, errors, level, ok)],
         p_values=p_values(beta, errors, ok),
         privacy_standard_errors=roots(privacy).tolist(),
-        classical_standard_errors=roots(L @ (fit.sampling + fit.privacy) @ L.T).tolist(),
+        classical_standard_errors=roots(classical).tolist(),
         estimable=[bool(x) for x in ok],
         scale=sqrt(fit.variance) * formula.unit,
         gate=fit.gate if np.isfinite(fit.gate) else None,
         estimand=ESTIMAND,
         n=n,
-        warnings=[] if fit.open else [closed(formula, fit)],
+        warnings=[*([] if fit.open else [closed(formula, fit)]), *said],
     )
 
 
 ESTIMAND = "Least squares, with records beyond the radius downweighted; standard errors are robust to heteroscedasticity."
+
+
+def leans(names: Sequence[str], moved: BoolArray) -> str:
+    """What to say where what clipping may have moved is more than the other errors together."""
+    which = ", ".join(name for name, x in zip(names, moved, strict=True) if x)
+    return (
+        f"Few records with large values bear on {which}: the radius downweights them, and intervals are wider for it. A "
+        "logarithm, or an indicator of the few, is about all records."
+    )
 
 
 def closed(formula: Formula, fit: LeastSquares) -> str:

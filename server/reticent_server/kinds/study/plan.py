@@ -27,6 +27,7 @@ from reticent_server.domain.steps import (
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.coding import TermCoding, code_terms
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.heavy_terms import lost_shares
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.own_profile import (
@@ -46,19 +47,31 @@ from reticent_server.kinds.study.main import (
 )
 from reticent_server.kinds.study.maps import RecordGroups, StudyScoresMap
 from reticent_server.kinds.study.moments import GATE, Moments
-from reticent_server.kinds.study.radius import choose_radius, counted
+from reticent_server.kinds.study.radius import choose_radius, counted, widest_radius
 from reticent_server.kinds.study.recipe import Sampled, Sampling, StudyBudget
-from reticent_server.kinds.study.result import Clipped, GroupResult, MainFit, Noise, StudyResult
+from reticent_server.kinds.study.result import (
+    Clipped,
+    GroupResult,
+    MainFit,
+    Narrow,
+    Noise,
+    StudyResult,
+)
 from reticent_server.numerics.mallows import mallows_weights
 
-_ROUNDS = (1.0, 4.0)  # squared radius for each column: first the shape, then the lengths
+_ROUNDS = (
+    1.0,
+    2.0,
+)  # squared radius for each column: first the shape, then the lengths and where tails lie
 _PRECISION = (0.15, 0.10)  # of a round: noise's norm over records, enough for whitening
-_MOST, _LEAST = (0.10, 0.20), (0.03, 0.05)  # shares of ρ of a round (simulations)
-_LENGTHS, _COUNT = 0.05, 0.02  # shares of ρ
+_MOST, _LEAST = (0.10, 0.20), (0.02, 0.04)  # shares of ρ of a round (simulations)
+_LENGTHS, _COUNT = 0.06, 0.02  # shares of ρ
 _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
 _HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader is told: a third of its sd
-_BEYOND = 0.05  # of the records' variation beyond the radius, from which on a reader is told: the field's "5 %"
+_TYPICAL = (
+    0.5  # sampling errors that clipping may move a coefficient by, from which on a reader is told
+)
 _WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
@@ -128,13 +141,17 @@ class StudyPlan(Planned):
     @property
     def forecast(self) -> Mapping[str, Any]:
         """Of the first variable on the others: privacy over sampling standard error by term, null where the noise is
-        expected to leave no interval; of any correlation: half of its 95 % interval near 0."""
+        expected to leave no interval; of any correlation: half of its 95 % interval near 0. Without a profile tails
+        are taken to be heavy."""
         q, n = self._size, self.facts.n * self.ground.share / self.question.groups.count
         lengths = np.sum(self.ground.coordinates.rows**2, axis=1)
         unit = self._sampling(self.ground).unit_noise
         bins = counted(lengths, q) * n / len(lengths)
         sd = planned_sd(CountSum(len(bins), self.shares.lengths, self.facts.schema.unit.max_rows))
-        squared = choose_radius(bins, sd, q, n, unit).squared
+        known = self.own_profile is None
+        squared = (
+            choose_radius(bins, sd, q, n, unit).squared if known else widest_radius(q, n, unit)
+        )
         noise = squared * unit
         half = float(ndtri(0.975)) * sqrt(1 / n + noise**2 / (2 * n**2))
         ratios = self._ratios(noise, n, squared)
@@ -176,14 +193,9 @@ class StudyPlan(Planned):
         return notes
 
     def _heavy(self, ground: StudyGround, radius_squared: float) -> list[str]:
-        """What to say of terms whose tails a radius cuts, judged by public rows, whose columns are independent."""
-        frame = ground.coordinates
-        x = np.linalg.inv(frame.transform) @ frame.rows.T
-        cut = 1 - mallows_weights(np.sum(frame.rows**2, axis=1), radius_squared)
-        square = np.maximum(np.mean(x**2, axis=1), np.finfo(float).tiny)
-        share = np.mean(cut * x**2, axis=1) / square
-        terms = zip(ground.coding.design.terms, share[1:], strict=True)
-        names = [term.name for term, lost in terms if lost > _HEAVY and not term.dummy]
+        """What to say of terms whose tails a radius cuts."""
+        lost = lost_shares(ground.coding, ground.coordinates, radius_squared)
+        names = [name for name, share in lost.items() if share > _HEAVY]
         said = (
             f"Much of the variance of {', '.join(names)} comes from few records, which the radius downweights: "
             "least squares of all records may differ. A logarithm, or an indicator of the few, is about all of them."
@@ -236,7 +248,7 @@ class StudyPlan(Planned):
         self, formula: Formula, coding: TermCoding, by_group: Sequence[Sampled]
     ) -> Generator[Step, tuple[Released, ...], list[MainFit]]:
         groups = self.question.groups
-        fitted = [before_meat(formula, sampled.moments) for sampled in by_group]
+        fitted = [before_meat(formula, sampled.moments, sampled.narrow) for sampled in by_group]
         part = formula.part(groups.count, self.shares.scores, self.facts.schema.unit.max_rows)
         frames = tuple(sampled.frame for sampled in by_group)
         rows = StudyScoresMap(
@@ -269,6 +281,7 @@ class StudyPlan(Planned):
             common,
             moments=only.moments,
             noise=only.noise,
+            narrow=only.narrow,
             clipped=only.clipped,
             radius=only.radius,
             main=only.main,
@@ -329,25 +342,31 @@ def _planned_shares(
 
 
 def _beyond(groups: Sequence[Sampled], q: int) -> list[str]:
-    """What to say where the released histogram shows that much lies beyond a radius."""
+    """What to say where the released histogram shows tails that matter beyond a radius."""
     excess = max(sampled.radius.excess / sampled.records for sampled in groups)
-    share = excess / (excess + q)
+    moved = max(sampled.radius.typical(q, sampled.records) for sampled in groups)
     said = (
-        f"{share:.0%} of the records' variation lies beyond the radius, with few of them: least squares of all records may "
-        "differ where it depends on these. The profile shows which columns have such tails."
+        f"Heavy tails: about {excess / (excess + q):.0%} of the records' variation lies beyond the radius, which may move "
+        f"coefficients by {moved:.1f} of their sampling errors (typically; single ones by several times that) from least "
+        "squares of all records. The profile shows which columns have such tails."
     )
-    return [said] if share >= _BEYOND else []
+    return [said] if moved >= _TYPICAL else []
 
 
 def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) -> GroupResult:
     """A group's moments in the units of the terms: z = Dz̃, D = diag(b) + a eᵀ."""
     D = np.diag(coding.scales)
     D[1:, 0] = coding.centres[1:]
-    moments = sampled.moments
+    moments, narrow = sampled.moments, sampled.narrow
     weight, sd = float(moments.sums[0, 0]), moments.sd * float(moments.overlap[0, 0])
     return GroupResult(
         moments=_symmetric(D @ moments.sums @ D.T / n).tolist(),
         noise=Noise(sd=moments.sd / n, root=(moments.root @ D.T).tolist()),
+        narrow=Narrow(
+            moments=_symmetric(D @ narrow.sums @ D.T / n).tolist(),
+            noise=Noise(sd=narrow.sd / n, root=(narrow.root @ D.T).tolist()),
+            ratio=narrow.ratio,
+        ),
         clipped=Clipped(
             share=1 - weight / sampled.records,
             standard_error=sqrt(sd**2 + sampled.records_sd**2) / sampled.records,

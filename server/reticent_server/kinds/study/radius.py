@@ -1,30 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """The radius of a study's moments: noise against what clipping leaves out, from a released histogram of ‖u‖².
 
-In white coordinates a slope has the sampling variance 1/N, the noise s²/(2N²) and a bias ½τ(|a||b| + |aᵀb|)/N at most,
-where τ = Σ(‖u‖² − R²)₊ is the trace of what is clipped away. Of a direction that is not special the bias is τ/(q + 1)N
-(root mean square over directions), so R² minimises
+In white coordinates a slope has the sampling variance 1/N, the noise s²/(2N²) and a bias of ½τ(|a||b| + |aᵀb|)/N at most,
+where τ = Σ(‖u‖² − R²)₊ is the trace of what is clipped away. Were all of it along one direction, any one alike, the root mean square
+of a slope's bias would be τ/((q + 1)N); tails have several directions, and on six tables (wages, houses, visits to the doctor, census
+incomes) it was a quarter to a tenth of that (`typical`: an eighth). R² minimises
 
-    s(R)²/2 + (τ/(q + 1))²       over R² = q·2^(k/4).
+    s(R)²/2 + (τ/(8(q + 1)))²       over R² = q·2^(k/8).
 
-τ is from the histogram; bins below three standard deviations of its noise count as empty, as a far bin that is taken for
-full would make the radius, and with it the noise, too large. No more than 12q unless the noise adds less than 5 % to
-an interval: on tables with rare levels and heavy tails a wider radius cost noise and removed no bias (benchmarks of
-houses and census incomes). No more than lets the noise's norm s√(2q) be a quarter of N.
+*The tail.* A histogram's noise hides the far bins one by one, and those make τ. So the number of records beyond an edge is
+followed outwards as far as it, or one bin, is clear of its noise; beyond the last such edge e the tail is taken for a Pareto tail, N_e(L/e)^(−α), with
+the α of the last twofold step, N_{e/2}/N_e = 2^α, and
+
+    Σ(‖u‖² − R²)₊ = N_e e/(α − 1)·(R²/e)^(1 − α)        for R² ≥ e.
+
+No more than 12q unless the noise adds less than 5 % to an interval: on tables with rare levels and heavy tails a wider radius
+cost noise and removed little bias. No more than lets the noise's norm s√(2q) be a quarter of N.
 """
 
 from dataclasses import dataclass
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 
-EDGES = tuple(
-    0.5 * 2.0 ** (k / 2) for k in range(25)
-)  # of ‖u‖²/q: from half of what a white row has to 2,048 times it
-_CANDIDATES = tuple(2.0 ** (k / 4) for k in range(33))  # of R²/q
-_CLEAR = 3.0  # standard deviations from which on a bin counts
+EDGES = (
+    *(0.5 * 2.0 ** (k / 2) for k in range(9)),
+    *(16.0 * 2.0**k for k in range(8)),
+)  # of ‖u‖²/q: from half of what a white row has to 2,048 times it; wider beyond 8, where counts are small
+_CANDIDATES = tuple(2.0 ** (k / 8) for k in range(65))  # of R²/q
+_LEAST_TAIL = (
+    3.0  # R²/q, where noise allows it: twice what white rows of six columns have at the median
+)
+_CLEAR = 5.0  # standard deviations that a number of records beyond an edge must be above 0: ln τ is then known to ±.3
+_SHORTEST = 2  # index of the first edge (R² = q) at which a tail may begin
+_HEAVIEST, _LIGHTEST = 1.5, 8.0  # α: house prices in dollars have 1.5; normal rows more than 8
+_TYPICAL = 2.2  # α of wages and visits to the doctor; half of what is taken for α, as a step of noisy counts says little
+_DIRECTIONS = 8.0  # by what a tail of several directions biases a slope less than a tail of one
 _WIDEST = 12.0  # R²/q where the noise is felt
 _UNFELT = 0.1  # squared noise over squared sampling error: 5 % of an interval's width
 _NORM = 0.25  # of the noise's operator norm to N, at the most
@@ -37,21 +50,68 @@ class Radius:
     squared: float
     excess: float
 
+    def typical(self, q: int, records: float) -> float:
+        """What clipping moves a coefficient by, root mean square, in its sampling standard errors."""
+        return self.excess / (_DIRECTIONS * (q + 1) * sqrt(max(records, 1.0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tail:
+    """counts: bins up to the last edge e at which the number of records beyond is clear; that number, and α."""
+
+    counts: FloatArray
+    edge: float
+    beyond: float
+    alpha: float
+    q: int
+
+    @classmethod
+    def seen(cls, counts: FloatArray, noise: float, q: int) -> "Tail":
+        """counts: (len(EDGES) + 1,) with noise of sd `noise`."""
+        above = np.cumsum(counts[::-1])[::-1][1:]  # beyond each edge
+        error = noise * np.sqrt(np.arange(len(EDGES), 0, -1))
+        clear = np.flatnonzero((above > _CLEAR * error) | (counts[1:] > _CLEAR * noise))
+        above = np.maximum(np.maximum(above, counts[1:]), 0.0)
+        k = max(int(clear[-1]) if len(clear) else _SHORTEST, _SHORTEST)
+        j = int(np.searchsorted(EDGES, EDGES[k] / 2 * (1 - 1e-9)))
+        if not len(clear):
+            return cls(counts, EDGES[k] * q, float(above[k]), _LIGHTEST, q)
+        step = log(max(above[j] / max(above[k], 1.0), 1.0)) / log(EDGES[k] / EDGES[j])
+        inner = np.where(np.arange(len(counts)) <= k, counts, 0.0)
+        alpha = min(max((step + _TYPICAL) / 2, _HEAVIEST), _LIGHTEST)
+        return cls(inner, EDGES[k] * q, float(above[k]), alpha, q)
+
+    def excess(self, squared: float) -> float:
+        """Σ(‖u‖² − R²)₊."""
+        scale = self.beyond * self.edge / (self.alpha - 1)
+        if squared >= self.edge:
+            return float(scale * (squared / self.edge) ** (1 - self.alpha))
+        inside = excess(self.counts, self.q, squared)
+        return max(inside + scale + self.beyond * (self.edge - squared), 0.0)
+
 
 def choose_radius(counts: FloatArray, noise: float, q: int, records: float, unit: float) -> Radius:
     """The radius. counts: (len(EDGES) + 1,) with noise of sd `noise`. unit: s at R² = 1."""
-    clear = np.where(counts > _CLEAR * noise, counts, 0.0)
-    chosen, least = Radius(q * _CANDIDATES[0], excess(clear, q, q * _CANDIDATES[0])), np.inf
+    tail = Tail.seen(counts, noise, q)
+    chosen, least = Radius(q * _CANDIDATES[0], tail.excess(q * _CANDIDATES[0])), np.inf
     for factor in _CANDIDATES:
         squared, sd = q * factor, q * factor * unit
         felt = sd**2 / (2 * records) > _UNFELT and factor > _WIDEST
         if felt or sd * sqrt(2 * q) > _NORM * records:
             break
-        tau = excess(clear, q, squared)
-        error = sd**2 / 2 + (tau / (q + 1)) ** 2
-        if error < least:
+        tau = tail.excess(squared)
+        error = sd**2 / 2 + (tau / (_DIRECTIONS * (q + 1))) ** 2
+        if error < least or factor < _LEAST_TAIL:
             chosen, least = Radius(squared, tau), error
     return chosen
+
+
+def widest_radius(q: int, records: float, unit: float) -> float:
+    """R² for the heaviest tails: what a forecast counts on where nothing is known of them."""
+    loud = [
+        q * f for f in _CANDIDATES if f <= _WIDEST and q * f * unit * sqrt(2 * q) <= _NORM * records
+    ]
+    return float(max(loud, default=q * _CANDIDATES[0]))
 
 
 def counted(lengths: FloatArray, q: int) -> FloatArray:

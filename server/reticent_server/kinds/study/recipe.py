@@ -39,9 +39,10 @@ from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
+from reticent_server.kinds.study.leaning import Narrow, ratio
 from reticent_server.kinds.study.maps import LengthsMap, MomentFrame, MomentsMap, RecordGroups
 from reticent_server.kinds.study.moments import Moments
-from reticent_server.kinds.study.radius import EDGES, Radius, choose_radius
+from reticent_server.kinds.study.radius import EDGES, Radius, Tail, choose_radius
 
 _LEAST_SHARE = 0.001  # of the records: a group is not taken to have fewer
 
@@ -67,10 +68,11 @@ class StudyBudget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
-    """A group's moments of z̃, the frame they were taken in, what its radius leaves out, and its records in use, with
-    the sd of their number."""
+    """A group's moments of z̃, those of a narrower radius, the frame they were taken in, what its radius leaves out, and
+    its records in use, with the sd of their number."""
 
     moments: Moments
+    narrow: Narrow
     frame: MomentFrame
     radius: Radius
     records: float
@@ -90,7 +92,7 @@ class Sampling:
 
     def sampled(self) -> Steps:
         """The moments of each group."""
-        states, records, records_sd = yield from self._whitened()
+        states, narrow, records, records_sd = yield from self._whitened()
         lengths, noise = yield from self._lengths(states)
         unit = self.unit_noise
         radii = [
@@ -105,8 +107,21 @@ class Sampling:
         (released,) = yield SumStep(
             "moments", (part,), MomentsMap(self.coding, self.groups, frames)
         )
+        tails = [Tail.seen(counts, noise, self.coding.size) for counts in lengths]
+        inner = self.shares.rounds[-1][1] * self.coding.size
+        ratios = [
+            ratio(radius.excess, tail.excess(inner))
+            for radius, tail in zip(radii, tails, strict=True)
+        ]
         return [
-            Sampled(_moments(released, g, frame), frame, radius, records[g], records_sd)
+            Sampled(
+                _moments(released, g, frame),
+                Narrow(narrow[g].sums, narrow[g].root, narrow[g].sd, ratios[g]),
+                frame,
+                radius,
+                records[g],
+                records_sd,
+            )
             for g, (frame, radius) in enumerate(zip(frames, radii, strict=True))
         ]
 
@@ -134,10 +149,14 @@ class Sampling:
 
     def _whitened(
         self,
-    ) -> Generator[Step, tuple[Released, ...], tuple[list[Whitening], list[float], float]]:
+    ) -> Generator[
+        Step, tuple[Released, ...], tuple[list[Whitening], list[Moments], list[float], float]
+    ]:
+        """The coordinates, the last round's moments, records in use by group with the sd of their number."""
         q, G = self.coding.size, self.groups.count
         states = [unwhitened(self.coordinates, self.shares.rounds[0][1] * q)] * G
         records, records_sd = [float(self.n)] * G, 0.0
+        narrow: list[Moments] = []
         for k, (rho, factor) in enumerate(self.shares.rounds):
             states = [_rounded(state) for state in states]
             frames = tuple(MomentFrame(state.transform, factor * q) for state in states)
@@ -151,13 +170,14 @@ class Sampling:
                 records_sd = released[1].sd
                 records = np.clip(released[1].values, _LEAST_SHARE * self.n, self.n).tolist()
             last = k == len(self.shares.rounds) - 1
+            narrow = [_moments(released[0], g, frame) for g, frame in enumerate(frames)]
             states = [
                 whitened(
                     state, _block(released[0], g, q, factor * q), number, factor * q, last=last
                 )
                 for g, (state, number) in enumerate(zip(states, records, strict=True))
             ]
-        return [_rounded(state) for state in states], records, records_sd
+        return [_rounded(state) for state in states], narrow, records, records_sd
 
     def _lengths(
         self, states: list[Whitening]

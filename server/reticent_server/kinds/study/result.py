@@ -31,10 +31,20 @@ class Clipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Narrow:
+    """Moments at a narrower radius, as `moments` and `noise` are; about `ratio` times what lies between the two radii lies
+    beyond the wider one."""
+
+    moments: list[list[float]]
+    noise: Noise
+    ratio: Annotated[float, Ge(0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MainFit:
     """Least squares of the declared formula, p terms, in the units of the data; errors robust to heteroscedasticity.
 
-    standard_errors count sampling and noise; privacy_standard_errors the noise alone. gate: the noise's size
+    standard_errors count sampling, noise and what clipping may have moved; privacy_standard_errors the noise alone. gate: the noise's size
     relative to the data's information about the combination that it hides most; above 1/3 there are no intervals.
     classical_standard_errors: for errors of one variance.
     """
@@ -61,11 +71,13 @@ class MainFit:
 class GroupResult:
     """Of one group of records. moments: (q, q), Σω zzᵀ/n in the terms' units, n the records of the whole table.
 
-    radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. main: with a declared formula.
+    radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. narrow: what clipping may have moved is judged by it.
+    main: with a declared formula.
     """
 
     moments: list[list[float]]
     noise: Noise
+    narrow: Narrow
     clipped: Clipped
     radius: float
     main: MainFit | None = None
@@ -76,7 +88,7 @@ class StudyResult:
     """Noisy second moments of q columns, the intercept first; all linear analyses of them are free.
 
     variables: the columns of each text that was asked for. centres, scales: (q,) public, of the terms. moments, noise,
-    clipped, radius, main: as in a group, of all records in use; with `by` they are in `groups`, by level. dummies: which
+    narrow, clipped, radius, main: as in a group, of all records in use; with `by` they are in `groups`, by level. dummies: which
     columns hold 0 and 1 only.
     """
 
@@ -90,6 +102,7 @@ class StudyResult:
     warnings: list[str]
     moments: list[list[float]] | None = None
     noise: Noise | None = None
+    narrow: Narrow | None = None
     clipped: Clipped | None = None
     radius: float | None = None
     main: MainFit | None = None

@@ -2,15 +2,18 @@
 """Quantile regressions beside QuantReg on the same tables: near it, with intervals that hold the truth."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from scipy.stats import expon, norm
 
 from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.budget import Sizes
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.quantile_regression.model import planned_bandwidth
+from reticent_server.kinds.quantile_regression.model import RADII, planned_bandwidth, planned_radius
 from reticent_server.kinds.quantile_regression.plan import crosses, plan_quantile_regression
 from support.fits.quantile_regression import BETA, X, Y, planned, table, without_privacy
 from support.fits.regressions import HUGE_RHO, facts_of, profile_of, whole
@@ -30,7 +33,7 @@ def test_with_little_noise_it_is_quantreg_with_the_replys_weights(law, tau):
     data = table(rng, n, LAWS[law][0])
     (fit,) = outcome(planned(data, (tau,), HUGE_RHO), whole(data)).fits
     exact, error = without_privacy(data, fit), np.array(fit.standard_errors)
-    assert (np.abs(np.array(fit.coefficients) - exact) < 0.4 * error).all()
+    assert (np.abs(np.array(fit.coefficients) - exact) < 0.5 * error).all()
 
 
 CELLS = [("normal", 0.5, 5000, 1.0), ("skewed", 0.25, 5000, 4.0)]
@@ -94,9 +97,36 @@ def test_bandwidths_are_wider_where_there_is_less_to_see():
     data = table(np.random.default_rng(0), 5000, LAWS["normal"][0])
     plan = planned(data, (0.5,), offer(1.0).rho).first
     sizes, rho = plan.sizes, plan.rho
-    few = planned_bandwidth(sizes, rho // 10**4, 0.5)
-    assert few > planned_bandwidth(sizes, rho, 0.5) >= 0.15
-    assert planned_bandwidth(sizes, HUGE_RHO, 0.9) == pytest.approx((3 / 5000) ** (2 / 9))
+    few = planned_bandwidth(sizes, rho // 10**4, 0.5, 0.8)
+    assert few > planned_bandwidth(sizes, rho, 0.5, 0.8) >= 0.15
+    assert planned_bandwidth(sizes, rho, 0.5, 8.0) > planned_bandwidth(sizes, rho, 0.5, 0.8)
+    assert planned_bandwidth(sizes, HUGE_RHO, 0.9, 0.8) == pytest.approx((3 / 5000) ** (2 / 9))
+
+
+def test_the_radius_is_the_widest_whose_noise_is_not_felt():
+    sizes = Sizes(size=5, radius_squared=0.0, n=54_875, expected_n=54_875)
+    ample, ordinary = offer(4.0).rho, offer(1.0).rho
+    assert planned_radius(sizes, ample, 0.5) == RADII[-1]
+    assert RADII[0] < planned_radius(sizes, ordinary, 0.5) < RADII[-1]
+    assert planned_radius(replace(sizes, expected_n=2_000), ordinary, 0.5) == RADII[0]
+    assert planned_radius(sizes, ordinary, 0.95) < planned_radius(sizes, ordinary, 0.5)
+    assert planned_radius(replace(sizes, unit_rows=9), ordinary, 0.5) == RADII[0]
+
+
+def test_weights_that_move_the_target_are_told():
+    """A slope that differs in the tail of a term: near all records' at a wide radius, with a warning at a narrow one."""
+    rng, n = np.random.default_rng(8), 20_000
+    data = table(rng, n, LAWS["normal"][0])
+    data["x0"] = np.clip(rng.standard_t(4, n), -20, 20)
+    data["y"] = np.abs(data["x0"]) * data["x0"] + rng.normal(size=n)
+    (narrow,) = outcome(planned(data, (0.5,), offer(0.5).rho), whole(data)).fits
+    (wide,) = outcome(planned(data, (0.5,), HUGE_RHO), whole(data)).fits
+    assert any("far from the middle of x0" in said for said in narrow.warnings)
+    every = sm.QuantReg(data["y"], sm.add_constant(np.column_stack([data["x0"], data["x1"]]))).fit(
+        0.5
+    )
+    away = [abs(fit.coefficients[1] - every.params[1]) for fit in (narrow, wide)]
+    assert away[1] < away[0] / 2
 
 
 def test_the_same_level_twice_is_refused():

@@ -4,13 +4,20 @@
 import numpy as np
 import pytest
 
-from reticent_server.kinds.study.radius import EDGES, choose_radius, counted, excess
+from reticent_server.kinds.study.radius import (
+    EDGES,
+    Tail,
+    choose_radius,
+    counted,
+    excess,
+    widest_radius,
+)
 
 Q, N = 6, 50_000.0
 BINS = len(EDGES) + 1
 
 
-def lengths(tail=0, at=30.0):
+def lengths(tail=0, at=24.0):
     """Squared lengths of white normal rows, and of a tail."""
     body = np.random.default_rng(1).chisquare(Q, int(N) - tail)
     return np.append(body, np.full(tail, at * Q))
@@ -36,11 +43,49 @@ def test_more_noise_makes_it_smaller_and_a_tail_wider():
 def test_bins_that_noise_can_fill_do_not_count():
     bins = counted(lengths(), Q)
     filled = bins + np.append(np.zeros(BINS - 1), 70.0)
-    assert choose_radius(filled, 30.0, Q, N, 3.0) == choose_radius(bins, 30.0, Q, N, 3.0)
-    assert (
-        choose_radius(filled, 10.0, Q, N, 3.0).squared
-        > choose_radius(bins, 10.0, Q, N, 3.0).squared
+    apart = [
+        choose_radius(filled, noise, Q, N, 3.0).squared
+        / choose_radius(bins, noise, Q, N, 3.0).squared
+        for noise in (30.0, 10.0)
+    ]
+    assert apart[0] < 1.2 < apart[1]
+
+
+@pytest.mark.parametrize(("alpha", "body"), [(1.6, 40_000), (2.2, 40_000)])
+def test_a_tail_that_noise_hides_is_followed_from_where_it_is_seen(alpha, body):
+    """A Pareto tail of ‖u‖²/q beyond 2: Σ(‖u‖² − R²)₊ within a factor of two, most of it in bins that noise hides."""
+    rng = np.random.default_rng(3)
+    tail = 2 * Q * rng.random(int(N) - body) ** (-1 / alpha)
+    rows = np.append(rng.chisquare(Q, body), tail)
+    bins, noise = counted(rows, Q), 30.0
+    exact = np.sum(np.maximum(rows - 6 * Q, 0.0))
+    seen = np.median(
+        [Tail.seen(bins + noise * rng.normal(size=BINS), noise, Q).excess(6 * Q) for _ in range(99)]
     )
+    assert 0.5 < seen / exact < 2
+    clear = excess(np.where(bins > 5 * noise, bins, 0.0), Q, 6 * Q)
+    assert clear < 0.6 * exact
+
+
+def test_an_excess_is_never_negative():
+    """Also where noise is all that the bins have, and where only the first bins are clear."""
+    rng = np.random.default_rng(6)
+    for first in (0.0, 500.0):
+        for _ in range(500):
+            bins = 30.0 * rng.normal(size=BINS) + np.append([first, first], np.zeros(BINS - 2))
+            tail = Tail.seen(bins, 30.0, Q)
+            assert min(tail.excess(r * Q) for r in (1.0, 2.0, 6.0, 50.0)) >= 0
+
+
+def test_a_tail_is_continuous_at_its_edge():
+    tail = Tail.seen(counted(lengths(500), Q), 10.0, Q)
+    assert tail.excess(tail.edge * (1 - 1e-9)) == pytest.approx(tail.excess(tail.edge), rel=1e-6)
+
+
+def test_without_a_profile_the_forecast_counts_on_the_widest():
+    assert 11 * Q < widest_radius(Q, N, 0.3) <= 12 * Q
+    assert widest_radius(Q, N, 0.3) >= choose_radius(counted(lengths(), Q), 1.0, Q, N, 0.3).squared
+    assert widest_radius(Q, 10.0, 1e4) == Q
 
 
 def test_it_ends_where_noise_is_felt():

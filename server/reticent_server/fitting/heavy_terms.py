@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terms of which a radius downweights much: judged by public rows, before anything is released."""
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.coding import TermCoding
+from reticent_server.fitting.coordinates import Coordinates
+from reticent_server.numerics.mallows import mallows_weights
+
+
+def lost_shares(
+    coding: TermCoding, coordinates: Coordinates, radius_squared: float
+) -> dict[str, float]:
+    """By term, dummies left out: what share of its mean square the weights min(1, R²/‖u‖²) take. Columns of public rows
+    are independent, so that tails that several columns share are not seen."""
+    rows = coordinates.rows
+    x = np.linalg.inv(coordinates.transform) @ rows.T
+    cut = 1 - mallows_weights(np.sum(rows**2, axis=1), radius_squared)
+    square = np.maximum(np.mean(x**2, axis=1), np.finfo(float).tiny)
+    share: FloatArray = np.mean(cut * x**2, axis=1) / square
+    terms = coding.design.terms
+    pairs = zip(terms, share[len(share) - len(terms) :], strict=True)
+    return {term.name: float(lost) for term, lost in pairs if not term.dummy}
