@@ -24,20 +24,11 @@ from reticent_server.pipeline.documents import dataset_json
 from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.pipeline.services import Services
 from reticent_server.vault.readers import open_reader
-from support.installations.small import Installation, opened
+from support.installations.small import SCHEMA, Installation, opened
 from support.kinds.examples import QUERIES
 
 PERSONS, M = 60, 5
-SCHEMA = """\
-unit: {column: id, max_rows: 5}
-columns:
-  y: {kind: numeric, lower: -10, upper: 10}
-  x: {kind: numeric, lower: -5, upper: 5}
-  k: {kind: integer, lower: 0, upper: 9}
-  g: {kind: categorical, levels: [a, b, c]}
-  b: {kind: boolean}
-  m: {kind: numeric, lower: 0, upper: 1, missing: [""]}
-"""
+PANEL = SCHEMA + f"unit: {{column: id, max_rows: {M}}}\n"
 
 
 def rows(lengths: np.ndarray) -> str:
@@ -61,7 +52,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Services]]
             folder = tmp_path_factory.mktemp("panel")
             settings = Installation(folder, {}).settings
             prepare(settings)
-            (folder / "s.yaml").write_text(SCHEMA)
+            (folder / "s.yaml").write_text(PANEL)
             (folder / "rows.csv").write_text(rows(lengths))
             load_dataset(settings, "panel", folder / "rows.csv", folder / "s.yaml")
             found.append(stack.enter_context(opened(settings)))

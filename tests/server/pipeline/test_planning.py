@@ -52,6 +52,4 @@ def test_a_promise_says_what_is_replaced():
     unit = Unit("person", 3)
     people = replace(FACTS, schema=replace(SCHEMA, unit=unit))
     statement = planning.plan(people, Count(), Privacy(1.0, 1e-6)).guarantee.statement
-    assert (
-        "Replacing the rows (at most 3) that share a value of person by as many rows" in statement
-    )
+    assert "Replacing all rows of one person by any others (at most 3)" in statement
