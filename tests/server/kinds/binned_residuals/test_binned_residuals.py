@@ -13,8 +13,8 @@ from reticent_server.kinds import registry
 from reticent_server.kinds.binned_residuals.kind import BinnedResiduals
 from reticent_server.kinds.binned_residuals.links import MEANS, Spread
 from support.fits.regressions import whole
-from support.kinds.named_tests import offer, outcome
-from support.kinds.recipes import facts_of, numeric
+from support.kinds.named_tests import offer
+from support.kinds.recipes import facts_of, numeric, outcome
 
 COLUMNS = (
     numeric("y", -50.0, 50.0),
@@ -22,7 +22,7 @@ COLUMNS = (
     Column("b", ColumnKind.BOOLEAN, 0, 1),
     Column("k", ColumnKind.INTEGER, 0, 200),
     numeric("e", 0.0, 1000.0),
-    numeric("m", -5.0, 5.0, ("",)),
+    numeric("m", -5.0, 5.0, missing=("",)),
 )
 BETA = (0.5, 0.7)
 QUESTIONS = {

@@ -15,8 +15,8 @@ from reticent_server.kinds.describe.kind import Describe
 from reticent_server.kinds.describe.moments import NoisyMoments
 from reticent_server.kinds.shared.ranges import ClipRange
 from support.fits.regressions import whole
-from support.kinds.named_tests import PEOPLE, offer, outcome, people, people_facts
-from support.kinds.recipes import facts_of
+from support.kinds.named_tests import PEOPLE, offer, people, people_facts
+from support.kinds.recipes import facts_of, outcome
 
 CLEAR = 10**5
 """ε at which noise is below what is compared here."""
