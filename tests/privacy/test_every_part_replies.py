@@ -52,6 +52,8 @@ TESTED = {
 NOISY = {"floor": 0.05, "contrasts": ((0.0, 1.0), (1.0, 0.5)), "offsets": (0.0, 0.1),
          "epsilon_fit": E, "delta_fit": D, "epsilon_test": E, "delta_test": D}  # fmt: skip
 MEANS = (BlockMean(Grid(-5.0, 5.0), 0.0, RHO_UNITS, RHO_UNITS),) * 2
+FEW = (BlockMean(Grid(-5.0, 5.0, integers=True), 0.0, RHO_UNITS, RHO_UNITS),) * 2
+"""Few candidates: what follows the fits of blocks is the same for all models, and is tried with many for one."""
 
 COLUMN_PARTS = {
     "smooth median": (1, SmoothMedian(LATTICE, E, D)),
@@ -67,8 +69,8 @@ COLUMN_PARTS = {
 } | {
     f"noisy fit, {loss}": (5, AsymptoticFit(loss=loss, **FIT, **NOISY)) for loss in ("huber", "logistic")
 } | {
-    f"blocks, {name}": (4, SubsampleAggregate(BlockModel(name, 2, 1.345, 100.0, True), 4, MEANS))
-    for name in ("huber", "location_scale", "binomial", "poisson", "gamma")
+    f"blocks, {name}": (4, SubsampleAggregate(BlockModel(name, 2, 1.345, 100.0, True), 4, means))
+    for name, means in (("huber", MEANS), ("location_scale", FEW), ("binomial", FEW), ("poisson", FEW), ("gamma", FEW))
 }  # fmt: skip
 
 SUM_PARTS = {
