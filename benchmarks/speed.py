@@ -35,7 +35,7 @@ class Arrays:
 
     n = N
 
-    def __init__(self, arrays):
+    def __init__(self, arrays) -> None:
         self.arrays = arrays
 
     def batches(self, columns):
@@ -44,7 +44,7 @@ class Arrays:
 
 
 class AnyReservation:
-    def confirm(self, _reservation):
+    def confirm(self, _reservation) -> bool:
         return True
 
 
@@ -95,7 +95,7 @@ def main() -> None:
     plan = make_plan()
     reservation = Reservation("rel_bench", "v", plan.cost, "")
 
-    def fit(on=None):
+    def fit(on=None) -> None:
         assert (on or engine).execute(plan, reservation).status == "reply"
 
     two = engine_of(arrays, 2)

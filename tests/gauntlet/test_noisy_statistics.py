@@ -1,5 +1,7 @@
 """The peer that regresses from noisy sufficient statistics: right without noise, and its errors count the noise."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -8,13 +10,13 @@ from benchmarks.noisy_statistics import Told, least_squares, noisy_statistics
 N, TRUTH = 20_000, np.array([1.0, 0.5, -2.0])
 
 
-def table(seed=0):
+def table(seed: int = 0) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]]) * [1.0, 5.0] + 3
     return X, TRUTH[0] + X @ TRUTH[1:] + rng.normal(size=N)
 
 
-def test_least_squares_are_those_of_statsmodels():
+def test_least_squares_are_those_of_statsmodels() -> None:
     X, y = table()
     ours = least_squares(X, y)
     theirs = sm.OLS(y, sm.add_constant(X)).fit(cov_type="HC1")
@@ -22,7 +24,7 @@ def test_least_squares_are_those_of_statsmodels():
     assert ours.standard_errors == pytest.approx(theirs.bse)
 
 
-def test_without_noise_it_is_least_squares():
+def test_without_noise_it_is_least_squares() -> None:
     X, y = table()
     ours = noisy_statistics(X, y, Told.of(X, y, 1.0), 1e12, np.random.default_rng(1))
     ols = least_squares(X, y)
@@ -30,7 +32,7 @@ def test_without_noise_it_is_least_squares():
     assert ours.standard_errors == pytest.approx(ols.standard_errors, rel=0.05)
 
 
-def test_its_standard_errors_count_the_noise():
+def test_its_standard_errors_count_the_noise() -> None:
     X, y = table()
     told, rng = Told.of(X, y, 1.0), np.random.default_rng(2)
     fits = [noisy_statistics(X, y, told, 0.05, rng) for _ in range(400)]

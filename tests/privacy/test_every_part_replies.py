@@ -3,7 +3,9 @@
 An exception would be a release of status "failed", and would tell of the cell that raised it.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,7 +102,7 @@ EXTREMES = (
 )
 
 
-def tables(rows, seed):
+def tables(rows: Any, seed: int) -> Iterator[Any]:
     """(rows, n) tables: of one record and of some, all extreme, one extreme, constant, and mixed."""
     rng = np.random.default_rng(seed)
     for n in (1, 2, 3, 8, 60):
@@ -117,7 +119,7 @@ def tables(rows, seed):
 
 
 @pytest.mark.parametrize("name", COLUMN_PARTS)
-def test_column_parts_reply_to_any_table(name):
+def test_column_parts_reply_to_any_table(name: str) -> None:
     rows, part = COLUMN_PARTS[name]
     for table in tables(rows, 1):
         with np.errstate(all="ignore"):
@@ -128,7 +130,7 @@ def test_column_parts_reply_to_any_table(name):
 
 @pytest.mark.parametrize("name", SUM_PARTS)
 @pytest.mark.parametrize("unit_rows", [1, 5])
-def test_sum_parts_reply_to_any_contributions(name, unit_rows):
+def test_sum_parts_reply_to_any_contributions(name: str, unit_rows: int) -> None:
     rows, part = SUM_PARTS[name]
     part = replace(part, unit_rows=unit_rows)
     for table in tables(rows or 1, 2):
@@ -145,7 +147,7 @@ STRANGE = ((0.0, 0.0), (np.nan, 1.0), (np.inf, 0.0), (1e300, -1e300), (1e-300, 5
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
-def test_a_fit_replies_for_any_contrasts_that_a_pilot_can_release(loss):
+def test_a_fit_replies_for_any_contrasts_that_a_pilot_can_release(loss: str) -> None:
     """Contrasts and offsets are made of released values: of a scale that is almost 0, for one."""
     _, part = COLUMN_PARTS[f"noisy fit, {loss}"]
     for offset in (0.0, np.nan, np.inf, -1e308, 1e-320):
