@@ -1,4 +1,4 @@
-"""What holds for every test: a run without PostgreSQL or Chromium says so; a small installation.
+"""What holds for every test: a run without PostgreSQL, Chromium or R says so; a small installation.
 
 The installation's module is imported when it is asked for: it needs most of the server.
 """
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from support.databases import postgresql
-from support.processes import chromium
+from support.processes import chromium, r_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +31,7 @@ settings.load_profile("a busy machine")
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     postgresql.pytest_terminal_summary(terminalreporter)
     chromium.pytest_terminal_summary(terminalreporter)
+    r_language.pytest_terminal_summary(terminalreporter)
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from support.documents.session import session
 mpl.use("Agg")
 
 PAGES = [path for path in page_paths() if any(blocks(path))]
-SHOWN = {"text", "http"}
+SHOWN = {"text", "http", "r"}
 """Output and drawings: there is nothing to run."""
 
 

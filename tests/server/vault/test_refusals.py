@@ -99,7 +99,6 @@ def test_files_that_cannot_be_read(sqlite_vault: Vault, tmp_path: Path) -> None:
     assert message == "bad.parquet cannot be read as Parquet."
     for name in ("absent.csv", "absent.parquet"):
         assert "cannot be opened" in refusal(sqlite_vault, tmp_path / name, numeric("x"))
-    assert "must end in .csv" in refusal(sqlite_vault, tmp_path / "rows.txt", numeric("x"))
 
 
 def test_parquet_types_that_hold_no_such_column(sqlite_vault: Vault, tmp_path: Path) -> None:

@@ -41,16 +41,20 @@ class Vault:
         return pa.Table.from_batches([batch.unwrap() for batch in batches])
 
 
-def numeric(name: str, lower: float = -1e9, upper: float = 1e9, **more: tuple[str, ...]) -> Column:
-    return Column(name, ColumnKind.NUMERIC, lower, upper, **more)
+def numeric(
+    name: str, lower: float = -1e9, upper: float = 1e9, missing: tuple[str, ...] = ()
+) -> Column:
+    return Column(name, ColumnKind.NUMERIC, lower, upper, missing=missing)
 
 
-def integer(name: str, lower: float = -100, upper: float = 100, **more: tuple[str, ...]) -> Column:
-    return Column(name, ColumnKind.INTEGER, float(lower), float(upper), **more)
+def integer(
+    name: str, lower: float = -100, upper: float = 100, missing: tuple[str, ...] = ()
+) -> Column:
+    return Column(name, ColumnKind.INTEGER, float(lower), float(upper), missing=missing)
 
 
-def boolean(name: str, **more: tuple[str, ...]) -> Column:
-    return Column(name, ColumnKind.BOOLEAN, 0.0, 1.0, **more)
+def boolean(name: str, missing: tuple[str, ...] = ()) -> Column:
+    return Column(name, ColumnKind.BOOLEAN, 0.0, 1.0, missing=missing)
 
 
 def categorical(name: str, *levels: str, missing: tuple[str, ...] = ()) -> Column:
