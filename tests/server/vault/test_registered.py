@@ -357,7 +357,7 @@ RECODED = Schema(
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_recodes_are_the_same_in_every_source(kind, tmp_path):
+def test_recodes_are_the_same_in_every_source(kind: str, tmp_path: Path) -> None:
     table = rows()
     vault = Vault(f"sqlite:///{tmp_path}/vault.db")
     stored = vault.load(write_csv(tmp_path / "rows.csv", table), RECODED)
