@@ -60,7 +60,7 @@ class BenchTable:
     A not-a-number in a column that may be missing is a missing cell.
     """
 
-    def __init__(self, arrays, columns):
+    def __init__(self, arrays, columns) -> None:
         self.arrays, self.n = arrays, len(next(iter(arrays.values())))
         self.facts = DatasetFacts("b", "b", 1, "v", self.n, Schema(tuple(columns)))
         self.engine = LocalEngine(
@@ -78,7 +78,7 @@ class BenchTable:
         arrays = {k: np.nan_to_num(x) for k, x in self.arrays.items()}
         return Block(0, self.n, arrays, {k: np.isnan(x) for k, x in self.arrays.items()})
 
-    def confirm(self, _reservation):
+    def confirm(self, _reservation) -> bool:
         return True
 
     def plan(self, query, epsilon):
@@ -101,7 +101,7 @@ class BenchTable:
         self.facts = replace(self.facts, profile=profile_of(result, "rel"))
         return self
 
-    def close(self):
+    def close(self) -> None:
         self.engine.close()
 
 

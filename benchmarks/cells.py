@@ -76,7 +76,7 @@ def released(recipe, block):
 class Cell:
     """One (design, p, n): a plan for each ε, and a profile that new tables take up in turn."""
 
-    def __init__(self, errors, p, n):
+    def __init__(self, errors, p, n) -> None:
         self.errors, self.p, self.n = errors, designs.size(errors, p), n
         self.truth = designs.slopes(errors, self.p)
         self.query = LinearRegression("y ~ " + " + ".join(f"x{j}" for j in range(self.p)))
@@ -217,7 +217,7 @@ def new_row(errors, p, n, runs, figures):
     return row
 
 
-def line(row):
+def line(row) -> str:
     values = "".join(
         "  | "
         + " ".join(f"{row[m][k]:.4f}" for m in PRIVATE)
@@ -247,7 +247,7 @@ def all_cells():
     return rows + [run_cell(errors, p, n, few) for errors, p, n in rest]
 
 
-def plot(rows, path):
+def plot(rows, path) -> None:
     """Error against n: a panel for each p and ε, clean errors."""
     import matplotlib as mpl
 

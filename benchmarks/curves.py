@@ -49,7 +49,7 @@ COLUMNS = [
 CLEAN, CONTAMINATED = "clean", "1 % contaminated"
 
 
-def main():
+def main() -> None:
     cells = [cell(design, n) for design in (CLEAN, CONTAMINATED) for n in SIZES]
     plot_by_size(cells, "error", "median L2 error", "curves-error")
     plot_by_size(cells, "level", "rejections at 5 %", "curves-level")
@@ -135,7 +135,7 @@ def power(found, n):
     return np.mean(np.abs(z) > CRITICAL, axis=0)
 
 
-def plot_by_size(cells, value, label, name):
+def plot_by_size(cells, value, label, name) -> None:
     figure, axes = panels(1, 2)
     for axis, design in zip(axes[0], (CLEAN, CONTAMINATED), strict=True):
         rows = [c for c in cells if c["design"] == design]
@@ -150,7 +150,7 @@ def plot_by_size(cells, value, label, name):
     save(figure, axes, name, columns=3)
 
 
-def plot_power(cells):
+def plot_power(cells) -> None:
     figure, axes = panels(1, 2)
     for axis, design in zip(axes[0], (CLEAN, CONTAMINATED), strict=True):
         (row,) = (c for c in cells if (c["design"], c["n"]) == (design, POWER_SIZE))

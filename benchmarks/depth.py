@@ -166,7 +166,7 @@ def computed(law, n, d):
     return found
 
 
-def print_row(row):
+def print_row(row) -> None:
     values = [
         [row[name]] * len(EPSILONS) if name in ("mean", "depth") else row[name] for name in LABELS
     ]
@@ -176,7 +176,7 @@ def print_row(row):
         print(f"{row['law']:18}{row['n']:7}{row['d']:3}{epsilon:5g}{shown}  {replies}", flush=True)
 
 
-def plot(rows):
+def plot(rows) -> None:
     """Error against the dimension: a panel for each law and size, at each ε."""
     from benchmarks.figures import panels, save
 
@@ -194,7 +194,7 @@ def plot(rows):
         save(figure, axes, f"depth-epsilon-{epsilon:g}", columns=max(1, 2 * len(SIZES) - 1))
 
 
-def draw(axis, cells, name, label, k):
+def draw(axis, cells, name, label, k) -> None:
     plain = name in ("mean", "depth")
     pairs = [(c["d"], c[name] if plain else c[name][k]) for c in cells]
     pairs = [(d, v) for d, v in pairs if v is not None]
@@ -202,7 +202,7 @@ def draw(axis, cells, name, label, k):
     axis.semilogy([d for d, _ in pairs], [v for _, v in pairs], label=label, **style)
 
 
-def release(scale):
+def release(scale) -> None:
     """One release at d = 5 with 500 directions and the largest size."""
     x = sample("normal", SIZES[-1], 5, 0)
     before = time.process_time()
@@ -220,7 +220,7 @@ def released_apart(scale):
     return json.loads(done.stdout)
 
 
-def main():
+def main() -> None:
     print(f"{'':25}{'d':>3}{'ε':>5}" + "".join(f"{name[:7]:>8}" for name in LABELS), " replies")
     rows = [cell(law, n, d) for n in SIZES for law in LAWS for d in DIMENSIONS]
     plot(rows)

@@ -19,7 +19,7 @@ def panels(rows, columns):
     return plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
 
 
-def save(figure, axes, name, columns=4):
+def save(figure, axes, name, columns=4) -> None:
     """With one legend below, to docs/images/NAME.svg."""
     handles = {}
     for axis in axes.ravel():

@@ -117,7 +117,7 @@ def many(url, keys):
     until = time.monotonic() + SECONDS
     fits, looks, failures, memory = [], [], [], [resident_mb()]
 
-    def analyst(key):
+    def analyst(key) -> None:
         with client(url, key) as http:
             while time.monotonic() < until:
                 try:

@@ -56,7 +56,7 @@ class Peak:
         self._thread.start()
         return self
 
-    def _watch(self):
+    def _watch(self) -> None:
         while not self._ended.wait(0.02):
             self.largest = max(self.largest, resident_mb())
 
@@ -86,7 +86,7 @@ def helpers_seconds():
     return found / os.sysconf("SC_CLK_TCK")
 
 
-def settle():
+def settle() -> None:
     """Waits until the processes that help have started, and do nothing."""
     before = -1.0
     while helpers_seconds() > before:

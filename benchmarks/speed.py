@@ -37,7 +37,7 @@ class ArrayReader:
 
     n = N
 
-    def __init__(self, arrays):
+    def __init__(self, arrays) -> None:
         self.arrays = arrays
 
     def batches(self, columns):
@@ -92,7 +92,7 @@ def main() -> None:
     plan = make_plan()
     reservation = Reservation("rel_bench", "v", plan.cost, "")
 
-    def fit(on=None):
+    def fit(on=None) -> None:
         assert (on or engine).execute(plan, reservation).status == "reply"
 
     two = engine_of(arrays, 2)

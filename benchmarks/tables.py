@@ -87,5 +87,5 @@ def planned(n, p):
 
 
 class AnyReservation:
-    def confirm(self, _reservation):
+    def confirm(self, _reservation) -> bool:
         return True

@@ -6,6 +6,7 @@ but for two simulation errors, four coefficients counting as two independent one
 """
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ SLACK = 2 * np.sqrt(0.95 * 0.05 / (2 * REPLICATIONS))
 TRUTH = np.array([0.5, 0.4, 0.4, 0.4])
 
 
-def coverage(family, n, epsilon, rng):
+def coverage(family: Any, n: int, epsilon: Any, rng: np.random.Generator) -> tuple[Any, Any]:
     """Share of (replication, coefficient) with the truth inside, where the plan says it is estimable."""
     inside, ratio = [], 0.0
     for _ in range(REPLICATIONS):
@@ -37,7 +38,7 @@ def coverage(family, n, epsilon, rng):
 @pytest.mark.parametrize(
     ("n", "epsilon"), [(2_000, 1.0), (5_000, 1.0), (20_000, 0.2), (5_000, 4.0)]
 )
-def test_intervals_cover(family, n, epsilon):
+def test_intervals_cover(family: str, n: int, epsilon: float) -> None:
     found, ratio = coverage(family, n, epsilon, np.random.default_rng(1))
     print(f"{family} n={n} epsilon={epsilon:g} noise={ratio:.2f} coverage={found:.3f}")
     assert ratio < 3
@@ -46,7 +47,7 @@ def test_intervals_cover(family, n, epsilon):
 
 @pytest.mark.audit
 @pytest.mark.parametrize("family", ["binomial", "poisson", "gamma"])
-def test_black_box_audit_of_a_coefficient(family):
+def test_black_box_audit_of_a_coefficient(family: str) -> None:
     """3,000 fits a neighbour: the event is chosen on one half, Clopper–Pearson on the other."""
     rng = np.random.default_rng(0)
     table = glm_table(family, 40, rng, p=1)
@@ -57,14 +58,14 @@ def test_black_box_audit_of_a_coefficient(family):
     assert epsilon_lower_bound(*samples) <= 1.0
 
 
-def slopes_drawn(family, data, profiled, draws=3_000):
+def slopes_drawn(family: Any, data: Any, profiled: Any, draws: int = 3_000) -> Any:
     plan = planned(profiled, slopes(1), family, rho_units(1.0, 1e-6))
     return np.array(
         [drive(plan.run(), whole(data)).result["coefficients"][1] for _ in range(draws)]
     )
 
 
-def epsilon_lower_bound(first, second, delta=1e-6, level=1e-4):
+def epsilon_lower_bound(first: Any, second: Any, delta: float = 1e-6, level: float = 1e-4) -> Any:
     half = len(first) // 2
     thresholds = np.quantile(np.concatenate([first[:half], second[:half]]), np.linspace(0, 1, 41))
     p = np.array([(first[:half] > t).mean() for t in thresholds[2:-2]])

@@ -11,6 +11,7 @@ errors of the simulation.
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ CLEAN = [
 ]
 
 
-def table_of(model, n, rng, contaminated=False):
+def table_of(model: Any, n: int, rng: np.random.Generator, contaminated: bool = False) -> Any:
     correlation = 0.5 ** np.abs(np.subtract.outer(range(3), range(3)))
     X = rng.normal(size=(n, 3)) @ np.linalg.cholesky(correlation).T
     eta = TRUTH[0] + X @ TRUTH[1:]
@@ -58,7 +59,7 @@ def table_of(model, n, rng, contaminated=False):
     return {f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(3)} | {"y": y}
 
 
-def plan_of(model, table, epsilon):
+def plan_of(model: Any, table: Any, epsilon: Any) -> Any:
     rho = rho_units(epsilon, DELTA)
     if model != "linear":
         return glm_planned(table, COLUMNS, model, rho)
@@ -78,15 +79,15 @@ class Cell:
     robust: np.ndarray
 
     @property
-    def coverage(self):
+    def coverage(self) -> float:
         return float(np.nanmean(self.covered))
 
     @property
-    def levels(self):
+    def levels(self) -> dict[Any, Any]:
         return {name: float(np.mean(p[~np.isnan(p)] < 0.05)) for name, p in self.p.items()}
 
 
-def replicate(model, n, epsilon, contaminated=False):
+def replicate(model: Any, n: int, epsilon: Any, contaminated: bool = False) -> Cell:
     rng = np.random.default_rng((7000, MODELS.index(model), n, contaminated))
     covered, p, robust, ratio = [], {"wald": [], "lr": [], "score": []}, [], 0.0
     for _ in range(REPLICATIONS):
@@ -105,7 +106,7 @@ def replicate(model, n, epsilon, contaminated=False):
     return Cell(ratio, np.array(covered), values, np.array(robust))
 
 
-def replayed(plan, released):
+def replayed(plan: Any, released: Any) -> Any:
     """The p-value of another test of the same releases."""
     recipe = plan.run()
     next(recipe)
@@ -117,19 +118,19 @@ def replayed(plan, released):
     raise AssertionError("the releases were not all")
 
 
-def intervals_cover(fit):
+def intervals_cover(fit: Any) -> Any:
     low, high = np.array(fit["confidence_intervals"], dtype=float).T
     inside = ((low <= TRUTH) & (high >= TRUTH)).astype(float)
     return np.where(fit["estimable"], inside, np.nan)
 
 
-def robust_rejects(model, plan, table):
+def robust_rejects(model: Any, plan: Any, table: Any) -> Any:
     """The noise-free robust z-tests of the two slopes."""
     fit = target_of(plan, whole(table))
     return np.abs(fit.coefficients[2:] / fit.standard_errors[2:]) > 1.959964
 
 
-def shown(name, found):
+def shown(name: Any, found: Any) -> None:
     levels = " ".join(f"{k} {v:.3f}" for k, v in found.levels.items())
     robust = f" robust {found.robust.mean():.3f}" if len(found.robust) else ""
     print(f"\n{name} ratio {found.ratio:.2f} coverage {found.coverage:.3f} {levels}{robust}")
@@ -137,7 +138,7 @@ def shown(name, found):
 
 @pytest.mark.audit
 @pytest.mark.parametrize(("model", "n", "epsilon"), CLEAN)
-def test_tests_keep_their_level_and_intervals_cover(model, n, epsilon):
+def test_tests_keep_their_level_and_intervals_cover(model: str, n: int, epsilon: float) -> None:
     found = replicate(model, n, epsilon)
     shown(f"{model} n={n} eps={epsilon:g}", found)
     slack = 3 * np.sqrt(0.05 * 0.95 / REPLICATIONS)
@@ -149,7 +150,7 @@ def test_tests_keep_their_level_and_intervals_cover(model, n, epsilon):
 
 @pytest.mark.audit
 @pytest.mark.parametrize("model", MODELS)
-def test_gross_responses_leave_the_level_where_the_robust_test_has_it(model):
+def test_gross_responses_leave_the_level_where_the_robust_test_has_it(model: str) -> None:
     found = replicate(model, 5_000, 1.0, contaminated=True)
     shown(f"{model} contaminated", found)
     slack = 3 * np.sqrt(0.1 * 0.9 / REPLICATIONS)

@@ -7,6 +7,7 @@ figures. Bounds are broken only beyond three standard errors of the simulation.
 """
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ FORMULA = "y ~ x0 + x1 + x2"
 CELLS = [(5_000, 4.0, False), (20_000, 1.0, False), (20_000, 1.0, True), (20_000, 4.0, True)]
 
 
-def table(n, rng, uneven):
+def table(n: int, rng: np.random.Generator, uneven: Any) -> Any:
     correlation = 0.5 ** np.abs(np.subtract.outer(range(3), range(3)))
     X = rng.normal(size=(n, 3)) @ np.linalg.cholesky(correlation).T
     sd = 0.5 + np.abs(X[:, 0]) if uneven else np.ones(n)
@@ -31,14 +32,14 @@ def table(n, rng, uneven):
     return {"y": y} | {f"x{j}": np.ascontiguousarray(X[:, j]) for j in range(3)}
 
 
-def inside(fit):
+def inside(fit: Any) -> Any:
     low, high = fit.conf_int().T
     return (low <= TRUTH) & (high >= TRUTH)
 
 
 @pytest.mark.audit
 @pytest.mark.parametrize(("n", "epsilon", "uneven"), CELLS)
-def test_intervals_hold_what_they_promise(n, epsilon, uneven):
+def test_intervals_hold_what_they_promise(n: int, epsilon: float, uneven: bool) -> None:
     query = Study(("y", "x0", "x1", "x2"), main=FORMULA)
     main, free = [], []
     for seed in range(REPLICATIONS):

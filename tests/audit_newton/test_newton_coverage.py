@@ -6,6 +6,7 @@ standard errors of the simulation. `-s` shows the figures.
 """
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,14 +21,14 @@ CELLS = [
 ]
 
 
-def clean(p, n, rng):
+def clean(p: Any, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
     columns = [numeric(f"x{j}", -10, 10) for j in range(p)]
     return linear_table(n, p, rng), [*columns, numeric("y", -100, 100)]
 
 
 @pytest.mark.audit
 @pytest.mark.parametrize(("p", "n", "epsilon"), CELLS)
-def test_intervals_cover_and_wald_tests_keep_their_level(p, n, epsilon):
+def test_intervals_cover_and_wald_tests_keep_their_level(p: int, n: int, epsilon: float) -> None:
     rng = np.random.default_rng((4000, p, n))
     truth = np.array([0.0] + [1.0] * p)
     found = replicate(lambda: clean(p, n, rng), truth, epsilon, REPLICATIONS)
@@ -49,11 +50,11 @@ def test_intervals_cover_and_wald_tests_keep_their_level(p, n, epsilon):
 
 
 @pytest.mark.audit
-def test_intervals_cover_with_dummies_and_heavy_tails():
+def test_intervals_cover_with_dummies_and_heavy_tails() -> None:
     rng, n = np.random.default_rng(41), 10_000
     columns = [numeric("x", -10, 10), boolean("d"), boolean("rare"), numeric("y", -500, 500)]
 
-    def make():
+    def make() -> tuple[Any, Any]:
         table = {
             "x": rng.normal(size=n),
             "d": (rng.random(n) < 0.4).astype(float),

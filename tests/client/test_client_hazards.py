@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A hazard regression's results from a release by hand: ratios, curves and their intervals, the summary, the plot."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ CUTS, HAZARDS = [1.0, 3.0], [0.2, 0.1]
 COVARIANCE = [[0.04, 0.0, 0.01], [0.0, 0.09, 0.0], [0.01, 0.0, 0.0225]]
 
 
-def released(**more):
+def released(**more: Any) -> Any:
     result = {
         "terms": ["x"],
         "coefficients": [0.5],
@@ -60,7 +62,7 @@ def released(**more):
     )
 
 
-def test_ratios_are_exponentials_with_the_releases_intervals():
+def test_ratios_are_exponentials_with_the_releases_intervals() -> None:
     fit = released()
     fit.check()
     assert fit.hazard_ratios() == {"x": pytest.approx(tuple(np.exp([0.5, 0.2, 0.8])))}
@@ -69,7 +71,7 @@ def test_ratios_are_exponentials_with_the_releases_intervals():
     assert "intervals: 2, up to 3" in str(fit.summary())
 
 
-def test_curves_by_hand():
+def test_curves_by_hand() -> None:
     """At x = 3, t = 2: Λ = (.2 + .1) e^.5; ln Λ has the gradient (2/3, 1/3, 1)."""
     found = released().predict_survival({"x": [3.0, 2.0]}, [0.0, 2.0])
     gradient = np.array([2 / 3, 1 / 3, 1.0])
@@ -83,12 +85,12 @@ def test_curves_by_hand():
 
 
 @pytest.mark.parametrize("times", [[], [-1.0], [3.5], [2.0, 1.0]])
-def test_times_that_have_no_curve(times):
+def test_times_that_have_no_curve(times: Any) -> None:
     with pytest.raises(ValueError, match="up to the last of the cuts"):
         released().predict_survival({"x": [2.0]}, times)
 
 
-def test_plots_and_frames():
+def test_plots_and_frames() -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
     axes = released().plot_survival({"x": [1.0, 3.0]})
     assert len(axes.lines) == 2
@@ -111,6 +113,6 @@ def test_plots_and_frames():
         },
     ],
 )
-def test_a_release_that_does_not_fit_together_is_refused(wrong):
+def test_a_release_that_does_not_fit_together_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="one hazard for each interval"):
         released(**wrong).check()

@@ -2,6 +2,7 @@
 """What the client makes of a study: against least squares on the records, and with noise whose law is known."""
 
 from math import inf
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -18,7 +19,7 @@ N = 20_000
 NAMES = ("log(y)", "x", "I(x**2)", "w", "z1", "z2", "g[b]", "g[c]", "g[b]:x", "g[c]:x")
 
 
-def records(seed=3, n=N, strength=0.5):
+def records(seed: int = 3, n: Any = N, strength: float = 0.5) -> Any:
     """(n, 10) in the order of NAMES: x is endogenous, z1 and z2 are its instruments; the last four are dummies and products."""
     rng = np.random.default_rng(seed)
     w, z1, z2, hidden = rng.normal(size=(4, n))
@@ -29,7 +30,7 @@ def records(seed=3, n=N, strength=0.5):
     return np.column_stack([y, x, x**2, w, z1, z2, b, c, b * x, c * x])
 
 
-def result_of(table, sd=0.0, seed=0, names=NAMES):
+def result_of(table: Any, sd: float = 0.0, seed: int = 0, names: Any = NAMES) -> dict[Any, Any]:
     """A study's result with noise of sd `sd` in standardised columns, relative to 1 for each column's mean square."""
     n, q = len(table), len(names) + 1
     Z = np.column_stack([np.ones(n), table])
@@ -57,21 +58,21 @@ def result_of(table, sd=0.0, seed=0, names=NAMES):
     }
 
 
-def study_of(table, sd=0.0, seed=0, names=NAMES):
+def study_of(table: Any, sd: float = 0.0, seed: int = 0, names: Any = NAMES) -> Any:
     return read(Question(names), result_of(table, sd, seed, names))
 
 
 @pytest.fixture(scope="module")
-def table():
+def table() -> Any:
     return records()
 
 
 @pytest.fixture(scope="module")
-def study(table):
+def study(table: Any) -> Any:
     return study_of(table)
 
 
-def columns(table, *names, intercept=True):
+def columns(table: Any, *names: Any, intercept: bool = True) -> Any:
     chosen = table[:, [NAMES.index(name) for name in names]]
     return sm.add_constant(chosen) if intercept else chosen
 
@@ -89,7 +90,9 @@ def columns(table, *names, intercept=True):
         ("w ~ 1", (), True),
     ],
 )
-def test_ols_is_least_squares(study, table, formula, names, intercept):
+def test_ols_is_least_squares(
+    study: Any, table: Any, formula: str, names: tuple[Any, ...], intercept: bool
+) -> None:
     response = formula.partition("~")[0].strip().replace(" ", "")
     fit = study.ols(formula)
     X = columns(table, *names, intercept=intercept) if names else np.ones((N, 1))
@@ -102,7 +105,7 @@ def test_ols_is_least_squares(study, table, formula, names, intercept):
     assert fit.formula == formula
 
 
-def test_a_fit_is_the_object_of_a_regression(study, table):
+def test_a_fit_is_the_object_of_a_regression(study: Any, table: Any) -> None:
     fit = study.ols("log(y) ~ x + w")
     exact = sm.OLS(table[:, 0], columns(table, "x", "w")).fit()
     ours = fit.wald_test("x = 0.7, w = -0.3")
@@ -129,12 +132,12 @@ def test_a_fit_is_the_object_of_a_regression(study, table):
         ("log(y) ~ x:w", "is not in this study"),
     ],
 )
-def test_a_formula_that_cannot_be_read_says_why(study, formula, words):
+def test_a_formula_that_cannot_be_read_says_why(study: Any, formula: str, words: str) -> None:
     with pytest.raises(InvalidFormula, match=words):
         study.ols(formula)
 
 
-def test_errors_of_first_order_are_those_of_the_noise(table):
+def test_errors_of_first_order_are_those_of_the_noise(table: Any) -> None:
     """Coefficients, a correlation, an eigenvalue and an indirect effect over 150 draws of noise: sd over prediction."""
     seen = {"slope": [], "r": [], "partial": [], "eigenvalue": [], "indirect": []}
     said = {name: [] for name in seen}
@@ -157,7 +160,7 @@ def test_errors_of_first_order_are_those_of_the_noise(table):
         assert np.std(seen[name]) / np.mean(errors) == pytest.approx(1.0, abs=0.2), name
 
 
-def test_noise_and_sampling_add_up(table):
+def test_noise_and_sampling_add_up(table: Any) -> None:
     clean, noisy = (study_of(table, sd).ols("log(y) ~ x + w") for sd in (0.0, 0.01))
     np.testing.assert_allclose(noisy.sampling_bse, clean.bse, rtol=0.1)
     assert np.all(np.asarray(noisy.bse) > np.asarray(clean.bse))
@@ -168,7 +171,7 @@ def test_noise_and_sampling_add_up(table):
     assert after.privacy_bse > before.bse / 2
 
 
-def with_narrow(table, share, ratio):
+def with_narrow(table: Any, share: Any, ratio: Any) -> Any:
     """A study whose narrower radius has the first 1 − share of the records only."""
     result, kept = result_of(table), int(len(table) * (1 - share))
     Z = np.column_stack([np.ones(kept), table[:kept]])
@@ -180,7 +183,7 @@ def with_narrow(table, share, ratio):
     return read(Question(NAMES), {**result, "narrow": narrow})
 
 
-def test_errors_are_longer_where_a_narrower_radius_says_another_thing(table):
+def test_errors_are_longer_where_a_narrower_radius_says_another_thing(table: Any) -> None:
     """b = λA X(S − S₂)v is, for records left out, λ times what they have moved to first order."""
     order = np.argsort(table[:, 0] - 0.7 * table[:, 1])
     leaning = with_narrow(table[order], 0.05, 0.5)
@@ -197,7 +200,7 @@ def test_errors_are_longer_where_a_narrower_radius_says_another_thing(table):
     np.testing.assert_allclose(none.bse, plain.bse, rtol=1e-9)
 
 
-def test_correlations_are_less_sure_where_a_narrower_radius_says_another_thing(table):
+def test_correlations_are_less_sure_where_a_narrower_radius_says_another_thing(table: Any) -> None:
     order = np.argsort(np.abs(table[:, 0] - 5))
     (moved, plain) = (
         with_narrow(table[order], 0.02, ratio).partial_corr("log(y)", "x") for ratio in (1.0, 0.0)
@@ -207,7 +210,7 @@ def test_correlations_are_less_sure_where_a_narrower_radius_says_another_thing(t
     assert moved.bse**2 - plain.bse**2 == pytest.approx((plain.value - inner) ** 2, rel=0.5)
 
 
-def test_a_shut_gate_leaves_numbers_and_no_intervals(table):
+def test_a_shut_gate_leaves_numbers_and_no_intervals(table: Any) -> None:
     near = table.copy()
     near[:, 3] = near[:, 1] + 0.3 * near[:, 3]
     fit = study_of(near, 0.01).ols("log(y) ~ x + w")
@@ -221,7 +224,7 @@ def test_a_shut_gate_leaves_numbers_and_no_intervals(table):
     assert study_of(near, 0.01).ols("log(y) ~ x").estimable == (True, True)
 
 
-def test_ridge_is_about_its_own_coefficients(study, table):
+def test_ridge_is_about_its_own_coefficients(study: Any, table: Any) -> None:
     fit, penalty = study.ridge("log(y) ~ x + w", 0.5), 0.5
     scale = np.array(study.result["scales"])[[2, 4]]
     X = (table[:, [1, 3]] - table[:, [1, 3]].mean(0)) / scale
@@ -238,7 +241,7 @@ def test_ridge_is_about_its_own_coefficients(study, table):
         study.ridge("log(y) ~ x", 0.0)
 
 
-def test_the_lassos_path_starts_at_nothing_and_ends_at_least_squares(study):
+def test_the_lassos_path_starts_at_nothing_and_ends_at_least_squares(study: Any) -> None:
     formula = "log(y) ~ x + w + z1 + g"
     path = study.lasso(formula)
     np.testing.assert_allclose(path.coefficients[0, 1:], 0.0, atol=1e-9)
@@ -251,14 +254,14 @@ def test_the_lassos_path_starts_at_nothing_and_ends_at_least_squares(study):
     assert path.to_frame().shape == path.coefficients.shape
 
 
-def two_stage(y, X, Z):
+def two_stage(y: Any, X: Any, Z: Any) -> tuple[Any, Any]:
     fitted = Z @ np.linalg.lstsq(Z, X, rcond=None)[0]
     beta = np.linalg.lstsq(fitted, y, rcond=None)[0]
     r = y - X @ beta
     return beta, np.sqrt(np.diag(np.linalg.inv(fitted.T @ fitted)) * (r @ r) / len(y))
 
 
-def test_instruments_are_two_stages(study, table):
+def test_instruments_are_two_stages(study: Any, table: Any) -> None:
     fit = study.iv("log(y) ~ x + w | z1 + z2 + w")
     beta, errors = two_stage(table[:, 0], columns(table, "x", "w"), columns(table, "z1", "z2", "w"))
     np.testing.assert_allclose(fit.params, beta, rtol=1e-6)
@@ -275,7 +278,7 @@ def test_instruments_are_two_stages(study, table):
         assert statistic == pytest.approx(chi2.ppf(0.95, 2), rel=1e-2)
 
 
-def test_anderson_rubin_sets_keep_their_level_with_weak_instruments_and_noise():
+def test_anderson_rubin_sets_keep_their_level_with_weak_instruments_and_noise() -> None:
     """100 tables with a first-stage F near 1, from fixed seeds: the sets hold the coefficient, and most are unbounded."""
     held, unbounded = 0, 0
     for seed in range(100):
@@ -290,12 +293,12 @@ def test_anderson_rubin_sets_keep_their_level_with_weak_instruments_and_noise():
 @pytest.mark.parametrize(
     "formula", ["log(y) ~ x + w", "log(y) ~ x | x", "log(y) ~ x + w | z1", "log(y) ~ x | z1 | z2"]
 )
-def test_instruments_that_do_not_identify_are_refused(study, formula):
+def test_instruments_that_do_not_identify_are_refused(study: Any, formula: str) -> None:
     with pytest.raises(InvalidFormula):
         study.iv(formula)
 
 
-def test_correlations_are_the_records_own(study, table):
+def test_correlations_are_the_records_own(study: Any, table: Any) -> None:
     found = study.corr(["log(y)", "x", "g"])
     exact = np.corrcoef(table[:, [0, 1, 6, 7]].T)
     np.testing.assert_allclose(found.values, exact, atol=1e-6)
@@ -309,14 +312,14 @@ def test_correlations_are_the_records_own(study, table):
     assert held.pvalue < 1e-6
 
 
-def test_a_column_that_hardly_varies_has_no_correlation(table):
+def test_a_column_that_hardly_varies_has_no_correlation(table: Any) -> None:
     flat = table.copy()
     flat[:, 3] = 2.0
     result = result_of(flat, 0.05, 1)
     assert np.isnan(read(Question(NAMES), result).partial_corr("x", "w").value)
 
 
-def test_components_and_factors(study, table):
+def test_components_and_factors(study: Any, table: Any) -> None:
     rng = np.random.default_rng(1)
     loadings = np.array([0.9, 0.8, 0.7, 0.6])
     common = rng.normal(size=(N, 1))
@@ -337,7 +340,7 @@ def test_components_and_factors(study, table):
         made.factor(4)
 
 
-def test_mediation_is_a_product_of_slopes(study, table):
+def test_mediation_is_a_product_of_slopes(study: Any, table: Any) -> None:
     found = study.mediation("z1", "x", "log(y)", ["w"])
     a = sm.OLS(table[:, 1], columns(table, "z1", "w")).fit()
     b = sm.OLS(table[:, 0], columns(table, "z1", "x", "w")).fit()
@@ -352,7 +355,7 @@ def test_mediation_is_a_product_of_slopes(study, table):
     assert "indirect" in repr(found)
 
 
-def test_r_squared_with_its_interval(study, table):
+def test_r_squared_with_its_interval(study: Any, table: Any) -> None:
     value, low, high = study.r2("log(y) ~ x + w")
     assert value == pytest.approx(
         sm.OLS(table[:, 0], columns(table, "x", "w")).fit().rsquared, rel=1e-5
@@ -360,7 +363,7 @@ def test_r_squared_with_its_interval(study, table):
     assert 0 < low < value < high < 1
 
 
-def test_selection_finds_the_subset_and_widens_its_intervals(study):
+def test_selection_finds_the_subset_and_widens_its_intervals(study: Any) -> None:
     found = study.select("log(y)", ["x", "w", "z2", "g"])
     best = set(found.ranking[0][0])
     assert {"x", "w"} <= best
@@ -373,7 +376,7 @@ def test_selection_finds_the_subset_and_widens_its_intervals(study):
     assert len(every.ranking) == 10
 
 
-def test_a_specification_curve(study):
+def test_a_specification_curve(study: Any) -> None:
     curve = study.robustness("log(y) ~ x + w", ["- w", "+ g", "log(y) ~ z1 + x"])
     assert curve.term == "x"
     assert curve.formulas[1] == "log(y) ~ x + w - w"
@@ -385,7 +388,7 @@ def test_a_specification_curve(study):
         study.robustness("log(y) ~ x", ["log(y) ~ w"])
 
 
-def test_a_twin_has_the_released_moments(study, table):
+def test_a_twin_has_the_released_moments(study: Any, table: Any) -> None:
     made = study.twin(50_000, seed=1, variables=["log(y)", "x", "w", "g[b]"])
     exact = table[:, [0, 1, 3, 6]]
     np.testing.assert_allclose(made.mean(), exact.mean(0), atol=0.05)
@@ -394,7 +397,7 @@ def test_a_twin_has_the_released_moments(study, table):
     assert study.twin(5, seed=1).equals(study.twin(5, seed=1))
 
 
-def test_groups_are_studies(table):
+def test_groups_are_studies(table: Any) -> None:
     whole = result_of(table)
     own = ("moments", "noise", "clipped", "radius")
     groups = {
@@ -417,7 +420,7 @@ def test_groups_are_studies(table):
         by["x"]
 
 
-def test_what_a_study_shows(study, table):
+def test_what_a_study_shows(study: Any, table: Any) -> None:
     frame = study.to_frame()
     np.testing.assert_allclose(frame["mean"], table.mean(0), rtol=1e-6)
     np.testing.assert_allclose(frame["sd"], table.std(0), rtol=1e-4)

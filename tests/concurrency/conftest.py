@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from support.processes.forked import forked
 
 __all__ = ["clock", "database_url", "engine"]
 
-Child = Callable[..., "subprocess.Popen[str]"]
 Status = Callable[[], int]
 
 
@@ -26,25 +23,8 @@ def ledger(engine: Engine, clock: SetClock) -> Ledger:
 
 
 @pytest.fixture
-def child() -> Child:
-    """Starts support.ledger.ledger_process with the arguments given."""
-
-    def start(*arguments: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [sys.executable, "-m", ledger_process.__name__, *arguments],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    return start
-
-
-@pytest.fixture
 def begun(tmp_path: Path) -> Callable[..., Status]:
-    """As `child`, for what needs no standard input: a process whose exit status is waited for by calling
-    what is returned."""
+    """Starts a process that uses the ledger; calling what is returned waits for its exit status."""
 
     def begin(*arguments: str) -> Status:
         log = tmp_path / "child.log"

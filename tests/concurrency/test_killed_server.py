@@ -3,14 +3,14 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import cycle
+from secrets import token_hex
 from threading import Event, Thread
+from typing import TextIO
 
 import pytest
 
@@ -18,50 +18,45 @@ from support.installations.both_backends import installation
 from support.installations.small import Installation
 from support.ledger.retrying_clients import Client, audit, clients
 from support.processes import killable_server as child
+from support.processes.forked import Forked, forked
 
 __all__ = ["installation"]
 
 
 @dataclass
 class Lives:
-    """The child that serves again and again."""
+    """The process that serves again and again, and the file of what it is told."""
 
-    process: "subprocess.Popen[str]"
+    process: Forked
+    orders: TextIO
 
     def heard(self, expected: str) -> int:
-        assert self.process.stdout is not None
         word, number = self.process.stdout.readline().split() or ("nothing: it has ended", 0)
         assert word == expected
         return int(number)
 
     def begin(self, point: str, nth: int = 1) -> int:
         """The process id of a new life."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{point} {nth}\n")
-        self.process.stdin.flush()
+        self.orders.write(f"{point} {nth}\n")
+        self.orders.flush()
         return self.heard("up")
 
 
 @contextmanager
 def lives(installation: Installation) -> Iterator[Lives]:
-    environment = installation.environment | {
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "RETICENT_LEASE_SECONDS": "1",
-    }
-    with (installation.directory / "lives.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", child.__name__],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-    try:
-        yield Lives(process)
-    finally:
-        process.kill()
-        process.communicate()
+    environment = installation.environment | {"RETICENT_LEASE_SECONDS": "1"}
+    name = f"lives-{token_hex(4)}"
+    pipe = installation.directory / name
+    os.mkfifo(pipe)
+    log = installation.directory / f"{name}.log"
+    process = forked(child.main, (str(pipe),), environment, log)
+    with open(os.open(pipe, os.O_RDWR), "w", encoding="utf-8") as orders:  # noqa: PTH123 - a descriptor
+        try:
+            yield Lives(process, orders)
+        finally:
+            process.kill()
+            process.wait(60)
+            process.stdout.close()
 
 
 def check(
@@ -109,9 +104,9 @@ def kill(server: Lives, times: int, points: list[str]) -> int:
 POINTS = [*child.BEFORE, *child.AFTER, *child.QUEUED]
 
 
-def test_killed_at_every_step(installation: Installation) -> None:
-    """Once: at every other step on SQLite, and at those between on PostgreSQL. (In the audit, at all on both.)"""
-    points = POINTS[installation.urls is not None :: 2]
+def test_killed_before_during_and_after_a_charge(installation: Installation) -> None:
+    """Once: at every fourth step on SQLite, and at those between on PostgreSQL. (In the audit, at all on both.)"""
+    points = POINTS[2 * (installation.urls is not None) :: 4]
     asking = clients(installation, later=2)
     check(installation, len(points), points, asking)
     audit(installation, asking)

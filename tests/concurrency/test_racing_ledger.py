@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many at once: exactly what the cap allows, one charge a key, one holder of a lease."""
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,8 +18,10 @@ from reticent_server.ledger import audit
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Stale
 from support.databases.migrated import SetClock
 from support.databases.postgresql import new_database
+from support.ledger import ledger_process
 from support.ledger.accounts import LEASE_SECONDS, ask, open_accounts, whole_caps
 from support.ledger.ledger_process import race
+from support.processes.forked import Forked, forked
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
@@ -62,16 +65,28 @@ def _answered(ledger: Ledger, **changes: Any) -> bool:
         return False
 
 
+def racer(url: str, gate: Path) -> Forked:
+    """A process with twelve threads that spend when its gate opens."""
+    os.mkfifo(gate)
+    arguments = ("race", url, "12", str(gate))
+    return forked(ledger_process.main, arguments, dict(os.environ), gate.with_suffix(".log"))
+
+
 @pytest.mark.parametrize("rule", ["basic", "zcdp"])
 def test_two_processes_share_one_budget(
-    ledger: Ledger, database_url: str, child: Callable[..., Any], rule: str
+    ledger: Ledger, database_url: str, tmp_path: Path, rule: str
 ) -> None:
     open_accounts(ledger, rule=rule)
-    children = [child("race", database_url, "12") for _ in range(2)]
+    gates = [tmp_path / "first", tmp_path / "second"]
+    children = [racer(database_url, gate) for gate in gates]
     for process in children:
         assert process.stdout.readline() == "ready\n"
-    answers = [process.communicate("go\n", timeout=60)[0] for process in children]
-    assert sum(map(int, answers)) == 10
+    for gate in gates:
+        gate.write_text("")
+    assert sum(int(process.stdout.read()) for process in children) == 10
+    for process in children:
+        assert process.wait(60) == 0
+        process.stdout.close()
     assert ledger.verify() == []
 
 

@@ -7,7 +7,9 @@ constant column, a category with one record, and a mask that leaves nobody.
 
 import math
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +43,7 @@ FAMILIES = {
 
 
 @pytest.fixture(scope="module")
-def api(installation_template, tmp_path_factory):
+def api(installation_template: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     directory = tmp_path_factory.mktemp("odd") / "installation"
     shutil.copytree(installation_template.directory, directory)
     installation = replace(installation_template, directory=directory)
@@ -56,7 +58,7 @@ def api(installation_template, tmp_path_factory):
         yield Api(services, _add_analyst(services, "odile", "odd", 1e5, 1e-2, "basic"))
 
 
-def odd_rows():
+def odd_rows() -> Any:
     rng = np.random.default_rng(6)
     x = rng.normal(size=N).clip(-4, 4)
     lines = ["y,x,flat,g,k,zero,sign,never"]
@@ -67,7 +69,7 @@ def odd_rows():
     return "\n".join(lines) + "\n"
 
 
-def answer(api, epsilon=40.0, **query):
+def answer(api: Any, epsilon: float = 40.0, **query: Any) -> Any:
     """The release's status and result, checked for what every kind promises."""
     body = {"dataset": "odd", "query": query, "privacy": {"epsilon": epsilon, "delta": 1e-6}}
     response = api.post("/v1/releases", body)
@@ -79,7 +81,7 @@ def answer(api, epsilon=40.0, **query):
     return release["result"]
 
 
-def check_fit(fit):
+def check_fit(fit: Any) -> None:
     """As many flags as terms; an interval and a p-value just where a coefficient is estimable."""
     flags = fit["estimable"]
     assert len(flags) == len(fit["terms"]) == len(fit["coefficients"])
@@ -88,7 +90,7 @@ def check_fit(fit):
     assert [pair != [None, None] for pair in fit["confidence_intervals"]] == flags
 
 
-def glm(family):
+def glm(family: Any) -> Any:
     """The fields of a model of a family."""
     shape = {"dispersion": 0.5} if family == "negative_binomial" else {}
     return {"kind": "glm", "family": family} | shape
@@ -105,12 +107,12 @@ EMPTY = [m | {"where": NOBODY} for m in MODELS if m["formula"].endswith("~ x") o
 
 
 @pytest.mark.parametrize("query", MODELS + EMPTY, ids=lambda q: " ".join(map(str, q.values())))
-def test_every_model_is_answered(api, query):
+def test_every_model_is_answered(api: Any, query: dict[str, Any]) -> None:
     check_fit(answer(api, **query))
 
 
 @pytest.mark.parametrize("calibration", ["ptr", "asymptotic"])
-def test_fits_by_influence_reply_or_do_not(api, calibration):
+def test_fits_by_influence_reply_or_do_not(api: Any, calibration: str) -> None:
     ways = {"mechanism": "influence", "calibration": calibration}
     models = [
         *({"kind": "linear_regression", "formula": f} for f in ("flat ~ x", "y ~ flat")),
@@ -123,7 +125,7 @@ def test_fits_by_influence_reply_or_do_not(api, calibration):
 
 @pytest.mark.parametrize("test", ["wald", "score", "lr"])
 @pytest.mark.parametrize("family", [None, *FAMILIES])
-def test_every_test_is_answered(api, family, test):
+def test_every_test_is_answered(api: Any, family: str | None, test: str) -> None:
     asked = (glm(family) if family else {}) | {"kind": "hypothesis_test", "test": test}
     first, *others = FAMILIES.get(family, LINEAR[:1])
     cases = [(f, "x = 0", {}) for f in (first, *others)] + [(first, "x = 0", {"where": NOBODY})]
@@ -137,12 +139,12 @@ def test_every_test_is_answered(api, family, test):
             check_test(row)
 
 
-def check_test(row):
+def check_test(row: Any) -> None:
     assert (row["p_value"] is not None) is row["estimable"]
     assert row["p_value"] is None or 0 <= row["p_value"] <= 1
 
 
-def test_location_and_scale_are_answered(api):
+def test_location_and_scale_are_answered(api: Any) -> None:
     by_influence = {"mechanism": "influence", "calibration": "asymptotic"}
     ways = [
         *(("flat", way) for way in ({}, by_influence)),
@@ -155,7 +157,7 @@ def test_location_and_scale_are_answered(api):
         assert all(map(math.isfinite, numbers))
 
 
-def test_what_the_data_do_not_tell_is_flagged(api):
+def test_what_the_data_do_not_tell_is_flagged(api: Any) -> None:
     """A constant column, beside an intercept; but by chance (2 % of the fits), hence several of them."""
     flagged = 0
     for family, formulas in (FAMILIES | {None: LINEAR[:1]}).items():

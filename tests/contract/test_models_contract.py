@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def dataset(services: Services, installation: Installation) -> Iterator[reticent
             thread.join()
 
 
-def test_generalised_linear_models(dataset):
+def test_generalised_linear_models(dataset: Any) -> None:
     plan = dataset.plan("glm", "b ~ x + C(g)", "binomial", epsilon=20.0)
     fit = dataset.glm("b ~ x + C(g)", "binomial", epsilon=20.0)
     assert isinstance(fit, reticent.RegressionResults)
@@ -56,7 +57,9 @@ def test_generalised_linear_models(dataset):
 @pytest.mark.parametrize(
     ("formula", "family"), [("y ~ x", "binomial"), ("y ~ x", "poisson"), ("k ~ x", "binomial")]
 )
-def test_responses_that_do_not_suit_are_refused_free_of_charge(dataset, formula, family):
+def test_responses_that_do_not_suit_are_refused_free_of_charge(
+    dataset: Any, formula: str, family: str
+) -> None:
     with pytest.raises(reticent.InvalidQuery):
         dataset.glm(formula, family, epsilon=1.0)
     with pytest.raises(reticent.ReticentError):
@@ -68,7 +71,7 @@ def test_responses_that_do_not_suit_are_refused_free_of_charge(dataset, formula,
             dataset.test("k ~ x", "x = 0", family=wrong[0], dispersion=wrong[1], epsilon=1.0)
 
 
-def test_location_and_scale(dataset):
+def test_location_and_scale(dataset: Any) -> None:
     found = dataset.location_scale("y", epsilon=10.0)
     assert isinstance(found, reticent.LocationScaleResults)
     assert abs(found.location - 1) < 1
@@ -85,7 +88,7 @@ def test_location_and_scale(dataset):
         dataset.location_scale("y", tuning="large", epsilon=1.0)
 
 
-def test_hypothesis_tests(dataset):
+def test_hypothesis_tests(dataset: Any) -> None:
     found = dataset.test("y ~ x + C(g)", "x = 2, C(g)[b] = C(g)[c]", epsilon=20.0)
     assert isinstance(found, reticent.TestResults)
     assert (found.test, found.df) == ("wald", 2)
@@ -100,7 +103,7 @@ def test_hypothesis_tests(dataset):
     assert plan.query["kind"] == "hypothesis_test"
 
 
-def test_hypotheses_that_cannot_be_tested_are_refused(dataset):
+def test_hypotheses_that_cannot_be_tested_are_refused(dataset: Any) -> None:
     for arguments in (("y ~ x", "z = 0"), ("y ~ x", ["x = 0", "x = 1"]), ("y ~ x", "x")):
         if arguments[1] == "x":
             dataset.plan("test", *arguments, epsilon=1.0)
@@ -114,7 +117,9 @@ def test_hypotheses_that_cannot_be_tested_are_refused(dataset):
 @pytest.mark.parametrize(
     ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
 )
-def test_a_fit_by_influence_replies_where_it_is_safe(dataset, method, arguments):
+def test_a_fit_by_influence_replies_where_it_is_safe(
+    dataset: Any, method: str, arguments: tuple[Any, ...]
+) -> None:
     """400 records: there is no reply at ε = 0.5, and it is charged."""
     ask = getattr(dataset, method)
     plan = dataset.plan(method, *arguments, mechanism="influence", epsilon=0.5)
@@ -130,7 +135,7 @@ def test_a_fit_by_influence_replies_where_it_is_safe(dataset, method, arguments)
             ask(*arguments, **({"mechanism": "influence"} | refused), epsilon=0.5)
 
 
-def test_a_ridge_is_free_and_of_the_newton_mechanism(dataset):
+def test_a_ridge_is_free_and_of_the_newton_mechanism(dataset: Any) -> None:
     plan = dataset.plan("linear_regression", "y ~ x + C(g)", ridge=0.5, epsilon=5.0)
     assert plan.cost == dataset.plan("linear_regression", "y ~ x + C(g)", epsilon=5.0).cost
     fit = dataset.linear_regression("y ~ x + C(g)", ridge=0.5, epsilon=5.0)
@@ -141,7 +146,7 @@ def test_a_ridge_is_free_and_of_the_newton_mechanism(dataset):
             dataset.linear_regression("y ~ x", **refused, epsilon=1.0)
 
 
-def test_the_biweight_is_of_the_newton_mechanism(dataset):
+def test_the_biweight_is_of_the_newton_mechanism(dataset: Any) -> None:
     plan = dataset.plan("linear_regression", "y ~ x + C(g)", loss="tukey", epsilon=20.0)
     fit = dataset.linear_regression("y ~ x + C(g)", loss="tukey", epsilon=20.0)
     assert fit.charged == plan.cost
@@ -173,7 +178,9 @@ NOBODY = "x > 5 and x < -5"
         ("test", ("y ~ x", "x = 0")),
     ],
 )
-def test_a_mask_that_leaves_nobody_has_a_reply_with_flags(dataset, method, arguments):
+def test_a_mask_that_leaves_nobody_has_a_reply_with_flags(
+    dataset: Any, method: str, arguments: tuple[Any, ...]
+) -> None:
     """A reply like any other. A flag is missing in some 2 % of such fits, hence four of them."""
     whole = dataset.plan(method, *arguments, epsilon=1.0).cost
     found = [getattr(dataset, method)(*arguments, where=NOBODY, epsilon=1.0) for _ in range(4)]
@@ -185,7 +192,9 @@ def test_a_mask_that_leaves_nobody_has_a_reply_with_flags(dataset, method, argum
 @pytest.mark.parametrize(
     ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
 )
-def test_a_conditional_guarantee_needs_the_curators_leave(dataset, services, method, arguments):
+def test_a_conditional_guarantee_needs_the_curators_leave(
+    dataset: Any, services: Services, method: str, arguments: tuple[Any, ...]
+) -> None:
     fields = {"mechanism": "influence", "calibration": "asymptotic", "epsilon": 8.0}
     ask = getattr(dataset, method)
     with pytest.raises(reticent.PolicyRefused):
@@ -200,13 +209,13 @@ def test_a_conditional_guarantee_needs_the_curators_leave(dataset, services, met
     assert len(fit.result["noisy_p_values"]) == len(fit.names)
 
 
-def _allow_conditional(services):
+def _allow_conditional(services: Any) -> None:
     policy = services.catalog.facts("people").policy
     both = replace(policy, tiers=("unconditional", "conditional"))
     services.catalog.set_policy("people", both, by="t")
 
 
-def test_a_location_and_scale_by_influence(dataset, services):
+def test_a_location_and_scale_by_influence(dataset: Any, services: Services) -> None:
     fields = {"mechanism": "influence", "calibration": "asymptotic", "epsilon": 8.0}
     with pytest.raises(reticent.PolicyRefused):
         dataset.location_scale("y", **fields)

@@ -4,6 +4,7 @@
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def dataset(client: reticent.Client) -> reticent.Dataset:
     return client.dataset("people")
 
 
-def test_tables_and_sums(dataset):
+def test_tables_and_sums(dataset: Any) -> None:
     histogram = dataset.histogram("y", [-10, 0, 2, 10], epsilon=5.0)
     assert histogram.labels == ("[-10, 0)", "[0, 2)", "[2, 10]")
     assert histogram.values.sum() == pytest.approx(400, abs=40)
@@ -62,7 +63,7 @@ def test_tables_and_sums(dataset):
     assert total.conf_int()[0] < total.value
 
 
-def test_quantiles_and_single_numbers(dataset):
+def test_quantiles_and_single_numbers(dataset: Any) -> None:
     found = dataset.quantiles("y", [0.9, 0.1, 0.5], epsilon=5.0)
     assert found.values["10%"] <= found.values["50%"] <= found.values["90%"]
     assert "90%" in str(found.summary())
@@ -83,7 +84,9 @@ def test_quantiles_and_single_numbers(dataset):
         assert str(each.summary())
 
 
-def test_a_reply_or_no_reply_is_a_release_that_has_been_charged(url, installation):
+def test_a_reply_or_no_reply_is_a_release_that_has_been_charged(
+    url: str, installation: Installation
+) -> None:
     key = installation.analyst("rich", epsilon=500, delta=1e-3)
     client = reticent.Client(url, key=key, retries=0)
     dataset = client.dataset("people")
@@ -111,7 +114,7 @@ def test_a_reply_or_no_reply_is_a_release_that_has_been_charged(url, installatio
     client.close()
 
 
-def test_an_account_in_zcdp_is_debited_rho_and_its_delta(client, dataset):
+def test_an_account_in_zcdp_is_debited_rho_and_its_delta(client: Any, dataset: Any) -> None:
     silent = dataset.iqr("y", "ptr", epsilon=0.5)
     (account,) = client.budget()
     assert account.spent.rho == silent.charged.rho == 2 * 0.25**2 / 2
@@ -128,14 +131,16 @@ def test_an_account_in_zcdp_is_debited_rho_and_its_delta(client, dataset):
         ("depth_median", (["x"], "range")), ("quantiles", ("y", 0.5)),
     ],
 )  # fmt: skip
-def test_what_is_refused_costs_nothing(client, dataset, method, arguments):
+def test_what_is_refused_costs_nothing(
+    client: Any, dataset: Any, method: str, arguments: tuple[Any, ...]
+) -> None:
     with pytest.raises(reticent.InvalidQuery):
         getattr(dataset, method)(*arguments, epsilon=1.0)
     (account,) = client.budget()
     assert account.spent.rho == 0
 
 
-def test_a_regression_by_gradient_descent(dataset):
+def test_a_regression_by_gradient_descent(dataset: Any) -> None:
     plan = dataset.plan("linear_regression", "y ~ x", mechanism="gradient_descent", epsilon=20.0)
     fit = dataset.linear_regression("y ~ x", mechanism="gradient_descent", epsilon=20.0)
     assert isinstance(fit, reticent.RegressionResults)
@@ -146,7 +151,7 @@ def test_a_regression_by_gradient_descent(dataset):
         dataset.linear_regression("y ~ x", mechanism="magic", epsilon=1.0)
 
 
-def test_a_reply_by_influence_is_a_regression(url, installation):
+def test_a_reply_by_influence_is_a_regression(url: str, installation: Installation) -> None:
     """400 records at ε = 90: one of fifty has no reply, so six in a row have none once in 10¹⁰ times."""
     key = installation.analyst("rich", epsilon=600, delta=1e-3)
     with reticent.Client(url, key=key, retries=0) as client:
@@ -161,7 +166,7 @@ def test_a_reply_by_influence_is_a_regression(url, installation):
     assert "influence" in str(fit.summary())
 
 
-def test_a_model_by_subsample_and_aggregate(client, dataset):
+def test_a_model_by_subsample_and_aggregate(client: Any, dataset: Any) -> None:
     arguments = ("linear_regression", "y ~ x")
     plan = dataset.plan("subsample_aggregate", *arguments, blocks=40, epsilon=20.0)
     bounds = [(-5, 5), (-5, 5)]
@@ -194,7 +199,9 @@ def test_a_model_by_subsample_and_aggregate(client, dataset):
         (("linear_regression", "y ~ x"), {"parameter_bounds": [(0, 1)]}),
     ],
 )  # fmt: skip
-def test_what_blocks_refuse_costs_nothing(client, dataset, arguments, fields):
+def test_what_blocks_refuse_costs_nothing(
+    client: Any, dataset: Any, arguments: tuple[Any, ...], fields: dict[str, Any]
+) -> None:
     with pytest.raises(reticent.InvalidRequest):
         dataset.subsample_aggregate(*arguments, **fields, epsilon=1.0)
     (account,) = client.budget()

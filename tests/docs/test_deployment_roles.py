@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +62,18 @@ class Deployment:
         return str(error.value)
 
 
+def free_port() -> int:
+    """One that the system gives nobody who asks for any: below those, so that it is free still when it is used."""
+    given = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    lowest = int(given.read_text().split()[0]) if given.exists() else 32_768
+    first = 10_000 + os.getpid() % 10_000  # two runs on one machine begin at different ones
+    for port in range(first, lowest):
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
+
+
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     programs = postgresql.binaries()
@@ -74,8 +87,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
     (folder / "chown").chmod(0o755)
     environment = {"PATH": f"{folder}{os.pathsep}{path}"}
     subprocess.run([folder / "make-secrets.sh"], env=environment, check=True)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     for file in folder.glob("secrets/*/passwords"):
         text = file.read_text().replace("db:5432:", f"db:{port}:")
         file.chmod(0o600)

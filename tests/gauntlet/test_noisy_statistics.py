@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peer that regresses from noisy sufficient statistics: right without noise, and its errors count the noise."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -10,13 +12,13 @@ from benchmarks.noisy_statistics import Told, least_squares, noisy_statistics
 N, TRUTH = 20_000, np.array([1.0, 0.5, -2.0])
 
 
-def table(seed=0):
+def table(seed: int = 0) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]]) * [1.0, 5.0] + 3
     return X, TRUTH[0] + X @ TRUTH[1:] + rng.normal(size=N)
 
 
-def test_least_squares_are_those_of_statsmodels():
+def test_least_squares_are_those_of_statsmodels() -> None:
     X, y = table()
     ours = least_squares(X, y)
     theirs = sm.OLS(y, sm.add_constant(X)).fit(cov_type="HC1")
@@ -24,7 +26,7 @@ def test_least_squares_are_those_of_statsmodels():
     assert ours.standard_errors == pytest.approx(theirs.bse)
 
 
-def test_without_noise_it_is_least_squares():
+def test_without_noise_it_is_least_squares() -> None:
     X, y = table()
     ours = noisy_statistics(X, y, Told.of(X, y, 1.0), 1e12, np.random.default_rng(1))
     ols = least_squares(X, y)
@@ -32,7 +34,7 @@ def test_without_noise_it_is_least_squares():
     assert ours.standard_errors == pytest.approx(ols.standard_errors, rel=0.05)
 
 
-def test_adassp_is_least_squares_without_noise_and_shrinks_with_it():
+def test_adassp_is_least_squares_without_noise_and_shrinks_with_it() -> None:
     X, y = table()
     told, ols = Told.of(X, y, 1.0), least_squares(X, y)
     exact = adassp(X, y, told, 1e12, np.random.default_rng(1))
@@ -41,7 +43,7 @@ def test_adassp_is_least_squares_without_noise_and_shrinks_with_it():
     assert abs(np.median(shrunk)) < 0.8 * abs(ols.coefficients[2])
 
 
-def test_its_standard_errors_count_the_noise():
+def test_its_standard_errors_count_the_noise() -> None:
     X, y = table()
     told, rng = Told.of(X, y, 1.0), np.random.default_rng(2)
     fits = [noisy_statistics(X, y, told, 0.05, rng) for _ in range(400)]

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples, targets and figures of the gauntlet, on small tables of its own."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from benchmarks.gauntlet import tables
@@ -16,7 +20,7 @@ from benchmarks.gauntlet.run import asked
 from reticent_server.kinds.linear_regression.target import noise_free_fit
 
 
-def frame():
+def frame() -> Any:
     rng = np.random.default_rng(5)
     x = rng.normal(size=3_000)
     found = Frame().put("x", x, -10, 10).put("y", 2 * x + rng.normal(size=3_000), -50, 50)
@@ -25,13 +29,13 @@ def frame():
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setitem(tables.TABLES, "small", frame)
     yield
     tables.table.cache_clear()
 
 
-def test_names_are_unique_and_known_failures_are_models():
+def test_names_are_unique_and_known_failures_are_models() -> None:
     names = [question.name for question in every()]
     assert len(names) == len(set(names))
     assert set(KNOWN) <= set(names)
@@ -39,13 +43,13 @@ def test_names_are_unique_and_known_failures_are_models():
         named("no such model")
 
 
-def test_a_factor_s_levels_are_by_frequency_or_as_they_are_given():
+def test_a_factor_s_levels_are_by_frequency_or_as_they_are_given() -> None:
     assert frame().columns["g"].levels == ("often", "rare")
     given = Frame().factor("g", ["b", "a", "b"], ("a", "b"))
     assert given.arrays["g"].tolist() == [1, 0, 1]
 
 
-def test_a_sample_keeps_missing_cells_apart():
+def test_a_sample_keeps_missing_cells_apart() -> None:
     table = frame().of({"m", "y"}).sample(np.random.default_rng(1), 500)
     block = table.block()
     table.close()
@@ -53,7 +57,7 @@ def test_a_sample_keeps_missing_cells_apart():
     assert not block.columns["m"][block.missing["m"]].any()
 
 
-def test_a_model_s_intervals_cover_its_noise_free_target(small):
+def test_a_model_s_intervals_cover_its_noise_free_target(small: Any) -> None:
     question = linear("small", "small", 2_000, "y ~ m", where="high == 1")
     (line,) = asked(question, 4, (4.0,)).lines
     assert isinstance(line, FitLine)
@@ -62,11 +66,11 @@ def test_a_model_s_intervals_cover_its_noise_free_target(small):
     assert from_json(line.json() | {"counts": vars_of(line)}) == line
 
 
-def vars_of(line):
+def vars_of(line: Any) -> dict[Any, Any]:
     return {name: getattr(line.counts, name) for name in line.counts.__slots__}
 
 
-def test_the_target_s_errors_are_those_of_a_sample_s_size(small):
+def test_the_target_s_errors_are_those_of_a_sample_s_size(small: Any) -> None:
     question, whole = linear("small", "small", 750, "y ~ x"), frame()
     target = question.target(question.needed(whole))
     x, y = whole.arrays["x"], whole.arrays["y"]
@@ -75,7 +79,7 @@ def test_the_target_s_errors_are_those_of_a_sample_s_size(small):
     assert target.standard_errors[1] == pytest.approx(1 / np.sqrt(750), rel=0.1)
 
 
-def test_a_mean_s_target_is_over_the_records_in_use(small):
+def test_a_mean_s_target_is_over_the_records_in_use(small: Any) -> None:
     question = mean("small", "small", 1_000, "m", "high == 1")
     target = question.target(frame())
     x = frame().arrays["x"]
@@ -83,13 +87,13 @@ def test_a_mean_s_target_is_over_the_records_in_use(small):
     assert len(in_use(frame(), "m", "high == 1")) == ((x > 0) & (x <= 1)).sum()
 
 
-def test_a_model_that_is_refused_says_why(small):
+def test_a_model_that_is_refused_says_why(small: Any) -> None:
     outcome = asked(linear("small", "small", None, "y ~ absent"), 2)
     assert outcome.refused
     assert outcome.goals(missed=True) == {"answered"}
 
 
-def test_an_absent_table_is_skipped_aloud(monkeypatch, tmp_path):
+def test_an_absent_table_is_skipped_aloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tables, "DATA", tmp_path)
     monkeypatch.setitem(tables.TABLES, "nowhere", tables.adult)
     outcome = asked(linear("none", "nowhere", None, "hours ~ age"), 2)
@@ -98,13 +102,13 @@ def test_an_absent_table_is_skipped_aloud(monkeypatch, tmp_path):
     assert not outcome.goals(missed=True)
 
 
-def test_rank_errors_count_records_and_ties_cost_nothing():
+def test_rank_errors_count_records_and_ties_cost_nothing() -> None:
     x = np.array([0.0] * 50 + [1.0] * 50)
     result = {"probabilities": [0.25, 0.75, 0.75], "values": [0.0, 1.0, 0.0]}
     assert rank_errors(result, x) == pytest.approx([0, 0, 25])
 
 
-def test_replies_of_every_kind_have_the_same_numbers():
+def test_replies_of_every_kind_have_the_same_numbers() -> None:
     one = {"value": 3.0, "standard_error": 2.0, "privacy_standard_error": 1.0}
     assert estimates(one).coefficients.tolist() == [3.0]
     rest = {
@@ -121,7 +125,7 @@ def test_replies_of_every_kind_have_the_same_numbers():
     assert np.isnan(forecast_ratios(None, 1)).all()
 
 
-def test_a_page_s_figures_are_replaced():
+def test_a_page_s_figures_are_replaced() -> None:
     assert page(f"a\n{BEGIN}\nold\n{END}\nb", "new") == f"a\n{BEGIN}\nnew\n{END}\nb"
     shown = [number(x) for x in (0.931, 0.0, 1.5, 12.0, float("nan"))]
     assert shown == [".93", "0", "1.50", "12.00", "–"]

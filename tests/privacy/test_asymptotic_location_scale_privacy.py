@@ -2,6 +2,7 @@
 """Proposal 2 with noise by its joint influence: solver, influence, neighbours, scales, cost."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ LAWS = ("normal", "exponential", "heavy", "two groups")
 TUNINGS = (1.0, 1.5, 2.5)
 
 
-def part_of(c=1.5, **more):
+def part_of(c: float = 1.5, **more: Any) -> AsymptoticLocationScale:
     fields = {
         "tuning": c,
         "floor": 0.16 * normal_curvature(c),
@@ -37,7 +38,7 @@ def part_of(c=1.5, **more):
     return AsymptoticLocationScale(**fields | more)
 
 
-def records(law, c, n=N, seed=1):
+def records(law: Any, c: Any, n: Any = N, seed: int = 1) -> Any:
     """(1, n), about a tenth of a scale away from where the solver starts."""
     rng = np.random.default_rng(seed)
     z = {
@@ -52,7 +53,7 @@ def records(law, c, n=N, seed=1):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("c", TUNINGS)
-def test_the_solver_solves_proposal_2_in_its_public_number_of_steps(law, c):
+def test_the_solver_solves_proposal_2_in_its_public_number_of_steps(law: str, c: float) -> None:
     rows, part = records(law, c), part_of(c)
     problem = mechanism.problem_of(part, N)
     expected = fit_proposal2(rows[0], c)
@@ -63,7 +64,7 @@ def test_the_solver_solves_proposal_2_in_its_public_number_of_steps(law, c):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("c", TUNINGS)
-def test_the_bound_is_the_largest_numerical_influence(law, c):
+def test_the_bound_is_the_largest_numerical_influence(law: str, c: float) -> None:
     """A record of weight h at y moves (m, s) by h times its influence: by weighted fits, over all y."""
     z, h = records(law, c)[0], 1e-5
     base = fit_proposal2(z, c)
@@ -75,7 +76,7 @@ def test_the_bound_is_the_largest_numerical_influence(law, c):
     assert max(moved) >= bound * 0.99
 
 
-def _moved(z, y, h, c, base):
+def _moved(z: Any, y: Any, h: Any, c: Any, base: Any) -> tuple[Any, Any]:
     """The change of (location, scale) with the law (1 − h)F_n + hδ_y, by Newton's method."""
     u = np.append(z, y)
     weights = np.append(np.full(len(z), (1 - h) / len(z)), h)
@@ -91,7 +92,7 @@ def _moved(z, y, h, c, base):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(law):
+def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(law: str) -> None:
     part, rng, farthest = part_of(), np.random.default_rng(3), 0.0
     delta = part.delta / DELTA_UNITS
     for seed in range(2):
@@ -110,7 +111,7 @@ def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(law):
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_the_scale_is_that_of_the_formula(law):
+def test_the_scale_is_that_of_the_formula(law: str) -> None:
     """γ from a fine list of records, at the solution; the two rows of S⁻¹ both count."""
     rows, part = records(law, 1.5), part_of()
     found = mechanism.measure(part, rows)
@@ -125,7 +126,7 @@ def test_the_scale_is_that_of_the_formula(law):
     assert found.noise == pytest.approx(gamma * factor, rel=1e-6)
 
 
-def test_the_noise_that_is_drawn_is_the_noise_that_was_measured():
+def test_the_noise_that_is_drawn_is_the_noise_that_was_measured() -> None:
     part = part_of(epsilon=20 * EPSILON_UNITS)
     rows = records("exponential", part.tuning)
     found = mechanism.measure(part, rows)
@@ -134,7 +135,7 @@ def test_the_noise_that_is_drawn_is_the_noise_that_was_measured():
     assert 0.55 < spread < 1.6
 
 
-def test_it_always_replies_within_public_bounds_and_shows_no_scale():
+def test_it_always_replies_within_public_bounds_and_shows_no_scale() -> None:
     part = part_of()
     odd = (np.zeros(300), np.full(9, np.nan), np.array([1e308, -1e308]), np.arange(50.0) * 1e6)
     for z in (*odd, records("normal", 1.5)[0], np.repeat([-1.0, 1.0], 40), np.full(7, np.inf)):
@@ -145,7 +146,7 @@ def test_it_always_replies_within_public_bounds_and_shows_no_scale():
         assert 0.6 <= found.values[1] <= 1.4
 
 
-def test_records_far_away_count_as_those_where_the_score_is_flat():
+def test_records_far_away_count_as_those_where_the_score_is_flat() -> None:
     part, rows = part_of(), records("heavy", 1.5)
     far = rows.copy()
     far[0, np.argmax(far[0])], far[0, np.argmin(far[0])] = 1e200, -1e200
@@ -154,7 +155,7 @@ def test_records_far_away_count_as_those_where_the_score_is_flat():
     assert one.noise == two.noise
 
 
-def test_the_cost_is_that_of_the_part():
+def test_the_cost_is_that_of_the_part() -> None:
     cost = mechanism.cost(replace(part_of(), epsilon=2 * EPSILON_UNITS))
     assert cost.epsilon == 2 * EPSILON_UNITS
     assert cost.delta == cost.rho_delta == DELTA_UNITS // 10**6

@@ -2,6 +2,7 @@
 """The asymptotic calibration: neighbours under its assumptions, its scales, its noise, its cost."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ N = 4000
 LOSSES = ("huber", "logistic")
 
 
-def part_of(loss, **more):
+def part_of(loss: Any, **more: Any) -> AsymptoticFit:
     fields = {
         "loss": loss,
         "tuning": 2.0,
@@ -38,14 +39,16 @@ def part_of(loss, **more):
     return AsymptoticFit(**fields | more)
 
 
-def table(rng, loss, skewed=False):
+def table(rng: np.random.Generator, loss: Any, skewed: bool = False) -> Any:
     x = rng.exponential(size=N) - 1 if skewed else rng.normal(size=N)
     return with_responses(rng, loss, np.vstack([np.ones(N), x]))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
-def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(loss, skewed):
+def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(
+    loss: str, skewed: bool
+) -> None:
     rng, part = np.random.default_rng(5), part_of(loss)
     delta, farthest = part.delta_fit / DELTA_UNITS, 0.0
     for _ in range(2):
@@ -68,7 +71,7 @@ def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(loss, 
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_scales_are_those_of_the_formulas(loss):
+def test_the_scales_are_those_of_the_formulas(loss: str) -> None:
     rows, part = table(np.random.default_rng(3), loss), part_of(loss)
     found = asymptotic_fit.measure(part, rows)
     w = rows[0] * np.minimum(1.0, 2.5 / (rows[3:] ** 2).sum(axis=0))
@@ -90,7 +93,7 @@ def test_the_scales_are_those_of_the_formulas(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss):
+def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss: str) -> None:
     """One record along M⁻¹a, with the largest score: what it moves aᵀϑ by is what the noise is made for."""
     rng = np.random.default_rng(11)
     part = part_of(loss, contrasts=((1.0, 1.0), (0.8, -1.0)), epsilon_test=100 * EPSILON_UNITS)
@@ -117,7 +120,7 @@ def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss):
 
 
 @pytest.mark.parametrize("sd", [0.0, 1e-300, 2.0**-48])
-def test_what_rounding_moves_a_p_value_by_is_nothing_beside_its_noise(sd):
+def test_what_rounding_moves_a_p_value_by_is_nothing_beside_its_noise(sd: float) -> None:
     """Two values on both sides of a half are a step apart: (1/σ)²/2 of ρ, which is nothing at 2¹⁴ steps."""
     step, runs = 2.0**-48, 4000
     drawn = asymptotic_fit.noise(np.full(runs, 0.25), np.full(runs, sd), step)
@@ -126,12 +129,12 @@ def test_what_rounding_moves_a_p_value_by_is_nothing_beside_its_noise(sd):
     assert (1 / spread) ** 2 / 2 < 1e-8
 
 
-def test_the_noise_is_of_its_scale_and_of_no_other():
+def test_the_noise_is_of_its_scale_and_of_no_other() -> None:
     sd, step, runs = 0.02, 1e-7, 4000
     values = np.full(runs, 0.3)
     z = ((asymptotic_fit.noise(values, np.full(runs, sd), step) - 0.3) ** 2).sum()
 
-    def p_value(factor):
+    def p_value(factor: Any) -> Any:
         tail = stats.chi2(runs).cdf(z / (factor * sd) ** 2)
         return min(tail, 1 - tail)
 
@@ -141,7 +144,7 @@ def test_the_noise_is_of_its_scale_and_of_no_other():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_it_always_replies_within_public_bounds_and_shows_no_scale(loss):
+def test_it_always_replies_within_public_bounds_and_shows_no_scale(loss: str) -> None:
     rng, part = np.random.default_rng(4), part_of(loss)
     good = table(rng, loss)
     collinear = good.copy()
@@ -155,7 +158,7 @@ def test_it_always_replies_within_public_bounds_and_shows_no_scale(loss):
         assert np.all((found.values[Q:] > 0) & (found.values[Q:] < 1))
 
 
-def test_the_noise_that_is_drawn_is_the_noise_that_was_measured():
+def test_the_noise_that_is_drawn_is_the_noise_that_was_measured() -> None:
     rng, part = np.random.default_rng(7), part_of("huber", epsilon_fit=20 * EPSILON_UNITS)
     rows = table(rng, "huber")[:, :800]
     found = asymptotic_fit.measure(part, rows)
@@ -164,7 +167,7 @@ def test_the_noise_that_is_drawn_is_the_noise_that_was_measured():
     assert 0.6 < spread < 1.5
 
 
-def test_the_cost_counts_the_fit_and_every_p_value():
+def test_the_cost_counts_the_fit_and_every_p_value() -> None:
     cost = asymptotic_fit.cost(part_of("huber"))
     assert cost.epsilon == 2 * EPSILON_UNITS
     assert cost.delta == cost.rho_delta == DELTA_UNITS * 12 // 10**7

@@ -2,6 +2,7 @@
 """Binned residuals, attacked: of every step the two records that are farthest apart are as far as is charged, none farther."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ QUERIES = {
 }
 
 
-def extremes():
+def extremes() -> Any:
     """Records with fitted values in every bin and residuals at both ends, and cells that a source may give."""
     x = (*np.linspace(-5, 5, 25), np.nan, np.inf)
     rows = list(product((-10.0, 0.0, 10.0, np.nan), x, (0.0, 9.0), (0.0, 2.0), (0.0, 1.0)))
@@ -30,7 +31,7 @@ def extremes():
     return {"y": y, "x": x, "k": k, "g": g, "b": b, "m": np.full(len(y), 0.5)}
 
 
-def steps(name, max_rows=1):
+def steps(name: Any, max_rows: Any = 1) -> Any:
     """The plan, and its steps as they come on a table's own released path."""
     plan = registry.plan(people_facts(2000, max_rows), QUERIES[name], offer(1))
     recipe, found = plan.run(), []
@@ -45,7 +46,7 @@ def steps(name, max_rows=1):
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("max_rows", [1, 3])
-def test_sums_attain_what_is_charged(name, max_rows):
+def test_sums_attain_what_is_charged(name: Any, max_rows: Any) -> None:
     plan, found = steps(name, max_rows)
     assert sum(part.rho for step in found for part in step.parts) <= plan.rho <= offer(1).rho
     assert plan.rho >= 0.999 * offer(1).rho
@@ -59,7 +60,7 @@ def test_sums_attain_what_is_charged(name, max_rows):
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("seed", range(3))
-def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name, seed):
+def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name: Any, seed: Any) -> None:
     plan, found = steps(name, 3)
     rng = np.random.default_rng(seed)
     extreme, table = extremes(), people(12, seed)
@@ -69,7 +70,7 @@ def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name, seed):
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_record_is_in_one_bin_at_most_and_no_longer_than_the_clip(name):
+def test_a_record_is_in_one_bin_at_most_and_no_longer_than_the_clip(name: Any) -> None:
     _, found = steps(name)
     (vectors,) = found[-1].map_fn(whole(extremes()))
     bins = len(vectors) // 2

@@ -2,6 +2,7 @@
 """Answers by group, attacked: no two records are farther apart than is billed, within a group or between two, and some are as far."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ WITHIN = ("sum", "mean", "mean, where", "histogram", "histogram, edges")
 """Where the farthest pair is inside a group, or as far as between two."""
 
 
-def extreme_records():
+def extreme_records() -> dict[Any, Any]:
     """Every group with the values that move a sum most, and cells that a source may give."""
     values = (-10.0, 0.0, 8.0, 10.0, np.inf, np.nan)
     rows = list(product(values, (-5.0, 5.0), (0.0, 2.0, 9.0), (0.0, 1.0, 2.0), (0.0, 1.0)))
@@ -44,13 +45,15 @@ def extreme_records():
     return {"y": y, "x": x, "k": k, "g": g, "b": b, "m": np.full(len(y), 0.5), "p": y}
 
 
-def planned(name, max_rows=1):
+def planned(name: Any, max_rows: int = 1) -> Any:
     return registry.plan(facts_of(2000, COLUMNS, max_rows), QUERIES[name], offer(1))
 
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("max_rows", [1, 3])
-def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(name, max_rows):
+def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(
+    name: str, max_rows: int
+) -> None:
     plan = planned(name, max_rows)
     step = next(plan.run())
     (part,) = step.parts
@@ -60,7 +63,7 @@ def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(nam
     assert 0.999 <= share <= 1
 
 
-def gap(name, between):
+def gap(name: Any, between: Any) -> Any:
     """The largest distance of two records in use, of two groups or of one, over the sensitivity."""
     plan = planned(name)
     step = next(plan.run())
@@ -78,18 +81,18 @@ def gap(name, between):
 
 
 @pytest.mark.parametrize("name", BETWEEN)
-def test_the_bound_is_attained_between_groups(name):
+def test_the_bound_is_attained_between_groups(name: str) -> None:
     assert 0.999 <= gap(name, between=True) <= 1
 
 
 @pytest.mark.parametrize("name", WITHIN)
-def test_the_bound_is_attained_within_a_group(name):
+def test_the_bound_is_attained_within_a_group(name: str) -> None:
     assert 0.999 <= gap(name, between=False) <= 1
 
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("seed", range(5))
-def test_a_persons_rows_may_lie_in_several_groups(name, seed):
+def test_a_persons_rows_may_lie_in_several_groups(name: str, seed: int) -> None:
     """Three rows of a person replaced by any others: whatever the other records are."""
     plan = planned(name, 3)
     step = next(plan.run())
@@ -104,10 +107,12 @@ def test_a_persons_rows_may_lie_in_several_groups(name, seed):
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 64])
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.0, 2.0), (-3.0, 1.0), (-2.0, 0.0), (0.0, 0.0)])  # fmt: skip
-def test_the_ball_of_sums_holds_every_contribution_and_no_smaller_one_does(low, high, groups):
+def test_the_ball_of_sums_holds_every_contribution_and_no_smaller_one_does(
+    low: float, high: float, groups: int
+) -> None:
     centre, radius = smallest_ball(low, high, groups)
 
-    def reach(c):
+    def reach(c: Any) -> Any:
         ends = [(x - c) ** 2 + (groups - 1) * c**2 for x in (low, high, 0.0)]
         return np.sqrt(max(ends))
 
@@ -116,7 +121,7 @@ def test_the_ball_of_sums_holds_every_contribution_and_no_smaller_one_does(low, 
     assert radius == pytest.approx(least or 1.0, rel=1e-3)
 
 
-def test_a_column_of_many_levels_is_planned_from_public_facts_alone():
+def test_a_column_of_many_levels_is_planned_from_public_facts_alone() -> None:
     wide = Column("h", ColumnKind.CATEGORICAL, 0, 63, tuple(map(str, range(64))))
     plan = registry.plan(facts_of(100, (*COLUMNS, wide)), Mean("y", by="h"), offer(1))
     assert plan.deadline_ms(10**6) > plan.deadline_ms(10**5)

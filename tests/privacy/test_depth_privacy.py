@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,14 +28,22 @@ DIRECTIONS = {
 }
 
 
-def part_of(d, scale, etas=(4.0,), choice=0.0, test=1.0, drawing=1.0, delta=DELTA):
+def part_of(
+    d: Any,
+    scale: Any,
+    etas: Any = (4.0,),
+    choice: float = 0.0,
+    test: float = 1.0,
+    drawing: float = 1.0,
+    delta: Any = DELTA,
+) -> DepthDraw:
     lattice = Lattice(-(2.0**39), 1.0, 2**40)
     rows = tuple(tuple(int(v) for v in u) for u in DIRECTIONS[d])
     amounts = (int(e * EPSILON_UNITS) for e in (choice, test, drawing))
     return DepthDraw((lattice,) * d, rows, scale, etas, *amounts, int(delta * DELTA_UNITS))
 
 
-def table(rng, d, n):
+def table(rng: np.random.Generator, d: Any, n: int) -> Any:
     """(d, n) whole numbers: smooth, with far records, or skewed."""
     data = rng.normal(size=(d, n)) * 10_000
     kind = rng.integers(3)
@@ -45,7 +54,7 @@ def table(rng, d, n):
     return np.rint(data)
 
 
-def replaced(rng, data):
+def replaced(rng: np.random.Generator, data: Any) -> Any:
     """A neighbour with one record far off, at the middle, or at the edge of the quartiles."""
     other = data.copy()
     middle = np.median(data, axis=1)
@@ -55,17 +64,17 @@ def replaced(rng, data):
     return other
 
 
-def certificate(part, data, reach=12):
+def certificate(part: Any, data: Any, reach: int = 12) -> Certificate:
     return Certificate(DIRECTIONS[len(data)], measured(part, data, reach), part.delta / DELTA_UNITS)
 
 
-def measured(part, data, reach):
+def measured(part: Any, data: Any, reach: Any) -> Any:
     return depth_draw.FAMILIES[part.scale].measure(data, DIRECTIONS[len(data)].astype(float), reach)
 
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("tables", [6, pytest.param(350, marks=pytest.mark.audit)])
-def test_certificates_shift_and_margins_have_sensitivity_one(scale, tables):
+def test_certificates_shift_and_margins_have_sensitivity_one(scale: str, tables: int) -> None:
     rng, part, pairs, seen = np.random.default_rng(tables), part_of(2, scale), 0, set()
     for _ in range(tables):
         data = table(rng, 2, int(rng.integers(40, 1500)))
@@ -85,12 +94,12 @@ def test_certificates_shift_and_margins_have_sensitivity_one(scale, tables):
     assert len(seen) > 4
 
 
-def margin_of(part, data):
+def margin_of(part: Any, data: Any) -> Any:
     n = data.shape[1]
     return depth_draw.margins(part, depth_draw.measure(part, data), n)[0]
 
 
-def grid_law(data, part, grid):
+def grid_law(data: Any, part: Any, grid: Any) -> Any:
     """Log probabilities of a fine grid of points (d, m) under exp(−ηO)."""
     found = measured(part, data, 2)
     location, scale = (
@@ -101,7 +110,7 @@ def grid_law(data, part, grid):
     return logs - logsumexp(logs)
 
 
-def grid_of(data, d):
+def grid_of(data: Any, d: Any) -> Any:
     """Points around the median that hold all but e⁻³⁰ of the mass at η = 4."""
     middle = np.median(data, axis=1)
     spread = np.subtract(*np.quantile(data, [0.75, 0.25], axis=1))
@@ -114,7 +123,7 @@ def grid_of(data, d):
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("d", [1, 2])
-def test_neighbours_are_as_close_as_their_certificate_says(scale, d):
+def test_neighbours_are_as_close_as_their_certificate_says(scale: str, d: int) -> None:
     """The exact hockey-stick at E_0, by summation on a grid; and E_0 is not far from needed."""
     rng, part, tightest = np.random.default_rng(5 + d), part_of(d, scale), 0.0
     for _ in range(12):
@@ -139,31 +148,31 @@ class Pair:
     denominator: int = 1
 
     @property
-    def location(self):
+    def location(self) -> list[Any]:
         return [m for m, _ in self.here]
 
     @property
-    def scale(self):
+    def scale(self) -> list[Any]:
         return [s for _, s in self.here]
 
-    def _both(self):
+    def _both(self) -> Any:
         return zip(self.here, self.there, strict=True)
 
-    def location_change(self, k):
+    def location_change(self, k: Any) -> list[Any]:
         return [abs(a[0] - b[0]) for a, b in self._both()]
 
-    def scale_change(self, k):
+    def scale_change(self, k: Any) -> list[Any]:
         return [abs(a[1] - b[1]) for a, b in self._both()]
 
-    def least_scale(self, k):
+    def least_scale(self, k: Any) -> list[Any]:
         return [min(a[1], b[1]) if k else a[1] for a, b in self._both()]
 
-    def location_range(self, k):
+    def location_range(self, k: Any) -> tuple[Any, Any]:
         ends = [sorted((a[0], b[0])) if k else (a[0], a[0]) for a, b in self._both()]
         return [low for low, _ in ends], [high for _, high in ends]
 
 
-def hockey_stick(pair, eta, epsilon, grid):
+def hockey_stick(pair: Any, eta: Any, epsilon: Any, grid: Any) -> Any:
     """The larger of Σ (p − e^ε q)_+ and Σ (q − e^ε p)_+ over a grid, for densities ∝ exp(−ηO)."""
     logs = []
     for table in (pair.here, pair.there):
@@ -174,13 +183,13 @@ def hockey_stick(pair, eta, epsilon, grid):
     return max((-np.exp(a) * np.expm1(np.minimum(epsilon + b - a, 0))).sum() for a, b in pairs)
 
 
-def certified(pair, eta):
+def certified(pair: Any, eta: Any) -> Any:
     """E_0 of the pair's certificate, over directions that are all the same."""
     directions = np.ones((len(pair.here), 1), dtype=np.int64)
     return Certificate(directions, pair, DELTA).bound(0, eta)
 
 
-def test_a_pair_of_laws_needs_all_of_the_outlyingness_that_is_counted():
+def test_a_pair_of_laws_needs_all_of_the_outlyingness_that_is_counted() -> None:
     """κ·2ηF: scales that grow lower the bottom of O, which is all of the mass, by κf; those that shrink
     raise its edge by κf. The loss there is nearly E_0; half of F would leave it uncovered."""
     step, eta, kappa = 10**6, 100.0, 0.01
@@ -196,7 +205,7 @@ def test_a_pair_of_laws_needs_all_of_the_outlyingness_that_is_counted():
     assert hockey_stick(pair, eta, 0.85 * bound, grid) > DELTA
 
 
-def test_the_outlyingness_that_counts_is_the_neighbour_s_too():
+def test_the_outlyingness_that_counts_is_the_neighbour_s_too() -> None:
     """O has a minimum of 0 here and of α there, and κ·2ηα counts: location_range is that of k + 1 replacements."""
     step, eta, kappa = 10**6, 10_000.0, 0.1
     alpha, wide = step // 10, 10**4 * step
@@ -211,7 +220,7 @@ def test_the_outlyingness_that_counts_is_the_neighbour_s_too():
     assert hockey_stick(pair, eta, 0.93 * bound, grid) > DELTA
 
 
-def test_the_scales_of_the_outlyingness_are_the_neighbour_s_too():
+def test_the_scales_of_the_outlyingness_are_the_neighbour_s_too() -> None:
     """The pair above, from the other side: O has a bottom of 1/(1 + κ) here and of 1 there."""
     step, eta, kappa = 10**6, 1000.0, 1.0
     flat = 10**4 * step
@@ -225,7 +234,7 @@ def test_the_scales_of_the_outlyingness_are_the_neighbour_s_too():
     assert hockey_stick(pair, eta, 0.7 * bound, grid) > DELTA
 
 
-def test_in_many_dimensions_the_change_of_volume_is_needed_beside_the_edge():
+def test_in_many_dimensions_the_change_of_volume_is_needed_beside_the_edge() -> None:
     """d axes of which one's scale shrinks and the others' grow: where the first is largest, the density falls by all of
     κηO and by (d − 2) ln(1 + κ) of the volume. ηO is Gamma(d, 1) there, and 1/d of the mass is there."""
     d, kappa, S = 20, 0.5, 10**6
@@ -238,7 +247,7 @@ def test_in_many_dimensions_the_change_of_volume_is_needed_beside_the_edge():
     directions = np.vstack([np.eye(d, dtype=np.int64), -np.ones((1, d), dtype=np.int64)])
     bound = Certificate(directions, pair, DELTA).bound(0, 1.0)
 
-    def excess(epsilon):
+    def excess(epsilon: Any) -> Any:
         """E (1 − e^(ε − loss))_+ over the part of the mass where the first axis is largest."""
         start = max((epsilon - (d - 2) * np.log1p(kappa)) / kappa, 0.0)
         r = np.linspace(start, start + 80, 400_001)
@@ -249,14 +258,14 @@ def test_in_many_dimensions_the_change_of_volume_is_needed_beside_the_edge():
     assert excess(bound - d * np.log1p(kappa)) > 5 * DELTA
 
 
-def test_where_an_outlyingness_is_too_large_to_draw_there_is_no_margin():
+def test_where_an_outlyingness_is_too_large_to_draw_there_is_no_margin() -> None:
     """ηF beyond MOST_LEVELS, at locations that no point is near to: the shift holds for the limit, too."""
     far = ((0, 1), (10**6, 1))
     assert certified(Pair(far, far), MOST_LEVELS / (0.5 * 10**6) * 0.99) < np.inf
     assert certified(Pair(far, far), MOST_LEVELS / (0.5 * 10**6) * 1.01) == np.inf
 
 
-def outcome_law(part, margins):
+def outcome_law(part: Any, margins: Any) -> tuple[Any, Any]:
     """P(chosen η and passed) by margin of each η, and P(nothing), from the scales that are used."""
     chosen = np.array([1.0])
     if len(margins) > 1:
@@ -267,7 +276,7 @@ def outcome_law(part, margins):
     return passed, 1 - passed.sum()
 
 
-def whole_law(part, margins, others, first):
+def whole_law(part: Any, margins: Any, others: Any, first: Any) -> Any:
     """Probabilities by (η, outcome of the draw) and of nothing, for one of two neighbours.
 
     Where either margin is positive the draws are the farthest (ε_r, δ)-close laws there are, else they
@@ -283,7 +292,7 @@ def whole_law(part, margins, others, first):
     return np.append(np.concatenate(rows), nothing)
 
 
-def test_good_and_bad_settings_together_cost_what_is_charged():
+def test_good_and_bad_settings_together_cost_what_is_charged() -> None:
     """Margins of neighbours that differ by one; laws of the draw as far apart as is allowed."""
     part = part_of(1, "iqr", etas=(8.0, 4.0, 2.0), choice=0.5, delta=1e-2)
     cost = depth_draw.cost(part)
@@ -300,7 +309,7 @@ def test_good_and_bad_settings_together_cost_what_is_charged():
     assert worst > 0.4 * delta
 
 
-def test_the_cost_counts_choice_test_and_draw():
+def test_the_cost_counts_choice_test_and_draw() -> None:
     cost = depth_draw.cost(part_of(1, "iqr", (8.0, 4.0), choice=0.5, test=1.0, drawing=2.0))
     assert cost.epsilon == 3.5 * EPSILON_UNITS
     assert cost.delta == cost.rho_delta == DELTA * DELTA_UNITS
@@ -308,7 +317,7 @@ def test_the_cost_counts_choice_test_and_draw():
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_releases_reply_where_it_is_safe_and_are_silent_where_not(scale):
+def test_releases_reply_where_it_is_safe_and_are_silent_where_not(scale: str) -> None:
     rng = np.random.default_rng(2)
     data = np.rint(10_000 * rng.normal(size=(2, 4000)))
     part = part_of(2, scale, etas=(10.0,), test=4.0, drawing=4.0, delta=1e-9)
@@ -322,7 +331,7 @@ def test_releases_reply_where_it_is_safe_and_are_silent_where_not(scale):
         assert not depth_draw.release(part, Private(bad)).passed
 
 
-def test_a_private_choice_prefers_the_largest_safe_eta():
+def test_a_private_choice_prefers_the_largest_safe_eta() -> None:
     rng = np.random.default_rng(4)
     data = np.rint(10_000 * rng.normal(size=(2, 4000)))
     part = part_of(2, "trimmed", etas=(4000.0, 40.0, 20.0), choice=2.0, test=2.0, drawing=2.0)
@@ -333,7 +342,9 @@ def test_a_private_choice_prefers_the_largest_safe_eta():
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_a_test_that_passes_by_chance_where_a_scale_is_0_is_silent(scale, monkeypatch):
+def test_a_test_that_passes_by_chance_where_a_scale_is_0_is_silent(
+    scale: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """There is no law to draw from, and none of the neighbours has a margin."""
     monkeypatch.setattr(ptr, "passes", lambda *_: True)
     part = part_of(2, scale)
@@ -342,7 +353,7 @@ def test_a_test_that_passes_by_chance_where_a_scale_is_0_is_silent(scale, monkey
     assert depth_draw.release(part, Private(some)).passed
 
 
-def degenerate(rng, d, n):
+def degenerate(rng: np.random.Generator, d: Any, n: int) -> Any:
     """Columns along a line across one of the directions, or of few values, in units that are far apart."""
     units = 10.0 ** rng.integers(0, 9, (d, 1))
     kind = rng.integers(3)
@@ -356,7 +367,7 @@ def degenerate(rng, d, n):
 
 
 @pytest.mark.parametrize("tables", [40, pytest.param(3000, marks=pytest.mark.audit)])
-def test_where_there_is_a_margin_there_is_a_draw(tables):
+def test_where_there_is_a_margin_there_is_a_draw(tables: int) -> None:
     """Scales a million million times apart: once the test has passed, nothing can fail."""
     rng, found = np.random.default_rng(tables), 0
     lattice = Lattice(-(2.0**39), 1.0, 2**40)

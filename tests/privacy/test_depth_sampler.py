@@ -4,6 +4,7 @@
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ BINS = {1: 12, 2: 5, 3: 3}
 CELLS = {1: 4000, 2: 400, 3: 105}
 
 
-def program_of(name, d):
+def program_of(name: Any, d: Any) -> Program:
     """Directions with locations and scales: the shapes that could go wrong."""
     rng = np.random.default_rng(d)
     directions = np.rint(64 * rng.normal(size=(max(12, 2 * d), d))).astype(np.int64)
@@ -52,11 +53,11 @@ def program_of(name, d):
     return Program(directions, m, m, [int(v) for v in stretch * norms])
 
 
-def optimum_of(program):
+def optimum_of(program: Any) -> Any:
     return smallest_maximum(program, signed_basis(program.directions))
 
 
-def of_basis(program, basis):
+def of_basis(program: Any, basis: Any) -> Any:
     return simplex_of([program.row(i) for i in basis], [program.limit(i) for i in basis])
 
 
@@ -70,7 +71,7 @@ SIMPLICES = {
 }
 
 
-def outlyingness(program, points):
+def outlyingness(program: Any, points: Any) -> Any:
     """O (m,) at points (d, m), in float64."""
     scale = np.array(program.scale, float)[:, None]
     return (np.abs(program.directions @ points - np.array(program.lower)[:, None]) / scale).max(
@@ -78,7 +79,7 @@ def outlyingness(program, points):
     )
 
 
-def p_value(sample, program, eta=float(ETA)):
+def p_value(sample: Any, program: Any, eta: Any = float(ETA)) -> Any:
     """χ² of the sample in bins of every coordinate, against sums of exp(−ηO) over a fine grid."""
     d, sample = len(sample), sample / UNIT
     reach = np.abs(sample).max() * 1.6 + 0.5
@@ -105,7 +106,7 @@ def p_value(sample, program, eta=float(ETA)):
     return stats.chisquare(seen[kept], seen.sum() * expected[kept] / expected.sum()).pvalue
 
 
-def kept_points(law, number):
+def kept_points(law: Any, number: Any) -> Any:
     """(d, number) kept proposals, by float64 for speed; decisions are tested one by one below. Those that
     float64 is not trusted with, a few in a million, are decided exactly: one of them may be far out."""
     found, have = [], 0
@@ -133,14 +134,14 @@ SHAPES = ["plain", "symmetric", "tied", "few", "degenerate"]
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("simplex", SIMPLICES)
-def test_draws_have_the_density_whatever_the_simplex(d, name, simplex):
+def test_draws_have_the_density_whatever_the_simplex(d: int, name: str, simplex: str) -> None:
     program = program_of(name, d)
     under = SIMPLICES[simplex](program, optimum_of(program))
     assert p_value(kept_points(target(program, under, ETA), DRAWS), program) > 1e-7
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_another_eta_is_rejected(d):
+def test_another_eta_is_rejected(d: int) -> None:
     program = program_of("plain", d)
     under = envelope(program, optimum_of(program), float(ETA))
     for factor in (Fraction(7, 10), Fraction(13, 10)):
@@ -149,14 +150,16 @@ def test_another_eta_is_rejected(d):
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_single_draws_have_the_density(d):
+def test_single_draws_have_the_density(d: int) -> None:
     program = program_of("plain", d)
     law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
     sample = np.array([depth_proposals.draw(law) for _ in range(2500)], dtype=float).T
     assert p_value(sample, program) > 1e-7
 
 
-def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(monkeypatch):
+def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Few bits leave every decision open: facets, proposals and nearest points are all found by refining."""
     program = program_of("plain", 2)
     law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
@@ -172,7 +175,7 @@ def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(monkeypat
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d):
+def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d: int) -> None:
     """At η = 2⁻⁶⁰ thousands of whole points begin with the same bits, and all of them are reached."""
     program, eta = program_of("plain", d), Fraction(1, 2**60)
     law = target(program, envelope(program, optimum_of(program), float(eta)), eta)
@@ -185,7 +188,7 @@ def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d):
         assert len(again) > 6
 
 
-def by_decimals(law, words):
+def by_decimals(law: Any, words: Any) -> tuple[Any, Any]:
     """The proposal of these words, at the middle of what 64 bits leave open, in 50 digits:
     (η(O − h) − E_i, the point), from the definitions."""
     with localcontext() as context:
@@ -208,7 +211,7 @@ def by_decimals(law, words):
 @pytest.mark.parametrize(
     ("name", "d"), [("plain", 1), ("plain", 2), ("plain", 3), ("tied", 2), ("tied", 3)]
 )
-def test_every_decision_is_that_of_the_definition(name, d):
+def test_every_decision_is_that_of_the_definition(name: str, d: int) -> None:
     """Kept or not, to twelve digits, and the nearest whole point; what float64 passes over is not kept."""
     program = program_of(name, d)
     under = SIMPLICES["bounded"](program, optimum_of(program))
@@ -232,7 +235,7 @@ def test_every_decision_is_that_of_the_definition(name, d):
     assert min(counts) > 20
 
 
-def test_bits_that_a_bound_divides_do_not_tell_the_facet():
+def test_bits_that_a_bound_divides_do_not_tell_the_facet() -> None:
     """U lies in [w, w + 1)/2^count; a bound strictly inside leaves open on which side of it."""
     program = program_of("plain", 2)
     law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
@@ -247,7 +250,7 @@ def test_bits_that_a_bound_divides_do_not_tell_the_facet():
             assert depth_proposals._facet(law, Bits((word + 1,), count)) == k + 1
 
 
-def test_words_at_the_ends_are_left_to_exact_arithmetic():
+def test_words_at_the_ends_are_left_to_exact_arithmetic() -> None:
     program = program_of("plain", 2)
     law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
     ends = [0, 2**40 - 1, 2**64 - 1, 2**64 - 2**40 + 1]
@@ -262,7 +265,7 @@ def test_words_at_the_ends_are_left_to_exact_arithmetic():
 
 
 @pytest.mark.parametrize("eta", [2.0**-33, 2.0**-20, 1.0])
-def test_every_whole_point_near_a_draw_is_reached_by_neighbours_too(eta):
+def test_every_whole_point_near_a_draw_is_reached_by_neighbours_too(eta: float) -> None:
     """In one dimension x = c ± sE/η: for any whole point there are bits that lead to it, on both tables;
     a float64 uniform leads to one in hundreds where the scale is 2⁵³ steps."""
     rng = np.random.default_rng(0)
@@ -283,13 +286,13 @@ def test_every_whole_point_near_a_draw_is_reached_by_neighbours_too(eta):
             assert _reached(law, _moved(law, bits, shift)) == _reached(law, bits) + shift
 
 
-def _reached(law, bits):
+def _reached(law: Any, bits: Any) -> Any:
     """The whole point of the proposal, kept or not."""
     E = [depth_proposals._exponential(w, bits.count) for w in bits.words[1:]]
     return depth_proposals._nearest(law, depth_proposals._facet(law, bits), E)[0]
 
 
-def _moved(law, bits, shift):
+def _moved(law: Any, bits: Any, shift: Any) -> Bits:
     """The bits with E changed so that x moves by `shift` whole points."""
     m = 1 - depth_proposals._facet(law, bits)
     change = law.eta * law.denominator * shift / law.simplex.edges[m][0]
@@ -303,7 +306,7 @@ def _moved(law, bits, shift):
     return Bits(tuple(words), bits.count)
 
 
-def test_simplices_lie_under_the_outlyingness():
+def test_simplices_lie_under_the_outlyingness() -> None:
     """All are h ≤ O, with multipliers above 0, corners where they should be, and the mass that is compared."""
     for name in SHAPES:
         program = program_of(name, 3)
@@ -324,7 +327,7 @@ def test_simplices_lie_under_the_outlyingness():
             )
 
 
-def test_the_best_simplex_keeps_at_least_as_many():
+def test_the_best_simplex_keeps_at_least_as_many() -> None:
     for name in SHAPES:
         program = program_of(name, 3)
         optimum = optimum_of(program)
@@ -334,7 +337,7 @@ def test_the_best_simplex_keeps_at_least_as_many():
 
 @pytest.mark.parametrize("d", [2, 3, 5])
 @pytest.mark.parametrize("eta", [0.01, 5.0, 300.0])
-def test_proposals_are_as_few_as_is_proved(d, eta):
+def test_proposals_are_as_few_as_is_proved(d: int, eta: float) -> None:
     """Z_h of the bounded simplex, against a lower bound of Z_O: (1.02 e (d + ηf*))^d."""
     rng = np.random.default_rng(d)
     for scales in (np.ones(30), 10.0 ** rng.uniform(0, 6, 30)):
@@ -351,7 +354,7 @@ def test_proposals_are_as_few_as_is_proved(d, eta):
 
 
 @pytest.mark.parametrize("d", [5, 8])
-def test_many_dimensions_keep_enough_of_the_proposals(d):
+def test_many_dimensions_keep_enough_of_the_proposals(d: int) -> None:
     rng = np.random.default_rng(d)
     data = np.rint(1e6 * rng.normal(size=(d, 4000)))
     directions = np.rint(1024 * rng.normal(size=(300, d))).astype(np.int64)
@@ -363,7 +366,7 @@ def test_many_dimensions_keep_enough_of_the_proposals(d):
     assert depth_proposals.possible(law, words).mean() > {5: 0.01, 8: 0.0005}[d]
 
 
-def test_degenerate_scales_have_a_draw():
+def test_degenerate_scales_have_a_draw() -> None:
     """Columns that repeat each other, whole columns of one value but for a few, scales 10¹² apart."""
     rng = np.random.default_rng(7)
     for d in (2, 3, 5, 8):
@@ -381,7 +384,7 @@ def test_degenerate_scales_have_a_draw():
                 depth_proposals.decided(law, Bits(tuple(words[:, k].tolist()), 64))
 
 
-def test_a_draw_is_made_in_the_units_of_the_data():
+def test_a_draw_is_made_in_the_units_of_the_data() -> None:
     """Far from the origin, and of amounts in ninths: the same law, moved."""
 
     class Found:

@@ -2,6 +2,7 @@
 """A description, attacked: two records are as far apart in every part at once as is charged, and none are farther."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,22 +24,22 @@ QUERIES = {
 }
 
 
-def planned(name, max_rows=1):
+def planned(name: Any, max_rows: Any = 1) -> Any:
     return registry.plan(people_facts(2000, max_rows), QUERIES[name], offer(1))
 
 
-def record(**cells):
+def record(**cells: Any) -> Any:
     usual = {"y": 1.0, "x": 1.0, "k": 4.0, "g": 0.0, "b": 0.0, "m": 0.5}
     return {name: np.array([value]) for name, value in (usual | cells).items()}
 
 
-def extremes():
+def extremes() -> Any:
     """Records with the ends of every column, of every group, and cells that a source may give."""
     ends = product((-10.0, 10.0, np.nan), (-5.0, 5.0, np.inf), (0.0, 9.0, 12.0), (0.0, 2.0, 3.0), (0.0, 1.0), (0.0, 1.0))  # fmt: skip
     return [record(**dict(zip("yxkgbm", values, strict=True))) for values in ends]
 
 
-def loss(step, first, second, missing=(False, False)):
+def loss(step: Any, first: Any, second: Any, missing: Any = (False, False)) -> Any:
     blocks = [
         whole(r, {"m": np.array([gone])}) for r, gone in zip((first, second), missing, strict=True)
     ]
@@ -46,7 +47,7 @@ def loss(step, first, second, missing=(False, False)):
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_what_is_charged_is_attained_by_two_records(name):
+def test_what_is_charged_is_attained_by_two_records(name: Any) -> None:
     """Other ends of every column, and of another group: every part moves by all that it may, all at once."""
     plan = planned(name)
     (step,) = [next(plan.run())]
@@ -58,7 +59,7 @@ def test_what_is_charged_is_attained_by_two_records(name):
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_no_two_records_are_farther_apart_than_is_charged(name):
+def test_no_two_records_are_farther_apart_than_is_charged(name: Any) -> None:
     plan = planned(name)
     step = next(plan.run())
     records = extremes()
@@ -68,7 +69,7 @@ def test_no_two_records_are_farther_apart_than_is_charged(name):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_persons_rows_may_lie_in_several_groups(seed):
+def test_a_persons_rows_may_lie_in_several_groups(seed: Any) -> None:
     plan = planned("by group", 3)
     step = next(plan.run())
     rng = np.random.default_rng(seed)
@@ -79,7 +80,7 @@ def test_a_persons_rows_may_lie_in_several_groups(seed):
     assert step_loss(step, whole(table, gone), whole(other, gone)) <= plan.rho
 
 
-def test_parts_are_what_they_are_proved_as():
+def test_parts_are_what_they_are_proved_as() -> None:
     """Each column's counts add 1 to one cell at most; sums are of vectors no longer than √(a² + 1)."""
     plan = planned("by group")
     step = next(plan.run())
@@ -93,7 +94,7 @@ def test_parts_are_what_they_are_proved_as():
                 assert np.linalg.norm(found, axis=0).max() <= part.clip * (1 + 1e-12)
 
 
-def test_a_first_step_is_paid_where_no_profile_covers_a_column_of_numbers():
+def test_a_first_step_is_paid_where_no_profile_covers_a_column_of_numbers() -> None:
     facts = facts_of(2000, PEOPLE)
     plan = registry.plan(facts, Describe(), offer(1))
     assert plan.passes == 2

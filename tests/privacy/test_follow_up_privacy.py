@@ -2,6 +2,7 @@
 """Survival curves and the log-rank test, attacked: records over all cells, on released paths, in the mechanism's norm."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ SURVIVAL_PLAN = SURVIVAL.plan(facts(N), SurvivalCurve("t", "e", "g", CUTS), offe
 LOG_RANK_PLAN = LOG_RANK.plan(facts(N), LogRank("t", "e", "g", CUTS), offer(1.0))
 
 
-def records():
+def records() -> Any:
     """(columns) of persons at, between and beyond all cuts, with and without event, in both groups and in none."""
     times = [0.0, *CUTS, *(np.array(CUTS) - 0.3), 12.5, 20.0, -1.0, np.nan, np.inf, 1e300]
     grid = np.array(
@@ -34,7 +35,7 @@ def records():
     return dict(zip("teg", grid, strict=True)) | {"m": np.zeros(grid.shape[1])}
 
 
-def steps_on_a_path(plan, data):
+def steps_on_a_path(plan: Any, data: Any) -> Any:
     """The plan's steps on what is released of a table."""
     recipe = plan.run()
     step, steps = next(recipe), []
@@ -48,7 +49,7 @@ def steps_on_a_path(plan, data):
 
 @pytest.mark.parametrize("plan", [SURVIVAL_PLAN, LOG_RANK_PLAN], ids=["curve", "log-rank"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(plan, seed):
+def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(plan: Any, seed: int) -> None:
     for step in steps_on_a_path(plan, block(np.random.default_rng(seed), N)):
         for kind, share in farthest_records(step, records()):
             assert share <= 1
@@ -57,7 +58,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(plan, seed)
 
 
 @pytest.mark.parametrize("plan", [SURVIVAL_PLAN, LOG_RANK_PLAN], ids=["curve", "log-rank"])
-def test_all_steps_together_lose_no_more_than_is_charged(plan):
+def test_all_steps_together_lose_no_more_than_is_charged(plan: Any) -> None:
     rng, worst = np.random.default_rng(11), 0.0
     pool = records()
     for _ in range(25):
@@ -71,7 +72,7 @@ def test_all_steps_together_lose_no_more_than_is_charged(plan):
     assert 0.3 * plan.rho < worst <= plan.rho
 
 
-def hand_made(shares, hazard):
+def hand_made(shares: Any, hazard: Any) -> Any:
     """Scores from a pilot with constant shares and hazards."""
     J = len(CUTS)
     of = np.tile(np.array(shares)[:, None], J)
@@ -84,7 +85,9 @@ def hand_made(shares, hazard):
     ("shares", "hazard"),
     [((0.5, 0.5), 0.01), ((0.5, 0.5), 0.2), ((0.9, 0.1), 0.1), ((1.0, 0.0), 1.0)],
 )
-def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained(shares, hazard):
+def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained(
+    shares: tuple[Any, ...], hazard: float
+) -> None:
     """Two persons with an event at once, one in each of two equal groups, are 2R apart."""
     scores = hand_made(shares, hazard)
     found = LogRankMap(LOG_RANK_PLAN.asked, scores)(block_of({}, **records()))[0]
@@ -100,7 +103,7 @@ def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained
         assert [share > 0.99 for _, share in farthest_records(step, records())] == [True]
 
 
-def test_a_score_that_is_longer_than_promised_is_cut_by_the_mechanism():
+def test_a_score_that_is_longer_than_promised_is_cut_by_the_mechanism() -> None:
     scores = replace(hand_made((0.5, 0.5), 0.2), radius=0.1)
     step = steps_on_a_path(LOG_RANK_PLAN, block(np.random.default_rng(0), N))[1]
     step = replace(
@@ -110,7 +113,7 @@ def test_a_score_that_is_longer_than_promised_is_cut_by_the_mechanism():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_released_is_all_that_the_second_step_knows(seed):
+def test_what_is_released_is_all_that_the_second_step_knows(seed: int) -> None:
     """The scores are the same function of the released pilot, whatever table it came from."""
     data = block(np.random.default_rng(seed), N)
     recipe = LOG_RANK_PLAN.run()

@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -35,15 +36,15 @@ FINE = (
 )
 
 
-def step(*parts, joint=None):
+def step(*parts: Any, joint: Any = None) -> Any:
     return SumStep("s", parts, lambda block: (), joint=joint)
 
 
-def rounded(z, variance, t2):
+def rounded(z: Any, variance: Any, t2: Any) -> Any:
     """The probability of z by step 1 of the proof, around 0: a Gaussian of variance σ² − t², rounded at random."""
     width = mpmath.sqrt(2 * mpmath.pi * (variance - t2))
 
-    def joint(y):
+    def joint(y: Any) -> Any:
         theta = mpmath.nsum(lambda k: mpmath.exp(-((k - y) ** 2) / (2 * t2)), [-25, 25])
         own = mpmath.exp(-((z - y) ** 2) / (2 * t2)) / theta
         return mpmath.exp(-(y**2) / (2 * (variance - t2))) / width * own
@@ -51,17 +52,17 @@ def rounded(z, variance, t2):
     return mpmath.quad(joint, mpmath.linspace(z * 0.5 - 30, z * 0.5 + 30, 61))
 
 
-def discrete(z, variance):
+def discrete(z: Any, variance: Any) -> Any:
     whole = mpmath.nsum(lambda k: mpmath.exp(-(k**2) / (2 * variance)), [-60, 60])
     return mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * variance)) / whole
 
 
-def kappa(t2):
+def kappa(t2: Any) -> Any:
     return 2.1 * mpmath.exp(-3.5 * mpmath.pi**2 * t2) + 4.1 * mpmath.exp(-4 * mpmath.pi**2 * t2)
 
 
 @pytest.mark.parametrize("z", [0, 2])
-def test_a_discrete_gaussian_is_a_rounded_one_up_to_kappa(z):
+def test_a_discrete_gaussian_is_a_rounded_one_up_to_kappa(z: Any) -> None:
     """The lemma at the smallest variance, 4t²: within κ, and off by nine tenths of it."""
     with mpmath.workdps(30):
         t2 = mpmath.mpf(7) / 8
@@ -69,18 +70,18 @@ def test_a_discrete_gaussian_is_a_rounded_one_up_to_kappa(z):
         assert 0.9 * kappa(t2) < off < kappa(t2)
 
 
-def test_all_entries_together_are_within_the_slack():
+def test_all_entries_together_are_within_the_slack() -> None:
     with mpmath.workdps(30):
         slack = mpmath.mpf(gaussian.SLACK_UNITS) / EPSILON_UNITS
         assert 0.8 * slack < 2 * (COUNTED * kappa(mpmath.mpf(7) / 8) + 2**60 * kappa(4)) < slack
 
 
-def profile(mu, epsilon):
+def profile(mu: Any, epsilon: Any) -> Any:
     return ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
 
 
 @pytest.mark.parametrize("cut", [-1.0, 0.0, 2.0])
-def test_amounts_that_depend_on_answers_gain_nothing(cut):
+def test_amounts_that_depend_on_answers_gain_nothing(cut: Any) -> None:
     """A second question is asked where the first answer is above the cut. Its δ is at most that of all at once, and attains
     it where the second is asked of nearly all."""
     mu, epsilon, first = 0.8, 1.0, 0.5
@@ -96,7 +97,7 @@ def test_amounts_that_depend_on_answers_gain_nothing(cut):
         assert delta > 0.97 * profile(mu, epsilon)
 
 
-def exact_delta(variance, epsilon, releases=1):
+def exact_delta(variance: Any, epsilon: Any, releases: Any = 1) -> Any:
     """δ of `releases` discrete Gaussians on 0 and on 1: their losses are (z − ½)/σ², so they add up as whole numbers do."""
     reach = int(12 * variance**0.5 * releases**0.5) + 3
     one = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * variance))
@@ -112,7 +113,9 @@ def exact_delta(variance, epsilon, releases=1):
     ("epsilon", "delta", "least"),
     [(0.1, 1e-6, 0.99), (0.5, 1e-6, 0.88), (1.0, 1e-6, 0.59), (1.0, 1e-2, 0.47)],
 )
-def test_counts_at_their_cost_keep_the_promise(epsilon, delta, least, releases):
+def test_counts_at_their_cost_keep_the_promise(
+    epsilon: Any, delta: Any, least: Any, releases: Any
+) -> None:
     """The largest ρ whose cost is allowed: what counts lose exactly is at most δ, and little less where their noise is wide."""
     allowed = gaussian.rho_units(epsilon, delta)
     low, high = 1, allowed
@@ -127,7 +130,7 @@ def test_counts_at_their_cost_keep_the_promise(epsilon, delta, least, releases):
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 1e-2), (4.0, 1e-9)])
-def test_sums_at_their_cost_attain_the_promise(epsilon, delta):
+def test_sums_at_their_cost_attain_the_promise(epsilon: Any, delta: Any) -> None:
     """A sum of many steps is as a continuous Gaussian: its two ends lose δ, up to its δ at zCDP's ρ."""
     allowed = gaussian.rho_units(epsilon, delta)
     part = VectorSum(1, 1.0, allowed * 999_999 // 1_000_000)
@@ -139,14 +142,14 @@ def test_sums_at_their_cost_attain_the_promise(epsilon, delta):
 
 
 @pytest.mark.parametrize("part", FINE, ids=lambda part: type(part).__name__)
-def test_other_sums_than_counts_cost_their_rho_and_next_to_nothing(part):
+def test_other_sums_than_counts_cost_their_rho_and_next_to_nothing(part: Any) -> None:
     more = gaussian_cost.surcharge([part])
     assert 0 < more <= part.rho // 2**22 + 1
     assert gaussian_cost.cost(step(part)) == GaussianCost(part.rho + more, 0)
 
 
 @pytest.mark.parametrize("part", [*FINE, CountSum(1, 10**10), CountSum(9, 10**10, 3)])
-def test_a_surcharge_covers_what_the_drawn_noise_asks_for(part):
+def test_a_surcharge_covers_what_the_drawn_noise_asks_for(part: Any) -> None:
     """By the scales that are used, off the diagonal of a Gram sum too."""
     t2 = Fraction(7, 8) if isinstance(part, CountSum) else Fraction(4)
     if isinstance(part, RunningCounts):
@@ -160,7 +163,7 @@ def test_a_surcharge_covers_what_the_drawn_noise_asks_for(part):
     assert asked <= gaussian_cost.surcharge([part]) <= 3.1 * asked + 1
 
 
-def test_what_a_count_costs():
+def test_what_a_count_costs() -> None:
     """σ² = Δ²/(2ρ) = 50: 1 + .875/49.125 times its ρ; two bins have half the surcharge."""
     one, two = CountSum(1, 10**10), CountSum(2, 10**10)
     assert gaussian_cost.surcharge([one]) == -(-(10**10) * 7 // 393)
@@ -168,7 +171,7 @@ def test_what_a_count_costs():
     assert gaussian_cost.cost(step(one, two)).counted == 3
 
 
-def test_joint_parts_are_surcharged_one_by_one():
+def test_joint_parts_are_surcharged_one_by_one() -> None:
     parts = (GramSum(3, 2.0, 10**10), CountSum(1, 10**9))
     together = step(*parts, joint=OneVector(curvature=0, used=1))
     assert registry.rho(together) < 10**10 + 10**9
@@ -184,13 +187,13 @@ def test_joint_parts_are_surcharged_one_by_one():
         step(CountSum(1, RHO_UNITS // 7 + 1)),
     ],
 )
-def test_other_parts_have_no_price(wrong):
+def test_other_parts_have_no_price(wrong: Any) -> None:
     """Selections, whole columns, and counts whose noise has a variance below 7/2."""
     with pytest.raises(Unpriced):
         gaussian_cost.cost(wrong)
 
 
-def test_no_more_than_what_is_allowed():
+def test_no_more_than_what_is_allowed() -> None:
     GaussianCost(10, COUNTED).check(10)
     for wrong in (GaussianCost(11, 0), GaussianCost(0, COUNTED + 1)):
         with pytest.raises(Unpriced):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Binomial regressions with other links, attacked: records at all angles and lengths, both responses."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,15 +17,15 @@ N = 400
 LINKS = ("probit", "cloglog", "log")
 
 
-def data_of(link, seed):
+def data_of(link: Any, seed: Any) -> Any:
     return table(np.random.default_rng(seed), N, link)
 
 
-def steps_of(plan, data):
+def steps_of(plan: Any, data: Any) -> Any:
     return drive(plan.run(), whole(data)).steps
 
 
-def records():
+def records() -> Any:
     """Rows from the middle to the bounds in all directions, each with both responses."""
     values = [
         (a, b, c, y)
@@ -37,7 +39,7 @@ def records():
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("seed", range(3))
-def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(link, seed):
+def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(link: Any, seed: Any) -> None:
     data = data_of(link, seed)
     shares = {VectorSum: 0.0, GramSum: 0.0}
     for step in steps_of(planned(data, link, RHO), data):
@@ -49,7 +51,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(link, seed)
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_all_steps_together_lose_no_more_than_is_charged(link):
+def test_all_steps_together_lose_no_more_than_is_charged(link: Any) -> None:
     rng, worst, pool = np.random.default_rng(1), 0.0, records()
     for seed in range(6):
         data = data_of(link, seed)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generalised linear models: their released sums on adversarial neighbours, along a released path."""
 
+from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,12 +25,12 @@ MOST = {"binomial": 1.0, "poisson": TOP, "gamma": TOP, "negative_binomial": TOP}
 
 
 @pytest.fixture(autouse=True)
-def _seeded_path(request, monkeypatch):
+def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The released path that neighbours are compared along is the same in every run."""
     seed_noise(monkeypatch, request.node.nodeid)
 
 
-def table(seed, kind, family):
+def table(seed: int, kind: Any, family: Any) -> Any:
     rng = np.random.default_rng(seed)
     found = {
         "x0": rng.normal(size=N),
@@ -50,13 +52,15 @@ def table(seed, kind, family):
     return found | {"y": np.floor(y) if family == "binomial" else y.astype(float)}
 
 
-def extremes(family):
+def extremes(family: Any) -> list[Any]:
     names = ("x0", "x1", "common", "rare", "y")
     values = product((-WIDE, 0.7, WIDE), (-1.0, 2.0), (0.0, 1.0), (0.0, 1.0), (0.0, MOST[family]))
     return [dict(zip(names, v, strict=True)) for v in values]
 
 
-def neighbours(data, family, rng, rows, pairs=25):
+def neighbours(
+    data: Any, family: Any, rng: np.random.Generator, rows: Any, pairs: int = 25
+) -> Iterator[Any]:
     """Pairs of tables that differ in `rows` records of extreme or ordinary values."""
     records = extremes(family)
     for _ in range(pairs):
@@ -69,7 +73,7 @@ def neighbours(data, family, rng, rows, pairs=25):
         yield whole(left), whole(right)
 
 
-def distance(part, a, b):
+def distance(part: Any, a: Any, b: Any) -> Any:
     """The released statistic's difference over its sensitivity, in the mechanism's norm."""
     difference = (a - b).astype(float)
     if isinstance(part, QuantileTree):
@@ -77,7 +81,7 @@ def distance(part, a, b):
     return float(np.sqrt(np.sum(difference**2))) / noisy_sum.sensitivity(part)
 
 
-def worst_ratios(plan, data, family, rng, rows):
+def worst_ratios(plan: Any, data: Any, family: Any, rng: np.random.Generator, rows: Any) -> Any:
     """By kind of part, the largest ratio over pairs and steps of one released path."""
     steps = drive(plan.run(), whole(data)).steps
     worst = {}
@@ -92,7 +96,9 @@ def worst_ratios(plan, data, family, rng, rows):
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("kind", ["separated", "all zero", "collinear", "leverage"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(family, kind, m):
+def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
+    family: str, kind: str, m: int
+) -> None:
     rng = np.random.default_rng(11)
     data = table(1, kind, family)
     worst = worst_ratios(planned(data, COLUMNS, family, RHO, max_rows=m), data, family, rng, m)
@@ -100,7 +106,7 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(famil
     assert max(worst.values()) <= 1
 
 
-def grid(family):
+def grid(family: Any) -> Any:
     """A table of records on a grid from ordinary to extreme."""
     responses = (0.0, 1.0) if family == "binomial" else (0.0, 1.0, 30.0, TOP)
     values = product(
@@ -111,7 +117,7 @@ def grid(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_two_records_that_are_farthest_apart(family):
+def test_the_two_records_that_are_farthest_apart(family: str) -> None:
     """Of a whole grid, at every step; the first step's point is public, and there they come close."""
     data = table(1, "leverage", family)
     steps = drive(planned(data, COLUMNS, family, RHO).run(), whole(data)).steps
@@ -132,7 +138,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_nor_in_other_designs(family, other):
+def test_nor_in_other_designs(family: str, other: str) -> None:
     rng = np.random.default_rng(12)
     data = table(2, "leverage", family)
     plan = planned(data, COLUMNS, family, RHO, **OTHERS[other])
@@ -142,7 +148,7 @@ def test_nor_in_other_designs(family, other):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family):
+def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family: str) -> None:
     rng = np.random.default_rng(13)
     data = table(3, "leverage", family)
     plan = planned(data, COLUMNS, family, RHO)
@@ -154,7 +160,7 @@ def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("profile", [True, False])
-def test_the_noise_of_all_parts_together_costs_what_is_charged(family, profile):
+def test_the_noise_of_all_parts_together_costs_what_is_charged(family: str, profile: bool) -> None:
     data = table(3, "leverage", family)
     plan = planned(
         data, COLUMNS, family, RHO, max_rows=2, profile=profile, where=Compare("x0", "<", 500.0)

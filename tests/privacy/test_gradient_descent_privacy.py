@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noisy gradient descent: adversarial neighbours on the same released path, accuracy and honesty."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,12 +29,12 @@ RHO = rho_units(1.0, 1e-6)
 
 
 @pytest.fixture(autouse=True)
-def _seeded_path(request, monkeypatch):
+def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The released path that neighbours are compared along is the same in every run."""
     seed_noise(monkeypatch, request.node.nodeid)
 
 
-def planned(table, p, rho=RHO, *, max_rows=1, profile=True):
+def planned(table: Any, p: Any, rho: Any = RHO, *, max_rows: int = 1, profile: bool = True) -> Any:
     columns = [numeric(f"x{j}") for j in range(p)]
     columns += [boolean("d")] if "d" in table else []
     y = numeric("y")
@@ -41,7 +43,7 @@ def planned(table, p, rho=RHO, *, max_rows=1, profile=True):
     return plan_gradient_descent(public, plain_design(columns, y), query(), rho)
 
 
-def with_dummy(table, rng):
+def with_dummy(table: Any, rng: np.random.Generator) -> Any:
     return table | {"d": (rng.random(len(table["y"])) < 0.02).astype(float)}
 
 
@@ -49,7 +51,7 @@ EXTREMES = (1e3, -1e3, 1e9, -1e300, np.inf, np.nan, 0.0)
 
 
 @pytest.mark.parametrize("max_rows", [1, 2])
-def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows):
+def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows: int) -> None:
     rng = np.random.default_rng(max_rows)
     table = with_dummy(linear_table(60, 2, rng), rng)
     plan = planned(table, 2, max_rows=max_rows)
@@ -74,7 +76,7 @@ def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows):
     assert worst > 0.15
 
 
-def test_without_a_profile_the_quartiles_are_paid_for():
+def test_without_a_profile_the_quartiles_are_paid_for() -> None:
     rng = np.random.default_rng(3)
     table = linear_table(3000, 2, rng)
     plan = planned(table, 2, profile=False)
@@ -85,7 +87,7 @@ def test_without_a_profile_the_quartiles_are_paid_for():
     assert plan.shares["profile"] > 0
 
 
-def test_it_finds_the_coefficients_and_its_intervals_cover():
+def test_it_finds_the_coefficients_and_its_intervals_cover() -> None:
     hits, errors = [], []
     for seed in range(12):
         table = linear_table(20_000, 4, np.random.default_rng(seed))
@@ -99,7 +101,7 @@ def test_it_finds_the_coefficients_and_its_intervals_cover():
     assert "Mallows-Huber" in result["estimand"]
 
 
-def correlated_table(n, p, rng, correlation):
+def correlated_table(n: int, p: Any, rng: np.random.Generator, correlation: Any) -> tuple[Any, Any]:
     """Slopes ±1 against AR correlation: most of y is in the directions that a descent finds last."""
     C = correlation ** np.abs(np.subtract.outer(range(p), range(p)))
     X = rng.normal(size=(n, p)) @ np.linalg.cholesky(C).T
@@ -109,7 +111,7 @@ def correlated_table(n, p, rng, correlation):
 
 
 @pytest.mark.parametrize(("p", "n", "correlation"), [(4, 20_000, 0.8), (10, 5000, 0.5)])
-def test_intervals_count_what_a_descent_has_not_reached(p, n, correlation):
+def test_intervals_count_what_a_descent_has_not_reached(p: int, n: int, correlation: float) -> None:
     """Without the bias the first design's intervals, errors of 20 standard errors, never cover."""
     hits = []
     for seed in range(8):
@@ -121,7 +123,7 @@ def test_intervals_count_what_a_descent_has_not_reached(p, n, correlation):
     assert np.mean(hits) > 0.75
 
 
-def test_what_a_descent_has_not_reached_is_in_the_standard_errors():
+def test_what_a_descent_has_not_reached_is_in_the_standard_errors() -> None:
     """A rare level of which 20 steps without noise come half of the way."""
     rng = np.random.default_rng(1)
     table = with_dummy(linear_table(20_000, 2, rng), rng)
@@ -132,7 +134,7 @@ def test_what_a_descent_has_not_reached_is_in_the_standard_errors():
     assert away < 2 * told
 
 
-def test_a_collinear_pair_is_not_estimable():
+def test_a_collinear_pair_is_not_estimable() -> None:
     table = linear_table(20_000, 2, np.random.default_rng(5))
     table["x1"] = table["x0"].copy()
     results = [drive(planned(table, 2).run(), whole(table)).result for _ in range(6)]
@@ -140,7 +142,7 @@ def test_a_collinear_pair_is_not_estimable():
     assert all((r["p_values"][1] is None) is not r["estimable"][1] for r in results)
 
 
-def test_hopeless_tables_have_an_answer():
+def test_hopeless_tables_have_an_answer() -> None:
     for values in (np.zeros(50), np.full(50, np.nan), np.full(50, 1e300)):
         table = {"x0": values.copy(), "x1": values.copy(), "y": values.copy()}
         plan = planned(linear_table(50, 2, np.random.default_rng(1)), 2)

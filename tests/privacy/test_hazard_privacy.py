@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,20 +21,20 @@ LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
 MAPS = (ExposureMap, BaselineMap, HazardMap)
 
 
-def data_of(seed):
+def data_of(seed: Any) -> Any:
     return persons(np.random.default_rng(seed), N, late=0.4)
 
 
-def steps_of(plan, data):
+def steps_of(plan: Any, data: Any) -> Any:
     return drive(plan.run(), whole(data)).steps
 
 
 def records(
-    times=(0.3, 2.0, 5.0, 11.0, 12.0),
-    starts=(0.0, 4.0, 10.9),
-    ages=(-6.0, -2.0, 0.0, 2.0, 6.0),
-    doses=(0.0, 1.0, 12.0),
-):
+    times: Any = (0.3, 2.0, 5.0, 11.0, 12.0),
+    starts: Any = (0.0, 4.0, 10.9),
+    ages: Any = (-6.0, -2.0, 0.0, 2.0, 6.0),
+    doses: Any = (0.0, 1.0, 12.0),
+) -> Any:
     """Persons far along each regressor and in the middle; late and early entry and exit, with and without the event."""
     grid = [
         (t, e, s, age, dose, arm)
@@ -46,7 +47,7 @@ def records(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(seed):
+def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(seed: Any) -> None:
     data = data_of(seed)
     shares = {VectorSum: 0.0, GramSum: 0.0}
     for step in steps_of(planned(data, RHO, LATE), data):
@@ -58,14 +59,14 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(seed):
     assert shares[GramSum] > 0.9
 
 
-def norms(step, pool):
+def norms(step: Any, pool: Any) -> Any:
     """(largest ‖·‖ over the bound) of the records' contributions, part by part, before anything is scaled down."""
     found = step.map_fn(whole(pool))
     for part, contribution in zip(step.parts, found, strict=True):
         yield float(np.sqrt((multiplied(contribution) ** 2).sum(axis=0)).max()) / part.clip
 
 
-def elsewhere(step, rng, slope):
+def elsewhere(step: Any, rng: Any, slope: Any) -> Any:
     """The step at other hazards and slopes, as noise might lead there."""
     if isinstance(step.map_fn, ExposureMap):
         return step
@@ -76,7 +77,7 @@ def elsewhere(step, rng, slope):
 
 
 @pytest.mark.parametrize("stop", [1.0, 2.5])
-def test_each_bound_is_attained_and_not_exceeded(stop):
+def test_each_bound_is_attained_and_not_exceeded(stop: Any) -> None:
     """Whatever noise has led the fit to: at hazards from low to high and slopes in all directions the proofs' bounds are the
     largest norms. Times are fine, so that some person's cumulative hazard is just below where follow-up stops, and ages,
     so that some person's length is the radius."""
@@ -98,7 +99,7 @@ def test_each_bound_is_attained_and_not_exceeded(stop):
     assert min(map(min, largest.values())) > 0.98
 
 
-def test_records_that_are_not_in_use_contribute_nothing():
+def test_records_that_are_not_in_use_contribute_nothing() -> None:
     data = data_of(0)
     plan = planned(data, RHO, LATE, where="arm == 1")
     everybody = records()
@@ -112,7 +113,7 @@ def test_records_that_are_not_in_use_contribute_nothing():
             ].any()  # −1: the code of a count's record that is not counted
 
 
-def test_units_of_several_rows_lose_no_more_than_is_charged():
+def test_units_of_several_rows_lose_no_more_than_is_charged() -> None:
     """All rows of a unit are one extreme record, then another."""
     data, rng = data_of(0), np.random.default_rng(2)
     pool, m, worst = records(), 3, 0.0
@@ -128,7 +129,7 @@ def test_units_of_several_rows_lose_no_more_than_is_charged():
 
 
 @pytest.mark.parametrize("m", [1, 3])
-def test_all_steps_together_lose_no_more_than_is_charged(m):
+def test_all_steps_together_lose_no_more_than_is_charged(m: Any) -> None:
     rng, worst, pool = np.random.default_rng(1), 0.0, records()
     for seed in range(6):
         data = data_of(seed)

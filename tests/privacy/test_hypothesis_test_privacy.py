@@ -2,6 +2,7 @@
 """Hypothesis tests release the parts of one fit and nothing else: attacked along restricted paths too."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,12 +22,12 @@ ENDS = {"linear": (-WIDE, WIDE), "binomial": (0.0, 1.0)}
 
 
 @pytest.fixture(autouse=True)
-def _seeded_path(request, monkeypatch):
+def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The released path that neighbours are compared along is the same in every run."""
     seed_noise(monkeypatch, request.node.nodeid)
 
 
-def adversarial(kind, family, rng):
+def adversarial(kind: Any, family: Any, rng: np.random.Generator) -> Any:
     """A table that is hard on the recipe: its hypothesis is far from true, or cannot be tested."""
     table = table_of(family, 60, rng)
     match kind:
@@ -41,7 +42,7 @@ def adversarial(kind, family, rng):
     return table
 
 
-def grid(family):
+def grid(family: Any) -> Any:
     """Records from ordinary to extreme."""
     ends = ENDS.get(family, (0.0, 1000.0))
     columns = np.array(list(product((-WIDE, 0.7, WIDE), (-3.0, 2.0), (-WIDE, 0.5, WIDE), ends))).T
@@ -52,7 +53,9 @@ def grid(family):
     ("kind", "rows"), [("far from true", 1), ("collinear", 1), ("ties", 1), ("leverage", 3)]
 )
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(family, kind, rows):
+def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
+    family: str, kind: str, rows: int
+) -> None:
     """Of a whole grid, at every step of a restricted path (the others' are the models' own)."""
     table = adversarial(kind, family, np.random.default_rng(2))
     plan = planned(table, family, "score", ["x2 = 0.3", "x0 = x1"], rho=RHO, max_rows=rows)
@@ -64,7 +67,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(family, kin
 
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_pair_of_neighbours_loses_more_than_is_charged(family, test):
+def test_no_pair_of_neighbours_loses_more_than_is_charged(family: str, test: str) -> None:
     rng = np.random.default_rng(0)
     table = table_of(family, 60, rng)
     plan = planned(table, family, test, ["x2 = 0.3"], rho=RHO)
@@ -86,7 +89,7 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(family, test):
 
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_is_reported_is_a_function_of_what_was_released(family, test):
+def test_what_is_reported_is_a_function_of_what_was_released(family: str, test: str) -> None:
     """The same releases on another table give the same reply, and the same further steps."""
     table = table_of(family, 60, np.random.default_rng(1))
     plan = planned(table, family, test, ["x2 = 0.3"], rho=RHO)
@@ -94,7 +97,7 @@ def test_what_is_reported_is_a_function_of_what_was_released(family, test):
     assert replayed(plan, trace.released) == trace.result
 
 
-def replayed(plan, released):
+def replayed(plan: Any, released: Any) -> Any:
     """The recipe's result from releases that are sent again; no table is at hand."""
     recipe = plan.run()
     next(recipe)
@@ -109,7 +112,7 @@ def replayed(plan, released):
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("profile", [True, False])
-def test_a_test_costs_what_its_fit_costs(family, test, profile):
+def test_a_test_costs_what_its_fit_costs(family: str, test: str, profile: bool) -> None:
     table = table_of(family, 60, np.random.default_rng(1))
     plan = planned(table, family, test, ["x2 = 0"], profile=profile, max_rows=2)
     trace = drive(plan.run(), whole(table))

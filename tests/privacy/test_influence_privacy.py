@@ -2,6 +2,7 @@
 """Fits by influence: margins and distances of neighbours, exact laws of mixed grids, the noise drawn."""
 
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ FLOORS = {"huber": (0.4, 0.28, 0.2), "logistic": (0.08, 0.05, 0.03)}
 RECORDS = {"huber": (90, 500), "logistic": (300, 1500)}
 
 
-def part_of(loss, floors=None, **more):
+def part_of(loss: Any, floors: Any = None, **more: Any) -> ConvexFit:
     fields = {
         "loss": loss,
         "tuning": 2.0,
@@ -48,7 +49,7 @@ def part_of(loss, floors=None, **more):
     return ConvexFit(**fields | more)
 
 
-def replaced(rng, loss, rows, theta):
+def replaced(rng: np.random.Generator, loss: Any, rows: Any, theta: Any) -> Any:
     """A neighbour: any record, or the one that curves most, or the one that pulls against `theta`."""
     other = rows.copy()
     scores = [rng.random(rows.shape[1]), -np.abs(rows[1]), np.abs(rows[4]), -(theta @ rows[3:])]
@@ -56,7 +57,7 @@ def replaced(rng, loss, rows, theta):
     return other
 
 
-def fitted(part, rows):
+def fitted(part: Any, rows: Any) -> tuple[Any, Any, Any]:
     """(the solver's point, margins, whether it converged)."""
     problem = convex_fit.problem_of(part, rows.shape[1])
     records = records_within(problem, rows)
@@ -65,7 +66,7 @@ def fitted(part, rows):
     return theta, found, converged(problem, records, theta)
 
 
-def attacked(part, loss, tables, seed):
+def attacked(part: Any, loss: Any, tables: Any, seed: int) -> tuple[Any, Any]:
     """Walks over neighbours; gives the margins seen and the largest distance over its bound."""
     rng, seen, worst = np.random.default_rng(seed), set(), 0.0
     for _ in range(tables):
@@ -91,14 +92,16 @@ def attacked(part, loss, tables, seed):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("tables", [60, pytest.param(1500, marks=pytest.mark.audit)])
-def test_margins_have_sensitivity_one_and_neighbours_are_within_the_bound(loss, tables):
+def test_margins_have_sensitivity_one_and_neighbours_are_within_the_bound(
+    loss: str, tables: int
+) -> None:
     seen, worst = attacked(part_of(loss), loss, tables, 100 + tables)
     assert 0 in seen
     assert len(seen) > 12
     assert worst > (0.3 if loss == "huber" else 0.2)
 
 
-def test_margins_fall_by_one_where_every_record_curves_as_much_as_one_can():
+def test_margins_fall_by_one_where_every_record_curves_as_much_as_one_can() -> None:
     """Records on two axes with w‖u‖² = R², of which those of one axis are taken away one by one."""
     part, n = part_of("huber", floors=(0.95,)), 300
     rows = np.zeros((Q + 3, n))
@@ -112,7 +115,7 @@ def test_margins_fall_by_one_where_every_record_curves_as_much_as_one_can():
     assert margins[0] - margins[-1] == 29
 
 
-def test_the_bound_is_nearly_attained_and_a_point_that_is_no_solution_has_no_margin():
+def test_the_bound_is_nearly_attained_and_a_point_that_is_no_solution_has_no_margin() -> None:
     """One record of an axis pulls as hard as one can, and then the other way."""
     part, n = part_of("huber", floors=(1.2,)), 300
     rows = np.zeros((Q + 3, n))
@@ -136,7 +139,7 @@ def test_the_bound_is_nearly_attained_and_a_point_that_is_no_solution_has_no_mar
 LONGEST = np.sqrt(2.5) * (1 - 1e-12)
 
 
-def on_two_axes(n, count, length=LONGEST):
+def on_two_axes(n: int, count: Any, length: Any = LONGEST) -> Any:
     """n records without a response, `count` of them along the first coefficient, the others along the second."""
     rows = np.zeros((Q + 3, n))
     rows[0] = 1.0
@@ -144,7 +147,7 @@ def on_two_axes(n, count, length=LONGEST):
     return rows
 
 
-def test_the_bound_is_attained_by_points_that_the_solver_may_return():
+def test_the_bound_is_attained_by_points_that_the_solver_may_return() -> None:
     """A point counts as a solution where its gradient is below 3τ/4: with such points on both sides of what one
     record moves the minimiser by, the distance is all of Δ but a hundredth, and τ's share is two."""
     n, count = 20_000, 4000
@@ -165,7 +168,7 @@ def test_the_bound_is_attained_by_points_that_the_solver_may_return():
     assert 0.99 < ratio <= 1
 
 
-def test_a_point_whose_gradient_is_above_the_tolerance_is_no_solution():
+def test_a_point_whose_gradient_is_above_the_tolerance_is_no_solution() -> None:
     """Two such points on both sides of one record's pull are farther apart than the noise is made for."""
     n, count = 20_000, 4000
     curvature = 2.5 * count / n
@@ -185,7 +188,7 @@ def test_a_point_whose_gradient_is_above_the_tolerance_is_no_solution():
     assert distance > convex_fit.sensitivity(problem, part.floors[0])
 
 
-def test_a_margin_ends_where_neighbours_fits_leave_the_ball():
+def test_a_margin_ends_where_neighbours_fits_leave_the_ball() -> None:
     """‖ϑ‖ just below D − Δ: one record can take it to where there is no margin, so there is one of 1 here, however much
     the records curve."""
     part, n = part_of("huber", floors=(0.95,)), 300
@@ -203,7 +206,9 @@ def test_a_margin_ends_where_neighbours_fits_leave_the_ball():
 
 
 @pytest.mark.parametrize("share", [0.2, 0.95])
-def test_there_is_no_margin_where_the_ball_that_the_solver_needs_does_not_curve(share):
+def test_there_is_no_margin_where_the_ball_that_the_solver_needs_does_not_curve(
+    share: float,
+) -> None:
     """Records leave ψ's linear part between Δ and r + Δ: within Δ there is curvature enough, but the solver is only
     proved to converge on a neighbour where the ball of radius r has it too."""
     part, n = part_of("huber", floors=(0.5,)), 3000
@@ -220,7 +225,7 @@ def test_there_is_no_margin_where_the_ball_that_the_solver_needs_does_not_curve(
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_no_point_of_the_ball_curves_less_than_is_counted(loss):
+def test_no_point_of_the_ball_curves_less_than_is_counted(loss: str) -> None:
     """h against Hessians all over the ball; records along one axis that leave ψ's linear part just inside it."""
     part, nearest = part_of(loss, tuning=2.0), 1.0
     problem = convex_fit.problem_of(part, 60)
@@ -247,7 +252,9 @@ def test_no_point_of_the_ball_curves_less_than_is_counted(loss):
 
 @pytest.mark.parametrize("size", [1e-13, 1e-6, 0.1])
 @pytest.mark.parametrize("shortest", [0.0, 1.0])
-def test_a_record_that_counts_counts_for_neighbours_too_whatever_rounding_does(size, shortest):
+def test_a_record_that_counts_counts_for_neighbours_too_whatever_rounding_does(
+    size: float, shortest: float
+) -> None:
     """Short vectors move η by less than its rounding; the room between radii is for one of length 1. Records are
     on the edge of what counts, were it for their own lengths, and for that."""
     rng, part, n = np.random.default_rng(12), part_of("huber"), 4000
@@ -273,7 +280,7 @@ def test_a_record_that_counts_counts_for_neighbours_too_whatever_rounding_does(s
         assert kept[-1] < 0.1
 
 
-def test_responses_and_offsets_of_any_size_keep_the_margin_s_sensitivity():
+def test_responses_and_offsets_of_any_size_keep_the_margin_s_sensitivity() -> None:
     """Where y − η is lost in the rounding of y, a solver sees no slope where curvature is counted: the first
     coefficient then runs off as soon as one record pulls."""
     part, n = part_of("huber", floors=(0.6,)), 400
@@ -289,7 +296,7 @@ def test_responses_and_offsets_of_any_size_keep_the_margin_s_sensitivity():
         assert np.linalg.norm(theta - theta_) <= convex_fit.sensitivity(problem, 0.6)
 
 
-def test_a_response_beyond_all_fits_counts_as_the_farthest_within():
+def test_a_response_beyond_all_fits_counts_as_the_farthest_within() -> None:
     """The scores are the same at every coefficient within 2D."""
     problem = convex_fit.problem_of(part_of("huber"), 6)
     rows = np.zeros((Q + 3, 6))
@@ -303,7 +310,7 @@ def test_a_response_beyond_all_fits_counts_as_the_farthest_within():
 
 
 @pytest.mark.parametrize(("floor", "reach"), [(0.05, 1.2), (0.01, 1.2), (0.05, 2.0)])
-def test_the_first_phase_comes_near_from_the_farthest_start(floor, reach):
+def test_the_first_phase_comes_near_from_the_farthest_start(floor: float, reach: float) -> None:
     """From D away, on a slope that is a line for most of the way: L − L* ≤ mr²/4 in t₁ steps, and not in a quarter."""
     part = part_of("huber", floors=(floor,), reach=reach, slack=0.4, tuning=0.65)
     problem, n = convex_fit.problem_of(part, 2000), 2000
@@ -312,7 +319,7 @@ def test_the_first_phase_comes_near_from_the_farthest_start(floor, reach):
     rows[1, :count] = reach * LONGEST
     records = records_within(problem, rows)
 
-    def above(steps):
+    def above(steps: Any) -> Any:
         class Cut(ConvexProblem):
             steps = property(lambda _: (steps_, 0))
 
@@ -328,7 +335,9 @@ def test_the_first_phase_comes_near_from_the_farthest_start(floor, reach):
 
 
 @pytest.mark.parametrize(("n", "floor"), [(400, 0.3), (2000, 0.2), (20_000, 0.1)])
-def test_the_second_phase_converges_from_the_farthest_point_of_the_first(n, floor):
+def test_the_second_phase_converges_from_the_farthest_point_of_the_first(
+    n: int, floor: float
+) -> None:
     """L − L* = mr²/4 along the axis that curves least, by just m: to τ/2 in t₂ steps, and not in .4 of them."""
     part = part_of("huber", floors=(floor,), reach=0.4, slack=0.05)
     problem = convex_fit.problem_of(part, n)
@@ -348,7 +357,7 @@ def test_the_second_phase_converges_from_the_farthest_point_of_the_first(n, floo
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_solver_converges_wherever_a_margin_is_positive(loss):
+def test_the_solver_converges_wherever_a_margin_is_positive(loss: str) -> None:
     """To half of τ, as proved; from the farthest start that the margin allows."""
     rng, part, checked = np.random.default_rng(6), part_of(loss), 0
     for _ in range(60):
@@ -365,7 +374,7 @@ def test_the_solver_converges_wherever_a_margin_is_positive(loss):
     assert checked > 10
 
 
-def test_what_is_not_finite_or_too_long_is_cut_down():
+def test_what_is_not_finite_or_too_long_is_cut_down() -> None:
     rows = table(np.random.default_rng(1), "huber", 200)
     problem = convex_fit.problem_of(part_of("huber"), 200)
     rows[:, :6] = [
@@ -384,7 +393,7 @@ def test_what_is_not_finite_or_too_long_is_cut_down():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
-def test_no_record_has_more_influence_than_the_bound(loss, skewed):
+def test_no_record_has_more_influence_than_the_bound(loss: str, skewed: bool) -> None:
     """sup ‖IF‖ by a small weight on one record over a grid, against γ = K/λ_min; it is nearly attained."""
     rng, part, n, t = np.random.default_rng(8), part_of(loss), 500, 1e-6
     x = rng.exponential(size=n) - 1 if skewed else rng.normal(size=n)
@@ -412,20 +421,20 @@ def test_no_record_has_more_influence_than_the_bound(loss, skewed):
     assert largest > 0.7 * gamma
 
 
-def chosen_and_passed(part, margins):
+def chosen_and_passed(part: Any, margins: Any) -> Any:
     """P(floor j chosen and its test passed), from the scales that are used."""
     ladder = convex_fit.choice(part)
     passed = [pass_probability(part, q) for q in margins]
     return probabilities(ladder.levels(convex_fit.scores(part, margins)), ladder) * passed
 
 
-def pass_probability(part, q):
+def pass_probability(part: Any, q: Any) -> Any:
     p = np.exp(-1 / ptr.noise_scale(part.epsilon_test))
     short = ptr.threshold(part.epsilon_test, part.delta) - q
     return p**short / (1 + p) if short > 0 else 1 - p ** (1 - short) / (1 + p)
 
 
-def gaussian_excess(p, p_, mu, epsilon):
+def gaussian_excess(p: Any, p_: Any, mu: Any, epsilon: Any) -> Any:
     """∫ (p φ(x) − e^ε p′ φ(x − μ))_+ dx."""
     if p == 0:
         return 0.0
@@ -433,7 +442,7 @@ def gaussian_excess(p, p_, mu, epsilon):
     return p * ndtr(cut) - np.exp(epsilon) * p_ * ndtr(cut - mu)
 
 
-def test_good_and_bad_floors_together_cost_what_is_charged():
+def test_good_and_bad_floors_together_cost_what_is_charged() -> None:
     """Margins of neighbours that differ by one; releases as far apart as their claim allows."""
     part = part_of("huber", floors=(0.4, 0.3, 0.2), delta=DELTA_UNITS // 100)
     cost, rng, worst = convex_fit.cost(part), np.random.default_rng(1), 0.0
@@ -452,13 +461,13 @@ def test_good_and_bad_floors_together_cost_what_is_charged():
     assert worst > 0.01 * delta
 
 
-def test_a_margin_of_nothing_passes_as_rarely_as_is_charged():
+def test_a_margin_of_nothing_passes_as_rarely_as_is_charged() -> None:
     part = part_of("huber", delta=DELTA_UNITS // 50)
     assert pass_probability(part, 0) <= 0.02
     assert chosen_and_passed(part, [0, 0, 0]).sum() <= 0.02
 
 
-def test_the_noise_is_of_its_scale_and_of_no_other():
+def test_the_noise_is_of_its_scale_and_of_no_other() -> None:
     part, n, runs = part_of("huber"), 300, 3000
     problem = convex_fit.problem_of(part, n)
     theta = np.array([0.5, -0.25])
@@ -467,7 +476,7 @@ def test_the_noise_is_of_its_scale_and_of_no_other():
     assert sd == pytest.approx(convex_fit.sensitivity(problem, 0.3) / np.sqrt(0.2), rel=1e-5)
     z = ((draws - theta) ** 2).sum()
 
-    def p_value(factor):
+    def p_value(factor: Any) -> Any:
         tail = stats.chi2(2 * runs).cdf(z / (factor * sd) ** 2)
         return min(tail, 1 - tail)
 
@@ -477,7 +486,7 @@ def test_the_noise_is_of_its_scale_and_of_no_other():
 
 
 @pytest.mark.parametrize("far", [1e3, 1e30, 1e150])
-def test_a_point_beyond_the_ball_that_passes_by_chance_has_a_reply(far):
+def test_a_point_beyond_the_ball_that_passes_by_chance_has_a_reply(far: float) -> None:
     """A table without a margin passes with probability δ, wherever its point is."""
     part = part_of("huber")
     problem = convex_fit.problem_of(part, 300)
@@ -486,7 +495,7 @@ def test_a_point_beyond_the_ball_that_passes_by_chance_has_a_reply(far):
     assert np.abs(drawn - end).max() < 12 * convex_fit.noise_sd(part, 300, 0.3)
 
 
-def test_the_cost_counts_choice_test_and_release():
+def test_the_cost_counts_choice_test_and_release() -> None:
     part = part_of("huber")
     cost = convex_fit.cost(part)
     assert cost.rho == pytest.approx((0.5**2 / 8 + 0.5**2 / 2 + 0.1) * RHO_UNITS)
@@ -494,7 +503,7 @@ def test_the_cost_counts_choice_test_and_release():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss):
+def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss: str) -> None:
     rng = np.random.default_rng(3)
     good = with_responses(rng, loss, np.vstack([np.ones(8000), rng.normal(size=8000)]))
     part = part_of(loss, epsilon_choice=8 * EPSILON_UNITS, epsilon_test=2 * EPSILON_UNITS)
@@ -511,7 +520,7 @@ def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss):
         assert not convex_fit.release(part, Private(bad)).passed
 
 
-def test_a_release_is_that_of_a_neighbour_to_within_what_is_charged():
+def test_a_release_is_that_of_a_neighbour_to_within_what_is_charged() -> None:
     """The loss of the Gaussian releases of real neighbours, from the scale that is drawn."""
     rng, part = np.random.default_rng(21), part_of("huber")
     worst = 0.0

@@ -2,6 +2,7 @@
 """Proposal 2's released sums on adversarial neighbours, along released paths."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ RHO = 5 * 10**12
 EXTREMES = (-WIDE, -1.0, 0.0, 0.3, 0.9, 1.1, 2.0, WIDE)
 
 
-def tables():
+def tables() -> dict[Any, Any]:
     rng = np.random.default_rng(0)
     return {
         "normal": rng.normal(size=40),
@@ -30,7 +31,7 @@ def tables():
 
 @pytest.mark.parametrize("c", [0.5, 1.5, 3.0])
 @pytest.mark.parametrize("name", list(tables()))
-def test_no_pair_of_neighbours_loses_more_than_is_charged(name, c):
+def test_no_pair_of_neighbours_loses_more_than_is_charged(name: str, c: float) -> None:
     y = tables()[name]
     plan = planned(y, RHO, tuning=c, where=Compare("y", "<", 999.0))
     steps = drive(plan.run(), whole({"y": y})).steps
@@ -44,7 +45,9 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(name, c):
 
 @pytest.mark.parametrize("step_index", [0, -1])
 @pytest.mark.parametrize("part_index", [0, 1])
-def test_score_and_jacobian_attain_their_bounds_so_the_search_can_see_them(part_index, step_index):
+def test_score_and_jacobian_attain_their_bounds_so_the_search_can_see_them(
+    part_index: int, step_index: int
+) -> None:
     """Two records anywhere, or one that gives none: as far apart as is charged, and never farther; with the meat too."""
     worst = 0.0
     plan = planned(np.zeros(2), RHO, tuning=1.5)
@@ -61,7 +64,7 @@ def test_score_and_jacobian_attain_their_bounds_so_the_search_can_see_them(part_
     assert 0.999 < worst <= 1
 
 
-def test_a_masked_record_is_no_farther_than_any_other():
+def test_a_masked_record_is_no_farther_than_any_other() -> None:
     """In use to out of use: no farther than from one end to the other."""
     y = np.array([0.3, 0.1])
     plan = planned(y, RHO, where=Compare("y", "<", 999.0))
@@ -73,7 +76,7 @@ def test_a_masked_record_is_no_farther_than_any_other():
 
 
 @pytest.mark.parametrize("m", [1, 3])
-def test_units_of_several_rows_and_the_total_cost(m):
+def test_units_of_several_rows_and_the_total_cost(m: int) -> None:
     y = tables()["normal"]
     plan = planned(y, RHO, max_rows=m, profile=m == 1)
     trace = drive(plan.run(), whole({"y": y}))

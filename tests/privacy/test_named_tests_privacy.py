@@ -4,7 +4,9 @@
 A neighbour replaces one record by any other: another group, another value, one out of use, one that is no number.
 """
 
+from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +36,7 @@ ATTAINED = {
 ROWS = 12
 
 
-def steps_of(plan, block):
+def steps_of(plan: Any, block: Any) -> Iterator[Any]:
     """The steps of a plan, each made of what the steps before it released."""
     recipe = plan.run()
     step = next(recipe)
@@ -46,7 +48,7 @@ def steps_of(plan, block):
             return
 
 
-def extreme_records():
+def extreme_records() -> dict[Any, Any]:
     """Every group with the values that move a sum most, and cells that a source may give."""
     values = (-10.0, -3.0, 0.0, 3.0, 10.0, np.inf, -np.inf, np.nan)
     rows = list(product(values, (-5.0, 0.4, 5.0), (0.0, 2.0, 9.0), (0.0, 1.0, 2.0), (0.0, 1.0)))
@@ -54,13 +56,15 @@ def extreme_records():
     return {"y": y, "x": x, "k": k, "g": g, "b": b, "m": np.full(len(y), 0.5)}
 
 
-def extreme_block(count=ROWS):
+def extreme_block(count: Any = ROWS) -> Any:
     return whole({name: v[:count] for name, v in people(count).items()})
 
 
 @pytest.mark.parametrize(("kind", "query"), CASES)
 @pytest.mark.parametrize("max_rows", [1, 3])
-def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(kind, query, max_rows):
+def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(
+    kind: Any, query: Any, max_rows: int
+) -> None:
     plan = kind.plan(people_facts(2000, max_rows), query, offer(1))
     records = extreme_records() | {"m": np.full(8 * 3 * 3 * 3 * 2, 0.5)}
     for step in steps_of(plan, extreme_block()):
@@ -70,7 +74,7 @@ def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(kin
 
 
 @pytest.mark.parametrize(("kind", "query"), CASES)
-def test_a_plan_costs_what_its_parts_cost_together(kind, query):
+def test_a_plan_costs_what_its_parts_cost_together(kind: Any, query: Any) -> None:
     plan = kind.plan(people_facts(2000), query, offer(1))
     steps = list(steps_of(plan, extreme_block()))
     assert tuple(part for step in steps for part in step.parts) == plan.parts
@@ -81,7 +85,9 @@ def test_a_plan_costs_what_its_parts_cost_together(kind, query):
 
 @pytest.mark.parametrize(("kind", "query"), CASES)
 @pytest.mark.parametrize("seed", range(5))
-def test_a_replaced_record_changes_a_table_by_its_own_contribution_alone(kind, query, seed):
+def test_a_replaced_record_changes_a_table_by_its_own_contribution_alone(
+    kind: Any, query: Any, seed: int
+) -> None:
     """Whatever the other records are: a map that looks at them would lose more here."""
     plan = kind.plan(people_facts(2000), query, offer(1))
     rng = np.random.default_rng(seed)
@@ -96,7 +102,7 @@ def test_a_replaced_record_changes_a_table_by_its_own_contribution_alone(kind, q
 
 
 @pytest.mark.parametrize(("kind", "query"), CASES)
-def test_planning_and_maps_do_not_depend_on_cells(kind, query):
+def test_planning_and_maps_do_not_depend_on_cells(kind: Any, query: Any) -> None:
     """Records out of use or of no group, and cells that are no numbers, contribute nothing and raise nothing."""
     plan = kind.plan(people_facts(2000), query, offer(1))
     records = extreme_records()

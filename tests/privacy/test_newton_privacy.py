@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The regression's released sums on adversarial neighbours, before noise and along one released path."""
 
+from collections.abc import Iterator
 from itertools import product
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,12 +37,12 @@ RHO = 5 * 10**12  # little noise: the path goes where the data send it
 
 
 @pytest.fixture(autouse=True)
-def _seeded_path(request, monkeypatch):
+def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The released path that neighbours are compared along is the same in every run."""
     seed_noise(monkeypatch, request.node.nodeid)
 
 
-def table(seed, kind):
+def table(seed: int, kind: Any) -> Any:
     rng = np.random.default_rng(seed)
     found = {
         "x0": rng.normal(size=N),
@@ -67,7 +69,7 @@ EXTREMES = [
 ]
 
 
-def neighbours(data, rng, rows, pairs=30):
+def neighbours(data: Any, rng: np.random.Generator, rows: Any, pairs: int = 30) -> Iterator[Any]:
     """Pairs of tables that differ in `rows` records of extreme or ordinary values."""
     for _ in range(pairs):
         left = {k: v.copy() for k, v in data.items()}
@@ -82,7 +84,7 @@ def neighbours(data, rng, rows, pairs=30):
         yield whole(left), whole(right)
 
 
-def distance(part, a, b):
+def distance(part: Any, a: Any, b: Any) -> Any:
     """The released statistic's difference over its sensitivity, in the mechanism's norm."""
     difference = (a - b).astype(float)
     if isinstance(part, QuantileTree):
@@ -90,14 +92,16 @@ def distance(part, a, b):
     return float(np.sqrt(np.sum(difference**2))) / noisy_sum.sensitivity(part)
 
 
-def planned(data, *, m=1, profile=True, loss="huber", **design):
+def planned(
+    data: Any, *, m: int = 1, profile: bool = True, loss: str = "huber", **design: Any
+) -> Any:
     released = profile_of(data, EVERY) if profile else None
     facts = facts_of(N, EVERY, released, m)
     asked = query(loss=loss)
     return plan_linear_regression(facts, plain_design(COLUMNS, Y, **design), asked, RHO)
 
 
-def worst_ratios(plan, data, rng, rows):
+def worst_ratios(plan: Any, data: Any, rng: np.random.Generator, rows: Any) -> Any:
     """By kind of part, the largest ratio over pairs and steps of one released path."""
     steps = drive(plan.run(), whole(data)).steps
     worst = {}
@@ -113,7 +117,9 @@ def worst_ratios(plan, data, rng, rows):
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("kind", ["plain", "collinear", "ties", "leverage"])
-def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(kind, m, loss):
+def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
+    kind: str, m: int, loss: str
+) -> None:
     rng = np.random.default_rng(11)
     data = table(1, kind)
     worst = worst_ratios(planned(data, m=m, loss=loss), data, rng, m)
@@ -133,7 +139,7 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(kind,
     ],
     ids=["no intercept", "where", "no profile"],
 )
-def test_nor_in_other_designs(design):
+def test_nor_in_other_designs(design: dict[str, Any]) -> None:
     rng = np.random.default_rng(12)
     data = table(2, "plain")
     worst = worst_ratios(planned(data, **design), data, rng, 1)
@@ -141,7 +147,7 @@ def test_nor_in_other_designs(design):
 
 
 @pytest.mark.parametrize("profile", [True, False])
-def test_the_noise_of_all_parts_together_costs_what_is_charged(profile):
+def test_the_noise_of_all_parts_together_costs_what_is_charged(profile: bool) -> None:
     data = table(3, "plain")
     plan = planned(data, m=2, profile=profile, where=Compare("x0", "<", 500.0))
     trace = drive(plan.run(), whole(data))
@@ -159,7 +165,7 @@ def test_the_noise_of_all_parts_together_costs_what_is_charged(profile):
     assert spent < sum(part.rho for step in trace.steps for part in step.parts)
 
 
-def test_released_noise_has_the_size_that_the_covariance_counts():
+def test_released_noise_has_the_size_that_the_covariance_counts() -> None:
     """Gradient 2RK/√(2ρ), Jacobian and whitening √2R²/√(2ρ), meat √2R²K²/√(2ρ), a count 1/√(2ρ), up to the granule."""
     data = table(4, "plain")
     plan = planned(data)

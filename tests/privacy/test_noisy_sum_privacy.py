@@ -7,6 +7,7 @@ that `release` draws, so that half the noise, a wrong sensitivity or a missing c
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,12 +31,12 @@ tame = st.floats(-3, 3)
 
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
 @pytest.mark.parametrize("elements", [wild, tame])
-def test_no_pair_of_neighbours_loses_more_than_is_charged(kind, elements):
+def test_no_pair_of_neighbours_loses_more_than_is_charged(kind: Any, elements: Any) -> None:
     part = kind(size=3, clip=1.7, rho=RHO)
 
     @settings(max_examples=150, deadline=None)
     @given(arrays(float, (3, 5), elements=elements), arrays(float, (3, 1), elements=elements))
-    def search(table, record):
+    def search(table: Any, record: Any) -> None:
         neighbour = np.concatenate([record, table[:, 1:]], axis=1)
         assert loss(part, table, neighbour) <= part.rho
 
@@ -55,7 +56,7 @@ FARTHEST = {
 
 @pytest.mark.parametrize("unit_rows", [1, 3, 40])
 @pytest.mark.parametrize("name", FARTHEST)
-def test_the_bound_is_attained_by_the_farthest_records_of_a_unit(name, unit_rows):
+def test_the_bound_is_attained_by_the_farthest_records_of_a_unit(name: str, unit_rows: int) -> None:
     """All rows of a unit move as far as one record can: each kind of entry, and its noise, is needed in full."""
     part, here, there = FARTHEST[name]
     part = replace(part, unit_rows=unit_rows)
@@ -71,7 +72,7 @@ def test_the_bound_is_attained_by_the_farthest_records_of_a_unit(name, unit_rows
 
 
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
-def test_no_other_pair_of_directions_loses_more(kind):
+def test_no_other_pair_of_directions_loses_more(kind: Any) -> None:
     part = kind(size=2, clip=1.0, rho=RHO)
     worst = 0.0
     for a, b in product(np.linspace(0, np.pi, 13), repeat=2):
@@ -88,7 +89,7 @@ def test_no_other_pair_of_directions_loses_more(kind):
         PowerSum(((1.0,), (0.0, 1.0), (0.0, 0.0, 1.4)), RHO),
     ],
 )
-def test_noise_has_the_scale_that_is_reported_and_no_other(part):
+def test_noise_has_the_scale_that_is_reported_and_no_other(part: Any) -> None:
     shape = (part.size, part.size) if isinstance(part, GramSum) else None
     sums = np.zeros(shape or (getattr(part, "size", None) or part.bins,), dtype=np.int64)
     draws = [noisy_sum.release(part, Private(sums)) for _ in range(1500)]
@@ -105,7 +106,7 @@ def test_noise_has_the_scale_that_is_reported_and_no_other(part):
         assert _variance_p_value(group, 1.3 * sd) < 1e-6
 
 
-def _variance_p_value(group, sd):
+def _variance_p_value(group: Any, sd: Any) -> Any:
     statistic = (group**2).sum() / sd**2
     return 2 * min(stats.chi2.cdf(statistic, group.size), stats.chi2.sf(statistic, group.size))
 
@@ -117,14 +118,14 @@ def _variance_p_value(group, sd):
         PowerSum(((0.0, 1.0),), RHO, unit_rows=3),
     ],
 )
-def test_what_is_billed_is_what_the_sampler_says(part):
+def test_what_is_billed_is_what_the_sampler_says(part: Any) -> None:
     billed = _sampler.DiscreteGaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
     assert billed <= part.rho / RHO_UNITS <= billed * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("value", [2**61 + 1, -(2**61) - 1, 2**63 - 1, -(2**63)])
 @pytest.mark.parametrize("noise", [_sampler.DiscreteGaussian(5.0), _sampler.Laplace(5.0)])
-def test_a_sum_that_would_come_back_without_noise_is_refused(noise, value):
+def test_a_sum_that_would_come_back_without_noise_is_refused(noise: Any, value: Any) -> None:
     """The size of the least int64 is negative: both signs have to be compared."""
     with pytest.raises(_sampler.SamplerError):
         noise.add(np.array([0, value], dtype=np.int64))
@@ -132,13 +133,13 @@ def test_a_sum_that_would_come_back_without_noise_is_refused(noise, value):
 
 @pytest.mark.parametrize("noise", [_sampler.DiscreteGaussian, _sampler.Laplace])
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, 2.0**61])
-def test_a_scale_that_is_no_scale_is_refused(noise, scale):
+def test_a_scale_that_is_no_scale_is_refused(noise: Any, scale: float) -> None:
     with pytest.raises(_sampler.SamplerError):
         noise(scale)
 
 
 @pytest.mark.audit
-def test_black_box_audit_of_a_released_vector():
+def test_black_box_audit_of_a_released_vector() -> None:
     """10⁵ draws a neighbour: the event is chosen on one half, Clopper–Pearson on the other."""
     part = VectorSum(1, 1.0, rho=int(0.02436 * RHO_UNITS))
     samples = [_draws(part, value, 100_000) for value in (1.0, -1.0)]
@@ -148,12 +149,12 @@ def test_black_box_audit_of_a_released_vector():
     assert _epsilon_lower_bound(*samples, delta=1e-6) > 0.5
 
 
-def _draws(part, value, number):
+def _draws(part: Any, value: Any, number: Any) -> Any:
     sums = noisy_sum.encode(part, np.array([[value]]))
     return np.array([noisy_sum.release(part, Private(sums)).values[0] for _ in range(number)])
 
 
-def _epsilon_lower_bound(first, second, delta, level=1e-4):
+def _epsilon_lower_bound(first: Any, second: Any, delta: Any, level: float = 1e-4) -> Any:
     half = len(first) // 2
     thresholds = np.quantile(np.concatenate([first[:half], second[:half]]), np.linspace(0, 1, 101))
     p = np.array([(first[:half] > t).mean() for t in thresholds[5:-5]])

@@ -6,6 +6,7 @@ drawn, so that a price that is too low, a meat of other vectors and a masked rec
 """
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,17 @@ from support.attacks.privacy_losses import drawn_scales
 UNIT = RHO_UNITS // 100
 
 
-def step_of(d, vector=0, meat=0, curvature=0, used=0, *, signed=False, unit_rows=1, clip=1.3):
+def step_of(
+    d: Any,
+    vector: int = 0,
+    meat: int = 0,
+    curvature: int = 0,
+    used: int = 0,
+    *,
+    signed: bool = False,
+    unit_rows: int = 1,
+    clip: float = 1.3,
+) -> SumStep:
     """A step of the parts that have a ρ, in hundredths of RHO_UNITS."""
     parts = {
         "vector": vector and VectorSum(d, clip, int(vector * UNIT), unit_rows),
@@ -36,7 +47,7 @@ def step_of(d, vector=0, meat=0, curvature=0, used=0, *, signed=False, unit_rows
     return SumStep("joint", tuple(parts[name] for name in names), lambda _: (), joint=joint)
 
 
-def contributions(step, vectors, alpha, beta, codes=None):
+def contributions(step: Any, vectors: Any, alpha: Any, beta: Any, codes: Any = None) -> Any:
     joint, found = step.joint, [None] * len(step.parts)
     for place, weights in ((joint.vector, alpha), (joint.meat, alpha), (joint.curvature, beta)):
         if place is not None:
@@ -46,7 +57,7 @@ def contributions(step, vectors, alpha, beta, codes=None):
     return found
 
 
-def weighted(step, vectors, alpha, beta, codes=None):
+def weighted(step: Any, vectors: Any, alpha: Any, beta: Any, codes: Any = None) -> Any:
     """(rows, entries) what each record adds, in units in which a squared distance is a loss in RHO_UNITS."""
     rows = []
     given_ = contributions(step, vectors, alpha, beta, codes)
@@ -60,12 +71,12 @@ def weighted(step, vectors, alpha, beta, codes=None):
     return np.array(rows) * np.sqrt(RHO_UNITS / 2)
 
 
-def worst(points):
+def worst(points: Any) -> float:
     squares = (points**2).sum(axis=1)
     return float((squares[:, None] + squares - 2 * points @ points.T).max())
 
 
-def plane(d=2, angles=120):
+def plane(d: int = 2, angles: int = 120) -> tuple[Any, Any, Any]:
     """Records at all angles of a plane, with every sign and length of α and β that is an end of what they may be."""
     turns = np.linspace(0, np.pi, angles, endpoint=False)
     pairs = list(product((-9.0, 9.0, 0.0), (0.0, -9.0, 9.0)))
@@ -92,7 +103,9 @@ LOOSE = ("all, with more matrices", "all, with a large meat")
 
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("name", MIXES)
-def test_no_pair_loses_more_than_the_joint_price_and_one_loses_all_of_it(name, signed):
+def test_no_pair_loses_more_than_the_joint_price_and_one_loses_all_of_it(
+    name: str, signed: bool
+) -> None:
     signed = signed and len(MIXES[name]) > 3
     step = step_of(*MIXES[name], signed=signed)
     price = registry.rho(step)
@@ -111,7 +124,7 @@ COUNTED = {
 
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("name", COUNTED)
-def test_a_record_that_is_counted_and_one_that_is_not(name, signed):
+def test_a_record_that_is_counted_and_one_that_is_not(name: str, signed: bool) -> None:
     """A record that the count leaves out contributes nothing, whatever its vector."""
     step = step_of(*COUNTED[name], signed=signed and COUNTED[name][3] > 0)
     u, alpha, beta = plane(COUNTED[name][0], 40)
@@ -122,14 +135,14 @@ def test_a_record_that_is_counted_and_one_that_is_not(name, signed):
     np.testing.assert_array_equal(points[codes != 0], 0)
 
 
-def test_a_meat_within_a_quarter_and_a_count_within_half_are_free():
+def test_a_meat_within_a_quarter_and_a_count_within_half_are_free() -> None:
     assert one_vector.rho(3, vector=10**12, meat=10**12 // 4) < 10**12 * 1.004
     assert one_vector.rho(3, curvature=10**12, used=10**12 // 2) == pytest.approx(10**12, rel=1e-9)
     assert one_vector.rho(3, vector=10**12) == 10**12
     assert one_vector.rho(3, vector=5, meat=7, curvature=9, used=2) <= 23
 
 
-def test_the_price_grows_with_every_part_and_with_all_of_them_alike():
+def test_the_price_grows_with_every_part_and_with_all_of_them_alike() -> None:
     rng = np.random.default_rng(0)
     names = ("vector", "meat", "curvature", "used")
     for _ in range(300):
@@ -142,7 +155,7 @@ def test_the_price_grows_with_every_part_and_with_all_of_them_alike():
 
 
 @pytest.mark.parametrize("unit_rows", [1, 3])
-def test_all_rows_of_a_unit_together(unit_rows):
+def test_all_rows_of_a_unit_together(unit_rows: int) -> None:
     step = step_of(2, 20, 10, 5, unit_rows=unit_rows)
     points = weighted(step, *plane()) * unit_rows
     assert 0.99 * registry.rho(step) < worst(points) <= registry.rho(step)
@@ -152,12 +165,12 @@ wild = st.floats(allow_nan=True, allow_infinity=True, width=64)
 
 
 @pytest.mark.parametrize("signed", [False, True])
-def test_no_pair_of_any_numbers_loses_more(signed):
+def test_no_pair_of_any_numbers_loses_more(signed: bool) -> None:
     step = step_of(2, 20, 8, 6, 5, signed=signed)
 
     @settings(max_examples=150, deadline=None)
     @given(arrays(float, (2, 6), elements=wild), arrays(float, (3, 6), elements=wild))
-    def search(vectors, weights):
+    def search(vectors: Any, weights: Any) -> None:
         alpha, beta, codes = weights
         assert worst(weighted(step, vectors, alpha, beta, codes)) <= registry.rho(step)
 
@@ -165,7 +178,7 @@ def test_no_pair_of_any_numbers_loses_more(signed):
 
 
 @pytest.mark.parametrize("scale", [1e305, 1e307, 1.7e308])
-def test_a_meat_is_that_of_the_vectors_integers_where_weights_overflow(scale):
+def test_a_meat_is_that_of_the_vectors_integers_where_weights_overflow(scale: float) -> None:
     """Of one and the other the steps differ by 2¹¹: alone, one could be finite where the other is not."""
     step = step_of(2, 20, 5)
     x = np.array([[1.0, 1.0, -1.0], [0.0, 0.5, 0.0]])
@@ -175,7 +188,7 @@ def test_a_meat_is_that_of_the_vectors_integers_where_weights_overflow(scale):
 
 
 @pytest.mark.parametrize("d", [1, 2, 7, 60])
-def test_a_meats_integers_are_within_their_limit(d):
+def test_a_meats_integers_are_within_their_limit(d: int) -> None:
     rng = np.random.default_rng(d)
     step = step_of(d, 20, 5, clip=0.37)
     for _ in range(200):
@@ -189,7 +202,7 @@ def test_a_meats_integers_are_within_their_limit(d):
         assert np.trace(sums[1]) <= 4**GRAM_BITS
 
 
-def test_a_meat_does_not_read_a_contribution_of_its_own():
+def test_a_meat_does_not_read_a_contribution_of_its_own() -> None:
     step, (u, alpha, beta) = step_of(2, 20, 10), plane(angles=5)
     given_ = contributions(step, u, alpha, beta)
     sums = registry.encode_all(step.parts, given_, FRESH, step.joint)
@@ -198,7 +211,7 @@ def test_a_meat_does_not_read_a_contribution_of_its_own():
     np.testing.assert_array_equal(sums[1], again[1])
 
 
-def test_the_meat_is_that_of_the_contributions():
+def test_the_meat_is_that_of_the_contributions() -> None:
     rng = np.random.default_rng(3)
     step, v = step_of(3, 20, 10), rng.normal(size=(3, 400)) / 4
     given_ = contributions(step, v, np.ones(400), None)
@@ -207,7 +220,7 @@ def test_the_meat_is_that_of_the_contributions():
     np.testing.assert_allclose(found, v @ v.T, atol=0.02)
 
 
-def test_parts_that_are_not_of_one_vector_are_refused():
+def test_parts_that_are_not_of_one_vector_are_refused() -> None:
     step, (u, alpha, beta) = step_of(2, 20, 0, 10), plane(angles=3)
     given_ = contributions(step, u, alpha, beta)
     given_[1] = Scaled(u.copy(), beta)
@@ -230,6 +243,6 @@ def test_parts_that_are_not_of_one_vector_are_refused():
         ((GramSum(2, 1.0, 5),), OneVector(vector=0)),
     ],
 )
-def test_a_price_of_parts_that_are_not_joint_is_refused(parts, joint):
+def test_a_price_of_parts_that_are_not_joint_is_refused(parts: tuple[Any, ...], joint: Any) -> None:
     with pytest.raises(ValueError, match="vector"):
         registry.rho(SumStep("joint", parts, lambda _: (), joint=joint))

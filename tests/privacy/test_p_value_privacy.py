@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private p-values: exact hockey-sticks of neighbours; the scale that the paper prints fails."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -18,16 +20,16 @@ PLACES = [0.5, 2.0, 10.0]
 INFLUENCES = [1.0, 2.0, 4.0]
 
 
-def literal(t, influence):
+def literal(t: Any, influence: Any) -> Any:
     """The noise with φ in place of φ*."""
     return 2 * np.sqrt(N) * norm.pdf(t) * influence * noise_factor(N, EPSILON, DELTA)
 
 
-def smooth(t, influence):
+def smooth(t: Any, influence: Any) -> float:
     return float(p_value_noise(np.array([t]), np.array([influence]), N, EPSILON, DELTA)[0])
 
 
-def worst(scale, t, influence):
+def worst(scale: Any, t: Any, influence: Any) -> Any:
     """Over the two neighbours whose t is one record's influence away, both ways."""
     found = []
     for sign in (-1, 1):
@@ -39,15 +41,15 @@ def worst(scale, t, influence):
 
 @pytest.mark.parametrize("t", PLACES)
 @pytest.mark.parametrize("influence", INFLUENCES)
-def test_neighbours_p_values_are_as_close_as_is_charged(t, influence):
+def test_neighbours_p_values_are_as_close_as_is_charged(t: float, influence: float) -> None:
     assert worst(smooth, t, influence) < 1e-13
 
 
-def test_the_printed_scale_fails_far_out():
+def test_the_printed_scale_fails_far_out() -> None:
     assert max(worst(literal, 10.0, influence) for influence in INFLUENCES) > 0.05
 
 
-def test_the_density_is_smooth_and_no_smaller_than_the_normal_one():
+def test_the_density_is_smooth_and_no_smaller_than_the_normal_one() -> None:
     beta = smoothness(1, EPSILON, DELTA)
     for shift in (0.001, 0.02, 0.5):
         t = np.linspace(0, 12, 500)

@@ -2,6 +2,7 @@
 """Persons of different lengths against each other, along released paths of a regression whose unit has m rows."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,12 +24,12 @@ FORMULA = "y ~ x0 + x1"
 
 
 @pytest.fixture(autouse=True)
-def _seeded_path(request, monkeypatch):
+def _seeded_path(request: Any, monkeypatch: Any) -> None:
     """The released path that neighbours are compared along is the same in every run."""
     seed_noise(monkeypatch, request.node.nodeid)
 
 
-def panel(seed=3):
+def panel(seed: Any = 3) -> Any:
     rng = np.random.default_rng(seed)
     rows = np.arange(M)[None, :] < rng.integers(1, M + 1, (PERSONS, 1))
     table = {k: rng.standard_t(2, (PERSONS, M)) * rows for k in ("x0", "x1")}
@@ -39,7 +40,7 @@ def panel(seed=3):
     return {k: v.ravel() for k, v in table.items()} | {"y": y.ravel()}, ~rows.ravel()
 
 
-def planned(loss="huber"):
+def planned(loss: Any = "huber") -> Any:
     table, absent = panel()
     present = {k: v[~absent] for k, v in table.items()}
     facts = facts_of(PERSONS * M, COLUMNS, profile_of(present, COLUMNS), M)
@@ -47,11 +48,11 @@ def planned(loss="huber"):
     return plan_linear_regression(facts, design, query(loss=loss), RHO)
 
 
-def block_of(table, absent):
+def block_of(table: Any, absent: Any) -> Any:
     return Block(0, len(absent), table, {ABSENT: absent})
 
 
-def with_person(rows):
+def with_person(rows: Any) -> Any:
     """The table with person 7's places filled by `rows` of (x0, x1, y), the others empty."""
     table, absent = panel()
     table, absent = {k: v.copy() for k, v in table.items()}, absent.copy()
@@ -76,12 +77,12 @@ PERSONS_LIKE = [
 ]
 
 
-def distance(part, a, b):
+def distance(part: Any, a: Any, b: Any) -> Any:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
 @pytest.mark.parametrize("loss", ["huber", "squared"])
-def test_persons_of_any_lengths_are_as_near_as_is_billed_and_some_sums_as_far(loss):
+def test_persons_of_any_lengths_are_as_near_as_is_billed_and_some_sums_as_far(loss: Any) -> None:
     plan = planned(loss)
     steps = drive(plan.run(), block_of(*panel())).steps
     found = [[totals(step, with_person(rows)) for step in steps] for rows in PERSONS_LIKE]
@@ -99,7 +100,7 @@ def test_persons_of_any_lengths_are_as_near_as_is_billed_and_some_sums_as_far(lo
     assert worst[CountSum, M] == pytest.approx(1)
 
 
-def test_all_steps_together_cost_what_is_charged():
+def test_all_steps_together_cost_what_is_charged() -> None:
     """Over the whole path: the persons that are farthest apart use no more than ρ of all parts."""
     plan = planned()
     steps = drive(plan.run(), block_of(*panel())).steps
@@ -119,7 +120,7 @@ def test_all_steps_together_cost_what_is_charged():
     assert 0.4 * plan.rho < spent <= plan.rho
 
 
-def test_a_person_s_contributions_do_not_depend_on_anybody_else():
+def test_a_person_s_contributions_do_not_depend_on_anybody_else() -> None:
     """What others' blocks and lengths are does not matter: sums add up person by person."""
     plan = planned()
     steps = drive(plan.run(), block_of(*panel())).steps
@@ -135,7 +136,7 @@ def test_a_person_s_contributions_do_not_depend_on_anybody_else():
         assert all(np.array_equal(a, b) for a, b in zip(whole, pieces, strict=True))
 
 
-def test_the_order_of_a_person_s_rows_matters_to_rounding_only():
+def test_the_order_of_a_person_s_rows_matters_to_rounding_only() -> None:
     plan = planned()
     step = drive(plan.run(), block_of(*panel())).steps[-1]
     rows = [FAR[0], (0.1, 0.2, 0.3), (1.0, -2.0, 0.5)]
@@ -143,7 +144,7 @@ def test_the_order_of_a_person_s_rows_matters_to_rounding_only():
     assert all(np.abs(a - b).max() <= 2 for a, b in zip(first, second, strict=True))
 
 
-def test_places_without_a_row_hold_nothing_whatever_stands_there():
+def test_places_without_a_row_hold_nothing_whatever_stands_there() -> None:
     plan = planned()
     table, absent = panel()
     other = {k: np.where(absent, 77.0, v) for k, v in table.items()}
@@ -156,13 +157,13 @@ def test_places_without_a_row_hold_nothing_whatever_stands_there():
         assert all(np.array_equal(a, b) for a, b in pairs)
 
 
-def last_map(plan):
+def last_map(plan: Any) -> Any:
     step = drive(plan.run(), block_of(*panel())).steps[-1]
     assert isinstance(step.map_fn, PersonScoreMap)
     return step.map_fn
 
 
-def test_clipped_persons_have_the_derivative_of_their_clipped_sum():
+def test_clipped_persons_have_the_derivative_of_their_clipped_sum() -> None:
     """Σ k_u P_u J_u P_u of the roots is minus the symmetric derivative of C s/‖s‖ by θ (finite differences)."""
     rows = last_map(planned("squared"))
     block = with_person([(0.5, 1.0, 2.0), (1.5, -0.4, 3.0)])
@@ -181,7 +182,7 @@ def test_clipped_persons_have_the_derivative_of_their_clipped_sum():
     np.testing.assert_allclose(v @ v.T, 0.5 * P @ J @ P, rtol=1e-9, atol=1e-12)
 
 
-def test_lengths_and_sums_are_those_of_rows_added_by_hand():
+def test_lengths_and_sums_are_those_of_rows_added_by_hand() -> None:
     rows = last_map(planned())
     table, absent = panel()
     score, *_ = ScoreMap(rows.scores.coding, rows.scores.point, rows.scores.shift)(
@@ -198,7 +199,7 @@ def test_lengths_and_sums_are_those_of_rows_added_by_hand():
     assert totals(lengths, block_of(table, absent))[0].sum() == PERSONS
 
 
-def test_contributions_that_are_not_of_whole_persons_are_refused():
+def test_contributions_that_are_not_of_whole_persons_are_refused() -> None:
     plan = planned()
     step = drive(plan.run(), block_of(*panel())).steps[-1]
     table, absent = panel()
@@ -207,7 +208,7 @@ def test_contributions_that_are_not_of_whole_persons_are_refused():
         block_sums(step, block_of({k: v[uneven] for k, v in table.items()}, absent[uneven]))
 
 
-def test_a_row_s_contribution_is_not_taken_for_a_person_s():
+def test_a_row_s_contribution_is_not_taken_for_a_person_s() -> None:
     part = VectorSum(3, 1.0, RHO, 1, M)
     step = drive(planned().run(), block_of(*panel())).steps[-1]
     of_rows = SumStep("rows", (part,), _FirstOf(step.map_fn.scores))
@@ -219,9 +220,9 @@ def test_a_row_s_contribution_is_not_taken_for_a_person_s():
 class _FirstOf:
     rows: ScoreMap
 
-    def __call__(self, block):
+    def __call__(self, block: Any) -> Any:
         return self.rows(block)[:1]
 
 
-def test_the_schema_of_the_attack_has_persons_with_many_rows():
+def test_the_schema_of_the_attack_has_persons_with_many_rows() -> None:
     assert Schema(tuple(COLUMNS), Unit("person", M)).unit.many_rows

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Propose–test–release: exact laws of the test and of stable bins on neighbours, and the real draws."""
 
+from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ E1, D1 = EPSILON / EPSILON_UNITS, DELTA / DELTA_UNITS
 LATTICE = Lattice(0.0, 1.0, 64)
 
 
-def pass_probability(q, epsilon=EPSILON, delta=DELTA, scale=None):
+def pass_probability(q: Any, epsilon: Any = EPSILON, delta: Any = DELTA, scale: Any = None) -> Any:
     """P(q + Z ≥ T), Z discrete Laplace of the scale that is drawn."""
     p = np.exp(-1 / (scale or ptr.noise_scale(epsilon)))
     short = ptr.threshold(epsilon, delta) - q
@@ -27,7 +29,9 @@ def pass_probability(q, epsilon=EPSILON, delta=DELTA, scale=None):
 
 @pytest.mark.parametrize("epsilon", [10**7, 10**9, 5 * 10**9])
 @pytest.mark.parametrize("delta", [10**6, 10**12, 10**17])
-def test_a_margin_of_zero_almost_never_passes_and_neighbours_are_close(epsilon, delta):
+def test_a_margin_of_zero_almost_never_passes_and_neighbours_are_close(
+    epsilon: int, delta: int
+) -> None:
     assert pass_probability(0, epsilon, delta) <= delta / DELTA_UNITS
     assert pass_probability(1, epsilon, delta) * 2 > delta / DELTA_UNITS
     e = np.exp(epsilon / EPSILON_UNITS) * (1 + 1e-9)
@@ -38,18 +42,18 @@ def test_a_margin_of_zero_almost_never_passes_and_neighbours_are_close(epsilon, 
         assert 1 - a <= e * (1 - b) + 1e-12
 
 
-def test_a_margin_at_its_cap_passes():
+def test_a_margin_at_its_cap_passes() -> None:
     cap = ptr.margin_cap(EPSILON, DELTA, 10**6)
     assert pass_probability(cap) > 1 - 1e-12
     assert ptr.margin_cap(EPSILON, DELTA, 5) == 5
 
 
 @pytest.mark.parametrize("q", [0, 1, 2])
-def test_the_draws_have_that_law_and_no_other(q):
+def test_the_draws_have_that_law_and_no_other(q: int) -> None:
     epsilon, runs = EPSILON_UNITS // 2, 8000
     hits = sum(ptr.passes(Private(q), epsilon, DELTA_UNITS // 10) for _ in range(runs))
 
-    def p_value(factor):
+    def p_value(factor: Any) -> Any:
         scale = factor * ptr.noise_scale(epsilon)
         p = pass_probability(q, epsilon, DELTA_UNITS // 10, scale)
         return stats.binomtest(hits, runs, p).pvalue
@@ -67,20 +71,20 @@ VALUES = (0.0, 1.0, 5.0, 8.0, 12.0, 40.0)
 
 
 @cache
-def sorted_margin(name, ordered, shift):
+def sorted_margin(name: Any, ordered: Any, shift: Any) -> Any:
     return stable_bin.margin(PARTS[name], np.array(ordered), shift)
 
 
-def margin(name, table, shift):
+def margin(name: Any, table: Any, shift: Any) -> Any:
     return sorted_margin(name, tuple(sorted(table)), shift)
 
 
-def law(name, table):
+def law(name: Any, table: Any) -> Any:
     return sorted_law(name, tuple(sorted(table)))
 
 
 @cache
-def sorted_law(name, table):
+def sorted_law(name: Any, table: Any) -> Any:
     """The exact probabilities of what `release` gives: a bin of one of the partitions, or nothing."""
     left, found = 1.0, {}
     for shift in stable_bin.SHIFTS:
@@ -91,11 +95,11 @@ def sorted_law(name, table):
     return found | {None: left}
 
 
-def hockey_stick(p, q, epsilon):
+def hockey_stick(p: Any, q: Any, epsilon: Any) -> Any:
     return sum(max(0.0, v - np.exp(epsilon) * q.get(k, 0.0)) for k, v in p.items())
 
 
-def pairs(n, rng=None, number=None):
+def pairs(n: int, rng: np.random.Generator = None, number: Any = None) -> Iterator[Any]:
     """Neighbouring tables: all of them, or a random sample of the tables."""
     tables = product(VALUES, repeat=n) if rng is None else rng.choice(VALUES, (number, n))
     for table in tables:
@@ -104,7 +108,7 @@ def pairs(n, rng=None, number=None):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_margins_have_sensitivity_one_and_are_safe(name):
+def test_margins_have_sensitivity_one_and_are_safe(name: str) -> None:
     rng, checked, margins = np.random.default_rng(4), 0, set()
     for source in (pairs(5), pairs(9, rng, 600), pairs(24, rng, 200), pairs(41, rng, 100)):
         for a, b in source:
@@ -119,7 +123,7 @@ def test_margins_have_sensitivity_one_and_are_safe(name):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_no_pair_of_tables_is_told_apart_by_more_than_is_charged(name):
+def test_no_pair_of_tables_is_told_apart_by_more_than_is_charged(name: str) -> None:
     part = PARTS[name]
     cost, rng, worst = stable_bin.cost(part), np.random.default_rng(5), 0.0
     epsilon, delta = cost.epsilon / EPSILON_UNITS, cost.delta / DELTA_UNITS
@@ -134,7 +138,7 @@ def test_no_pair_of_tables_is_told_apart_by_more_than_is_charged(name):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_release_follows_the_law_that_was_attacked(name):
+def test_the_release_follows_the_law_that_was_attacked(name: str) -> None:
     part, table = PARTS[name], (0.0, 1.0, 5.0, 5.0, 8.0, 8.0, 12.0, 12.0, 12.0, 40.0)
     exact = law(name, table)
     outcomes = [k for k in exact if exact[k] > 1e-3]

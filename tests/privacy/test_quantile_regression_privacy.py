@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantile regression, attacked: records at all angles and lengths, responses on both sides of the kernel."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,15 +16,15 @@ RHO = 10**11
 N = 400
 
 
-def data_of(seed):
+def data_of(seed: int) -> Any:
     return table(np.random.default_rng(seed), N, lambda rng, n: rng.standard_t(3, size=n))
 
 
-def steps_of(plan, data):
+def steps_of(plan: Any, data: Any) -> Any:
     return drive(plan.run(), whole(data)).steps
 
 
-def records():
+def records() -> Any:
     """Persons at all angles of the two regressors and lengths up to the bounds, responses from below to far above."""
     angles, lengths = np.linspace(0, 2 * np.pi, 13), (0.0, 0.3, 1.0, 3.0, 20.0)
     x = np.array([(r * np.cos(a), r * np.sin(a)) for a in angles for r in lengths])
@@ -33,7 +35,7 @@ def records():
 
 @pytest.mark.parametrize("tau", [0.05, 0.25, 0.5, 0.9])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(tau, seed):
+def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(tau: float, seed: int) -> None:
     data = data_of(seed)
     shares = {VectorSum: 0.0, GramSum: 0.0}
     for step in steps_of(planned(data, (tau,), RHO), data):
@@ -46,7 +48,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(tau, seed):
 
 
 @pytest.mark.parametrize("taus", [(0.5,), (0.25, 0.75)])
-def test_all_steps_together_lose_no_more_than_is_charged(taus):
+def test_all_steps_together_lose_no_more_than_is_charged(taus: tuple[Any, ...]) -> None:
     rng, worst, pool = np.random.default_rng(1), 0.0, records()
     for seed in range(8):
         data = data_of(seed)

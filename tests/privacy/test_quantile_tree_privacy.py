@@ -3,6 +3,7 @@
 
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,9 @@ FOUR = Grid(1.0, 4.0, integers=True)
 
 @pytest.mark.parametrize("asked", [(0.5,), (0.25, 0.5, 0.75), (0.05, 0.1, 0.9)])
 @pytest.mark.parametrize("unit_rows", [1, 2])
-def test_quantiles_cost_what_is_charged_on_every_small_table(asked, unit_rows):
+def test_quantiles_cost_what_is_charged_on_every_small_table(
+    asked: tuple[Any, ...], unit_rows: int
+) -> None:
     """All tables of n = 4 on 4 cells and all their neighbours: the exact loss is within ρ."""
     part = QuantileTree(FOUR, asked, 2 * RHO_UNITS, unit_rows)
     worst = worst_over_tables(part, 4, unit_rows)
@@ -29,14 +32,14 @@ def test_quantiles_cost_what_is_charged_on_every_small_table(asked, unit_rows):
     assert quantile_tree.billed_rho(part) * RHO_UNITS <= part.rho
 
 
-def test_cells_that_are_divided_cost_what_is_charged():
+def test_cells_that_are_divided_cost_what_is_charged() -> None:
     """Two cells of two sub-cells each: ties are split, and a neighbour's split is a neighbour's."""
     part = QuantileTree(Grid(1.0, 2.0, integers=True), (0.25, 0.5, 0.75), 2 * RHO_UNITS, repeats=2)
     worst = worst_over_tables(part, 2, 1)
     assert 0.2 * part.rho < worst * RHO_UNITS <= part.rho
 
 
-def worst_over_tables(part, cells, unit_rows):
+def worst_over_tables(part: Any, cells: Any, unit_rows: int) -> Any:
     tables = [c for c in product(range(5), repeat=cells) if sum(c) in (3, 4)]
     laws = {counts: tree_law(part, counts) for counts in tables}
     worst = 0.0
@@ -50,7 +53,7 @@ def worst_over_tables(part, cells, unit_rows):
 
 @pytest.mark.parametrize("unit_rows", [1, 3])
 @pytest.mark.parametrize("asked", [(0.01, 0.5, 0.51), (0.02, 0.5, 0.99), (0.25, 0.5, 0.75)])
-def test_the_price_of_a_level_is_attained(asked, unit_rows):
+def test_the_price_of_a_level_is_attained(asked: tuple[Any, ...], unit_rows: int) -> None:
     """Given the first selection, records leave one half for the other, or cross one of them: the worst
     pair has nearly the price of its level, and the price of both levels is ρ."""
     part = QuantileTree(FOUR, asked, 10**4, unit_rows)
@@ -74,7 +77,7 @@ def test_the_price_of_a_level_is_attained(asked, unit_rows):
     assert 0.998 * part.rho <= (one + price) * RHO_UNITS <= 1.002 * part.rho
 
 
-def emptied(r, gone):
+def emptied(r: Any, gone: Any) -> Any:
     """Counts of 102 cells from which `gone` records left that all but one cell sees below, or above, itself.
 
     Half of the other cells have fewer records than the rank r, and half more: with those records gone the
@@ -84,7 +87,7 @@ def emptied(r, gone):
     return np.array(low if r <= 0.5 else low[::-1])
 
 
-def crossing(records):
+def crossing(records: Any) -> tuple[Any, Any]:
     """Counts of a sub-problem, and those after records went from its first cell to its last."""
     table = np.array([8, *[0] * 50, 984, *[0] * 50, 8])
     other = table.copy()
@@ -92,7 +95,7 @@ def crossing(records):
     return table, other
 
 
-def level_loss(nodes, exact, ladder, pairs):
+def level_loss(nodes: Any, exact: Any, ladder: Any, pairs: Any) -> Any:
     """max over α of Σ D_α/α over the sub-problems of a level, for each its counts and those of a neighbour."""
     found = np.zeros(len(ALPHAS))
     for node, (table, other) in zip(nodes, pairs, strict=True):
@@ -108,7 +111,7 @@ def level_loss(nodes, exact, ladder, pairs):
     return found.max()
 
 
-def test_release_follows_the_law_that_was_audited():
+def test_release_follows_the_law_that_was_audited() -> None:
     part = QuantileTree(FOUR, (0.25, 0.5, 0.75), RHO_UNITS)
     counts = np.array([3, 1, 0, 4], dtype=np.int64)
     law = tree_law(part, tuple(counts))
@@ -122,7 +125,7 @@ def test_release_follows_the_law_that_was_audited():
     assert stats.chisquare(seen, seen.sum() * expected / expected.sum()).pvalue > 1e-6
 
 
-def test_levels_are_whole_parts_of_distances_in_ranks():
+def test_levels_are_whole_parts_of_distances_in_ranks() -> None:
     """⌊d|#{lo..k} − rN|⌋ by fractions, at ranks that are no whole numbers."""
     rng = np.random.default_rng(0)
     for r in (Fraction(1, 2), Fraction(1, 3), Fraction(8889, 9999)):
@@ -136,7 +139,7 @@ def test_levels_are_whole_parts_of_distances_in_ranks():
 
 
 @pytest.mark.parametrize("sub_cells", [1, 2, 8, 1024])
-def test_one_more_record_is_one_more_in_one_sub_cell(sub_cells):
+def test_one_more_record_is_one_more_in_one_sub_cell(sub_cells: int) -> None:
     counts = np.array([0, 5, 1023, 7, 4096], dtype=np.int64)
     before = quantile_tree.spread(counts, sub_cells)
     assert before.reshape(5, -1).sum(axis=1).tolist() == counts.tolist()
@@ -149,12 +152,12 @@ def test_one_more_record_is_one_more_in_one_sub_cell(sub_cells):
         assert np.flatnonzero(moved)[0] // sub_cells == cell
 
 
-def test_any_few_records_of_a_cell_are_spread_over_all_of_it():
+def test_any_few_records_of_a_cell_are_spread_over_all_of_it() -> None:
     assert np.flatnonzero(quantile_tree.spread(np.array([2]), 8)).tolist() == [0, 4]
     assert np.flatnonzero(quantile_tree.spread(np.array([4]), 8)).tolist() == [0, 2, 4, 6]
 
 
-def test_nothing_depends_on_the_order_of_the_rows():
+def test_nothing_depends_on_the_order_of_the_rows() -> None:
     """A file that was sorted again, by one place or at random: the counts that are released from are the same."""
     rng = np.random.default_rng(1)
     values = np.where(rng.random(20_000) < 0.75, 0.0, rng.normal(size=20_000))
@@ -168,7 +171,7 @@ def test_nothing_depends_on_the_order_of_the_rows():
         assert np.array_equal(counts[0], other)
 
 
-def test_quantiles_are_close_on_data_with_ties():
+def test_quantiles_are_close_on_data_with_ties() -> None:
     rng = np.random.default_rng(5)
     values = np.where(rng.random(20_000) < 0.75, 0.0, rng.integers(1, 50, 20_000))
     grid = Grid(0.0, 50.0, integers=True)
@@ -181,7 +184,7 @@ def test_quantiles_are_close_on_data_with_ties():
 
 @pytest.mark.parametrize("rho", [1, 50, 1000, 10**9, 10**15])
 @pytest.mark.parametrize("unit_rows", [1, 40])
-def test_what_is_billed_is_what_was_offered(rho, unit_rows):
+def test_what_is_billed_is_what_was_offered(rho: int, unit_rows: int) -> None:
     part = QuantileTree(FOUR, tuple(k / 20 for k in range(1, 20)), rho, unit_rows)
     billed = quantile_tree.billed_rho(part) * RHO_UNITS
     assert billed <= rho

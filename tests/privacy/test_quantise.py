@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantised contributions: no record is ever too long, and none depends on its neighbours in a block."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,12 +24,12 @@ wild = st.one_of(
 
 
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
-def test_no_record_is_longer_than_the_limit(kind):
+def test_no_record_is_longer_than_the_limit(kind: Any) -> None:
     part = kind(size=SIZE, clip=1.7, rho=RHO)
 
     @settings(max_examples=300, deadline=None)
     @given(arrays(float, (SIZE, ROWS), elements=wild), arrays(float, ROWS, elements=wild))
-    def search(vectors, weights):
+    def search(vectors: Any, weights: Any) -> None:
         for contributions in (vectors, Scaled(vectors, weights)):
             q = quantise(part, contributions)
             exact = [[int(v) for v in column] for column in q.T]
@@ -39,14 +41,14 @@ def test_no_record_is_longer_than_the_limit(kind):
 
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
 @pytest.mark.parametrize(("x", "w"), [(1e-170, 1e172), (1e-170, 1e308), (5e-324, 1e308)])
-def test_squares_that_underflow_hide_no_length(kind, x, w):
+def test_squares_that_underflow_hide_no_length(kind: Any, x: float, w: float) -> None:
     part = kind(size=SIZE, clip=1e-12, rho=RHO)
     q = quantise(part, Scaled(np.full((SIZE, 1), x), np.array([w])))
     assert (q * q).sum() <= norm_limit(part) ** 2
 
 
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
-def test_rounding_up_makes_no_record_too_long(kind):
+def test_rounding_up_makes_no_record_too_long(kind: Any) -> None:
     part = kind(size=30, clip=1.0, rho=RHO)
     rng = np.random.default_rng(5)
     v = np.abs(rng.normal(size=(30, 50_000)))
@@ -57,7 +59,7 @@ def test_rounding_up_makes_no_record_too_long(kind):
 
 
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
-def test_contributions_at_the_clip_are_not_shortened(kind):
+def test_contributions_at_the_clip_are_not_shortened(kind: Any) -> None:
     """They are most of a robust fit's; a limit inside their rounding would send them the slow way."""
     part = kind(size=SIZE, clip=0.3, rho=RHO)
     rng = np.random.default_rng(1)
@@ -69,7 +71,7 @@ def test_contributions_at_the_clip_are_not_shortened(kind):
     assert np.abs(longer * granule(part) - v).max() <= granule(part)
 
 
-def test_weights_are_the_lengths_of_the_vectors():
+def test_weights_are_the_lengths_of_the_vectors() -> None:
     rng = np.random.default_rng(2)
     scaled = Scaled(rng.normal(size=(SIZE, 500)), rng.normal(size=500))
     part = VectorSum(SIZE, 2.0, RHO)
@@ -77,7 +79,7 @@ def test_weights_are_the_lengths_of_the_vectors():
     assert np.abs(difference).max() <= 1
 
 
-def test_a_record_is_the_same_alone_in_used_memory_and_beside_shared_vectors():
+def test_a_record_is_the_same_alone_in_used_memory_and_beside_shared_vectors() -> None:
     rng = np.random.default_rng(3)
     u, w, a = rng.standard_cauchy((SIZE, 4096)), rng.normal(size=4096), rng.random(4096)
     u[:, 7] = np.nan
@@ -96,7 +98,7 @@ def test_a_record_is_the_same_alone_in_used_memory_and_beside_shared_vectors():
     assert all(np.array_equal(x, y) for x, y in zip(fresh, whole, strict=True))
 
 
-def test_gram_sums_of_many_rows_are_the_plain_product():
+def test_gram_sums_of_many_rows_are_the_plain_product() -> None:
     rng = np.random.default_rng(4)
     for size in (1, 2, 11, 30):
         part = GramSum(size, 1.0, RHO)
@@ -105,12 +107,12 @@ def test_gram_sums_of_many_rows_are_the_plain_product():
         assert np.array_equal(registry.encode(part, v), q @ q.T)
 
 
-def test_codes_are_not_scaled():
+def test_codes_are_not_scaled() -> None:
     with pytest.raises(TypeError):
         registry.encode(CountSum(2, RHO), Scaled(np.zeros((1, 2)), np.zeros(2)))
 
 
-def test_memory_is_used_again_and_rows_do_not_collide_in_the_cache():
+def test_memory_is_used_again_and_rows_do_not_collide_in_the_cache() -> None:
     scratch = ReusedScratch()
     first = scratch.array("x", 3, 512)
     again = scratch.array("x", 2, 100)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums over a part of the rows: neighbours in it, outside it and across it, as the engine adds them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +32,7 @@ class Reader:
     y: np.ndarray
     n: int = N
 
-    def batches(self, columns):
+    def batches(self, columns: Any) -> Iterator[Any]:
         for low in range(0, N, 67):
             cut = {name: pa.array(getattr(self, name)[low : low + 67]) for name in columns}
             yield Private(pa.RecordBatch.from_pydict(cut))
@@ -40,13 +42,13 @@ class Reader:
 class Map:
     """No clipping here: that is for the primitive to do."""
 
-    def __call__(self, block):
+    def __call__(self, block: Any) -> tuple[Any, Any, Any, Any]:
         vectors = np.stack([block.columns["x"], block.columns["y"]])
         codes = np.where(block.columns["x"] < 0, 0.0, 1.0)
         return vectors, vectors, codes, codes
 
 
-def step(m, subset=SUBSET):
+def step(m: Any, subset: Any = SUBSET) -> SumStep:
     parts = (
         VectorSum(2, 1.0, 10**9, m),
         GramSum(2, 1.0, 10**9, m),
@@ -56,11 +58,11 @@ def step(m, subset=SUBSET):
     return SumStep("attacked", parts, Map(), subset)
 
 
-def sums(x, y, m, subset=SUBSET):
+def sums(x: Any, y: Any, m: Any, subset: Any = SUBSET) -> Any:
     return sums_of_parts([Table(Reader(x, y), "v", SCHEMA, ("x", "y"))], step(m, subset), 64, 0)
 
 
-def shares(a, b, m):
+def shares(a: Any, b: Any, m: Any) -> list[Any]:
     """Distances of neighbours' sums, in shares of what the parts are charged for."""
     *noisy, tree = zip(step(m).parts, a, b, strict=True)
     found = [np.sqrt(np.sum((u - v) ** 2.0)) / noisy_sum.sensitivity(p) for p, u, v in noisy]
@@ -68,7 +70,7 @@ def shares(a, b, m):
     return [*found, np.abs(u - v).sum() / (2 * part.unit_rows)]
 
 
-def pairs(rng, places, tries=100):
+def pairs(rng: np.random.Generator, places: Any, tries: int = 100) -> Iterator[Any]:
     """Tables that differ in the records at `places`, by extreme values: often the same in all."""
     for _ in range(tries):
         x, y = rng.normal(size=(2, N))
@@ -81,7 +83,7 @@ def pairs(rng, places, tries=100):
 
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("inside", [0, 1, 3])
-def test_no_pair_of_neighbours_differs_by_more_than_is_charged(m, inside):
+def test_no_pair_of_neighbours_differs_by_more_than_is_charged(m: int, inside: int) -> None:
     rng = np.random.default_rng([m, inside])
     kept = min(inside, m)
     places = np.r_[rng.choice(INSIDE, kept, replace=False), rng.choice(OUTSIDE, m - kept)]
@@ -95,7 +97,7 @@ def test_no_pair_of_neighbours_differs_by_more_than_is_charged(m, inside):
         assert (largest > 0.9).all(), "the search comes close to what is charged"
 
 
-def test_which_rows_are_added_does_not_depend_on_them():
+def test_which_rows_are_added_does_not_depend_on_them() -> None:
     """All records but one far away, or in the reverse order: the same positions count."""
     ones = np.ones(N)
     for x in (ones, -ones, np.where(np.arange(N) == INSIDE[0], 1e9, 0.0), np.full(N, np.nan)):

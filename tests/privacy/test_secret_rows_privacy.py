@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The choice of rows is the engine's: secret, drawn anew for every release, the same for its steps."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +28,13 @@ class Reader:
 
     n = N
 
-    def batches(self, columns):
+    def batches(self, columns: Any) -> Iterator[Any]:
         yield Private(pa.RecordBatch.from_pydict({"x": pa.array(np.linspace(0, 1, N))}))
 
 
 @dataclass(frozen=True)
 class Halves:
-    def __call__(self, block):
+    def __call__(self, block: Any) -> tuple[Any]:
         return (np.where(block.columns["x"] > 0.5, 1.0, 0.0),)
 
 
@@ -48,10 +50,10 @@ class Twice:
     rho: int = 2 * RHO
 
     @property
-    def forecast(self):
+    def forecast(self) -> dict[Any, Any]:
         return {}
 
-    def run(self):
+    def run(self) -> Iterator[Any]:
         found = []
         for _ in range(2):
             (each,) = yield SumStep("halves", (CountSum(2, RHO),), Halves(), self.subset)
@@ -60,11 +62,11 @@ class Twice:
 
 
 class Ledger:
-    def confirm(self, reservation):
+    def confirm(self, reservation: Any) -> bool:
         return True
 
 
-def released(subset):
+def released(subset: Any) -> Any:
     cost = PrivacyCost(10**9, 10**12, 2 * RHO)
     facts = DatasetFacts("d", "d", 1, "v1", N, SCHEMA)
     guarantee = Guarantee("unconditional", "row", 1.0, 1e-6, "test", "test", "test")
@@ -78,7 +80,7 @@ def released(subset):
         engine.close()
 
 
-def test_every_release_has_a_choice_of_its_own_for_all_its_steps():
+def test_every_release_has_a_choice_of_its_own_for_all_its_steps() -> None:
     """A key in the plan counts for nothing: what can be planned can be known."""
     known = RowSubset(STRIDE, b"known")
     found = [released(known)["found"] for _ in range(12)]
@@ -90,7 +92,7 @@ def test_every_release_has_a_choice_of_its_own_for_all_its_steps():
         assert abs(first[0] - N / STRIDE) < 6 * np.sqrt(N * 3 / 16)
 
 
-def test_a_sorted_table_is_sampled_as_one_in_any_order():
+def test_a_sorted_table_is_sampled_as_one_in_any_order() -> None:
     """The law of the sums over the choice is the same after a permutation of the rows: here, reversed
     and shifted by one, as when one value of a sorted file changes."""
     sums = {"as it is": [], "reversed": [], "shifted": []}

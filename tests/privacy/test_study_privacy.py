@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study's released sums on adversarial neighbours: each part, and all of them together, along released paths."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,12 +26,12 @@ EPSILON = 30  # little noise: the path goes where the data send it
 
 
 @pytest.fixture(autouse=True)
-def _seeded_path(request, monkeypatch):
+def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The released path, along which neighbours are compared, is the same in every run."""
     seed_noise(monkeypatch, request.node.nodeid)
 
 
-def table(kind):
+def table(kind: Any) -> Any:
     rng = np.random.default_rng(4)
     x = rng.normal(size=N)
     found = {"x": x, "b": (rng.random(N) < 0.3) * 1.0, "g": np.arange(N) % 2 * 1.0}
@@ -56,7 +58,7 @@ EXTREMES = [
 ]
 
 
-def neighbours(data, rows, pairs):
+def neighbours(data: Any, rows: Any, pairs: Any) -> Iterator[Any]:
     rng = np.random.default_rng(5)
     for _ in range(pairs):
         sides = [{k: v.copy() for k, v in data.items()} for _ in range(2)]
@@ -68,13 +70,13 @@ def neighbours(data, rows, pairs):
         yield whole(sides[0]), whole(sides[1])
 
 
-def distance(part, a, b):
+def distance(part: Any, a: Any, b: Any) -> Any:
     """The difference of a statistic over its sensitivity, in the mechanism's norm."""
     difference = (a - b).astype(float)
     return float(np.sqrt(np.sum(difference**2))) / noisy_sum.sensitivity(part)
 
 
-def ratios(query, data, rows, pairs=25):
+def ratios(query: Any, data: Any, rows: Any, pairs: int = 25) -> Iterator[Any]:
     """For each pair, (part, distance) along one released path."""
     plan = planned(data, COLUMNS, query, EPSILON, m=rows)
     steps = drive(plan.run(), whole(data)).steps
@@ -89,7 +91,9 @@ def ratios(query, data, rows, pairs=25):
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("kind", ["plain", "collinear", "one row", "leverage", "not numbers"])
 @pytest.mark.parametrize("query", [PLAIN, MAIN, BY], ids=["plain", "main", "by"])
-def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(query, kind, rows):
+def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
+    query: Any, kind: str, rows: int
+) -> None:
     """Each part within its Δ, and all releases of a pair together within the plan's ρ."""
     data = table(kind)
     rho = planned(data, COLUMNS, query, EPSILON, m=rows).rho
@@ -101,7 +105,7 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(query
 
 
 @pytest.mark.parametrize("query", [PLAIN, MAIN, BY], ids=["plain", "main", "by"])
-def test_the_search_attains_the_bounds_that_it_guards(query):
+def test_the_search_attains_the_bounds_that_it_guards(query: Any) -> None:
     worst = {}
     for pair in ratios(query, table("plain"), 1, 200):
         for k, (_, ratio) in enumerate(pair):
@@ -114,7 +118,7 @@ def test_the_search_attains_the_bounds_that_it_guards(query):
     assert min(counts) > 0.999
 
 
-def test_scores_attain_theirs_where_the_radius_lets_them():
+def test_scores_attain_theirs_where_the_radius_lets_them() -> None:
     """Scores are ½R² long at the most; with a wide radius the part's own clip is what bounds them."""
     data = table("plain")
     step = drive(planned(data, COLUMNS, MAIN, EPSILON).run(), whole(data)).steps[-1]
@@ -128,7 +132,7 @@ def test_scores_attain_theirs_where_the_radius_lets_them():
     assert max(found) > 0.95
 
 
-def test_records_of_two_groups_attain_the_bound_of_one_group():
+def test_records_of_two_groups_attain_the_bound_of_one_group() -> None:
     """Orthogonal contributions: √2 of one record's, which is what a group alone can attain as well."""
     data = table("plain")
     plan = planned(data, COLUMNS, BY, EPSILON)
@@ -145,7 +149,7 @@ def test_records_of_two_groups_attain_the_bound_of_one_group():
 
 
 @pytest.mark.parametrize("query", [PLAIN, MAIN, BY], ids=["plain", "main", "by"])
-def test_the_noise_of_all_parts_together_costs_what_is_charged(query):
+def test_the_noise_of_all_parts_together_costs_what_is_charged(query: Any) -> None:
     data = table("plain")
     plan = planned(data, COLUMNS, query, EPSILON, m=2)
     trace = drive(plan.run(), whole(data))
@@ -159,7 +163,7 @@ def test_the_noise_of_all_parts_together_costs_what_is_charged(query):
 
 
 @pytest.mark.parametrize("query", [PLAIN, MAIN, BY], ids=["plain", "main", "by"])
-def test_sums_do_not_depend_on_blocks(query):
+def test_sums_do_not_depend_on_blocks(query: Any) -> None:
     data = table("leverage")
     steps = drive(planned(data, COLUMNS, query, EPSILON).run(), whole(data)).steps
     for step in steps:

@@ -8,6 +8,7 @@ codes and contributions of neighbours; then the division's own law, which must n
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,20 +30,22 @@ NASTY = (0.0, 1.0, -1.0, 3.0, 1e6, -1e6, 1e300, 1e-300, np.nan, np.inf, -np.inf)
 RHO = RHO_UNITS // 50
 
 
-def part_of(equation, blocks, *, unit_rows=1, bounds=(-5.0, 5.0), rho=RHO):
+def part_of(
+    equation: Any, blocks: Any, *, unit_rows: int = 1, bounds: Any = (-5.0, 5.0), rho: Any = RHO
+) -> SubsampleAggregate:
     model = BlockModel(equation, 2, 1.345, 100.0, True)
     mean = BlockMean(Grid(*bounds), sum(bounds) / 2, rho // 3, rho - rho // 3)
     return SubsampleAggregate(model, blocks, (mean, mean), unit_rows)
 
 
-def table(rng, n, equation):
+def table(rng: np.random.Generator, n: int, equation: Any) -> Any:
     """(4, n): in use, response, intercept, a term."""
     y = rng.normal(size=n) if equation in ("huber", "location_scale") else rng.integers(0, 2, n)
     rows = np.vstack([np.ones(n), y, np.ones(n), rng.normal(size=n)])
     return rows[:2] if equation == "location_scale" else rows
 
 
-def sums_of(part, mean, T, window):
+def sums_of(part: Any, mean: Any, T: Any, window: Any) -> tuple[Any, Any]:
     """Exact integer statistics of an estimate's quartiles and mean, at a window that was released."""
     tree, unit = sa.quartile_tree(part, mean), sa.mean_sum(part, mean)
     centre, half = window
@@ -60,8 +63,8 @@ def sums_of(part, mean, T, window):
 )
 @settings(max_examples=40, deadline=None)
 def test_neighbours_differ_in_few_blocks_and_lose_what_is_charged(
-    equation, seed, blocks, unit_rows, cells
-):
+    equation: Any, seed: int, blocks: Any, unit_rows: int, cells: Any
+) -> None:
     rng = np.random.default_rng(seed)
     n = 90
     rows, part = table(rng, n, equation), part_of(equation, blocks, unit_rows=unit_rows)
@@ -84,7 +87,7 @@ def test_neighbours_differ_in_few_blocks_and_lose_what_is_charged(
         assert loss_of_sums(unit, total, total_2) <= unit.rho * (1 + 1e-9)
 
 
-def test_the_bound_of_the_mean_is_attained():
+def test_the_bound_of_the_mean_is_attained() -> None:
     """One block's estimate goes from the one end of the window to the other."""
     part = part_of("huber", 4)
     (mean, _), T = part.means, np.array([0.0, 0.0, 0.0, -5.0])
@@ -96,7 +99,7 @@ def test_the_bound_of_the_mean_is_attained():
 
 
 @pytest.mark.parametrize("unit_rows", [1, 3])
-def test_the_bound_of_the_quartiles_is_attained(unit_rows):
+def test_the_bound_of_the_quartiles_is_attained(unit_rows: int) -> None:
     """The blocks of one unit go from the lower bound to the upper one: both selections move by as many ranks."""
     part = part_of("huber", 40, unit_rows=unit_rows)
     mean, T = part.means[0], np.linspace(-5.0, 5.0, 40)
@@ -114,7 +117,7 @@ def test_the_bound_of_the_quartiles_is_attained(unit_rows):
     assert selections * ladder.loss(moved) ** 2 / 2 * RHO_UNITS <= mean.rho_quartiles
 
 
-def rank_levels(tree, counts):
+def rank_levels(tree: Any, counts: Any) -> Any:
     """The levels of all cells, of a selection over all records."""
     counts = quantile_tree.spread(counts, tree.repeats)
     cumulative = np.concatenate([[0], np.cumsum(counts)])
@@ -122,7 +125,7 @@ def rank_levels(tree, counts):
     return quantile_tree.levels_of(cumulative, Fraction(1, 2), steps)
 
 
-def test_what_is_billed_is_what_is_charged():
+def test_what_is_billed_is_what_is_charged() -> None:
     for unit_rows in (1, 3):
         part = part_of("huber", 50, unit_rows=unit_rows)
         billed = 0.0
@@ -136,7 +139,7 @@ def test_what_is_billed_is_what_is_charged():
         assert (charged.epsilon, charged.delta, charged.rho_delta) == (0, 0, 0)
 
 
-def test_the_order_is_uniform_and_blocks_are_of_public_sizes():
+def test_the_order_is_uniform_and_blocks_are_of_public_sizes() -> None:
     """All 24 orders of four positions alike: χ² of 24,000 draws, 23 degrees of freedom."""
     counts = Counter(tuple(secret_blocks.secret_order(4).tolist()) for _ in range(24_000))
     assert set(counts) == set(permutations(range(4)))
@@ -149,17 +152,17 @@ def test_the_order_is_uniform_and_blocks_are_of_public_sizes():
     assert secret_blocks.division(np.array([3, 0, 2, 1, 4]), 2).tolist() == [[3, 2, 4], [0, 1, -1]]
 
 
-def test_equal_random_numbers_are_drawn_again(monkeypatch):
+def test_equal_random_numbers_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     draws = [b"\0" * 24, np.array([3, 1, 2], dtype=np.uint64).tobytes()]
     monkeypatch.setattr(secret_blocks, "token_bytes", lambda size: draws.pop(0)[:size])
     assert secret_blocks.secret_order(3).tolist() == [1, 2, 0]
 
 
-def test_the_division_is_drawn_anew_and_knows_no_record(monkeypatch):
+def test_the_division_is_drawn_anew_and_knows_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every release draws an order of n positions, whatever the records are."""
     seen, real = [], secret_blocks.secret_order
 
-    def order(n):
+    def order(n: int) -> Any:
         seen.append(real(n))
         return seen[-1]
 
@@ -172,7 +175,9 @@ def test_the_division_is_drawn_anew_and_knows_no_record(monkeypatch):
 
 
 @pytest.mark.parametrize("equation", EQUATIONS)
-def test_a_fit_takes_the_same_steps_whatever_the_records(equation, monkeypatch):
+def test_a_fit_takes_the_same_steps_whatever_the_records(
+    equation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Counted in decompositions and sorts, on good, separated, masked and worthless tables."""
     part, rng = part_of(equation, 6), np.random.default_rng(2)
     good = table(rng, 120, equation)
@@ -186,7 +191,9 @@ def test_a_fit_takes_the_same_steps_whatever_the_records(equation, monkeypatch):
             owner = np.linalg if name == "eigh" else np
             real = getattr(owner, name)
 
-            def counted(*args, real=real, name=name, calls=calls, **options):
+            def counted(
+                *args: Any, real: Any = real, name: Any = name, calls: Any = calls, **options: Any
+            ) -> Any:
                 calls[name] += 1
                 return real(*args, **options)
 
@@ -197,7 +204,7 @@ def test_a_fit_takes_the_same_steps_whatever_the_records(equation, monkeypatch):
     assert all(calls == found[0] for calls in found)
 
 
-def test_blocks_without_an_estimate_count_as_the_public_default():
+def test_blocks_without_an_estimate_count_as_the_public_default() -> None:
     part = part_of("huber", 4, bounds=(1.0, 7.0))
     T = sa.estimates(part, np.full((4, 40), np.nan), np.arange(40))
     assert (T == 4.0).all()
@@ -205,7 +212,7 @@ def test_blocks_without_an_estimate_count_as_the_public_default():
     assert (sa.estimates(part, rows, np.arange(40)) >= 1.0).all()
 
 
-def test_a_release_on_worthless_records_is_a_reply():
+def test_a_release_on_worthless_records_is_a_reply() -> None:
     part = part_of("binomial", 6)
     for rows in (np.full((4, 60), np.nan), np.zeros((4, 60)), np.full((4, 60), 1e300)):
         found = column_registry.release(part, Private(rows))
@@ -213,7 +220,7 @@ def test_a_release_on_worthless_records_is_a_reply():
         assert found.values.shape == (8,)
 
 
-def test_the_window_of_a_mean_is_made_of_released_quartiles():
+def test_the_window_of_a_mean_is_made_of_released_quartiles() -> None:
     """Its noise is that of the window around what was released, not around the blocks' own quartiles."""
     part = part_of("huber", 8)
     for seed in range(5):

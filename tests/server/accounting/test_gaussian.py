@@ -2,6 +2,7 @@
 """The Gaussian conversion against mpmath, dp-accounting and the discrete Gaussian itself."""
 
 from decimal import Decimal
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -15,7 +16,7 @@ EPSILONS = [1e-6, 1e-3, 0.1, 1.0, 4.0, 10.0, 100.0]
 DELTAS = [1e-18, 1e-9, 1e-6, 1e-3, 1e-2, 1e-1]
 
 
-def true_delta(rho, epsilon):
+def true_delta(rho: Any, epsilon: Any) -> Any:
     """H(√(2ρ), ε) to 700 digits, of which a δ of 10⁻³⁰⁰ leaves 200."""
     with mpmath.workdps(700):
         mu, e = mpmath.sqrt(2 * mpmath.mpf(rho)), mpmath.mpf(epsilon)
@@ -23,7 +24,7 @@ def true_delta(rho, epsilon):
         return phi(-e / mu + mu / 2) - mpmath.exp(e) * phi(-e / mu - mu / 2)
 
 
-def excess(bound, exact):
+def excess(bound: Any, exact: Any) -> Any:
     """By how much a bound (a Decimal) is above the exact value, relative."""
     with mpmath.workdps(700):
         return mpmath.mpf(str(bound)) / exact - 1
@@ -37,7 +38,7 @@ def excess(bound, exact):
         *[(1.4e-3, 1.9), (3.65, 100.0)],
     ],
 )
-def test_the_bound_is_above_the_true_delta_and_close(rho, epsilon):
+def test_the_bound_is_above_the_true_delta_and_close(rho: Any, epsilon: Any) -> None:
     """With figures down to 10⁻³⁰⁰; below that it is a bound still."""
     exact = true_delta(rho, epsilon)
     found = excess(gaussian.delta_bound(rho, epsilon), exact)
@@ -45,18 +46,18 @@ def test_the_bound_is_above_the_true_delta_and_close(rho, epsilon):
     assert found < 1e-20 or exact < mpmath.mpf("1e-300")
 
 
-def test_the_smallest_figures_are_there():
+def test_the_smallest_figures_are_there() -> None:
     smallest = true_delta(1.4e-3, 1.9)
     assert mpmath.mpf("1e-300") < smallest < mpmath.mpf("1e-200")
 
 
-def test_far_out_nothing_is_certified():
+def test_far_out_nothing_is_certified() -> None:
     assert gaussian.delta_bound(1e-8, 1.0) == 1
 
 
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_what_is_found_is_certified_and_the_most(epsilon, delta):
+def test_what_is_found_is_certified_and_the_most(epsilon: Any, delta: Any) -> None:
     units, delta_units = round(epsilon * EPSILON_UNITS), round(delta * DELTA_UNITS)
     rho = gaussian.max_rho(units, delta_units)
     if rho == 0:
@@ -75,14 +76,14 @@ def test_what_is_found_is_certified_and_the_most(epsilon, delta):
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-4])
-def test_another_accountant_says_the_same(epsilon, delta):
+def test_another_accountant_says_the_same(epsilon: Any, delta: Any) -> None:
     """Its discretised losses are rounded against the user, so its δ is a little above the true one."""
     rho = gaussian.rho_units(epsilon, delta) / RHO_UNITS
     found = pld.from_gaussian_mechanism(1 / np.sqrt(2 * rho), value_discretization_interval=1e-5)
     assert 0.98 * delta <= found.get_delta_for_epsilon(epsilon) <= 1.02 * delta
 
 
-def test_more_of_either_is_more_and_never_less_than_zcdp():
+def test_more_of_either_is_more_and_never_less_than_zcdp() -> None:
     by_epsilon = [
         gaussian.max_rho(e, 10**12) for e in np.geomspace(1e5, 1e11, 40).astype(int).tolist()
     ]
@@ -95,21 +96,21 @@ def test_more_of_either_is_more_and_never_less_than_zcdp():
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 10), (10, 0), (6, 10**16), (1, 1), (10**9, 0)])
-def test_nothing_is_allowed_for_nothing(epsilon, delta):
+def test_nothing_is_allowed_for_nothing(epsilon: Any, delta: Any) -> None:
     assert gaussian.max_rho(epsilon, delta) == 0
 
 
-def test_a_start_that_does_not_pass_is_not_taken():
+def test_a_start_that_does_not_pass_is_not_taken() -> None:
     """ρ = 1 at (1, 10⁻⁶)."""
     assert gaussian._largest(Decimal(1), Decimal("1e-6"), RHO_UNITS) == 0
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])
-def test_epsilon_is_turned_back(epsilon):
+def test_epsilon_is_turned_back(epsilon: Any) -> None:
     found = gaussian.epsilon_of(gaussian.rho_units(epsilon, 1e-6), 1e-6)
     assert found == pytest.approx(epsilon, rel=1e-6)
 
 
-def test_pi_has_all_its_digits():
+def test_pi_has_all_its_digits() -> None:
     with mpmath.workdps(500):
         assert abs(mpmath.mpf(str(gaussian._pi(450))) - mpmath.pi) < mpmath.mpf("1e-449")

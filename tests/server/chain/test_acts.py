@@ -2,7 +2,9 @@
 """Administrative acts are in the chain: no row of access or catalogue changes without an entry."""
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 from typing import Any
 
@@ -20,16 +22,22 @@ from reticent_server.database import reading, writing
 from reticent_server.domain.facts import Policy
 from reticent_server.errors import Unavailable
 from reticent_server.ledger.service import problems_in
-from support.databases.migrated import SetClock
-from support.installations.curator_acts import World, load, make_world, owners
+from support.databases.migrated import BACKENDS, SetClock
+from support.installations.curator_acts import World, inhabited, load, owners, reopened
 from support.ledger.accounts import ask, open_accounts
 
 TABLES = [table.name for table in chained_tables()]
 
 
+@pytest.fixture(params=BACKENDS)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with inhabited(request.param, tmp_path) as url:
+        yield url
+
+
 @pytest.fixture
 def world(engine: Engine, clock: SetClock) -> World:
-    return make_world(engine, clock)
+    return reopened(engine, clock)
 
 
 def other(column: Any) -> str:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was edited behind the program's back is refused when it is used, not only when it is verified."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +16,19 @@ from reticent_server.chain.rows import stored_digest
 from reticent_server.database import writing
 from reticent_server.domain.facts import Policy, Profile
 from reticent_server.errors import CuratorError, NotFound, Unavailable
-from support.databases.migrated import SetClock
-from support.installations.curator_acts import PEPPER, World, load, make_world
+from support.databases.migrated import BACKENDS, SetClock
+from support.installations.curator_acts import PEPPER, World, inhabited, load, reopened
+
+
+@pytest.fixture(params=BACKENDS)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with inhabited(request.param, tmp_path) as url:
+        yield url
 
 
 @pytest.fixture
 def world(engine: Engine, clock: SetClock) -> World:
-    return make_world(engine, clock)
+    return reopened(engine, clock)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import logging
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ SERVER = Path(__file__).parents[3] / "server" / "reticent_server"
 
 
 @pytest.mark.parametrize("show", [repr, str, "{}".format, "%s".__mod__, "{:>9}".format])
-def test_has_a_constant_text(show):
+def test_has_a_constant_text(show: Any) -> None:
     assert show(Private(12345)) == show(Private("other")) == "<private>"
 
 
@@ -26,18 +27,18 @@ def test_has_a_constant_text(show):
         lambda p: p == 1, lambda p: p != 1, lambda p: p < 1, lambda p: p >= 0, vars,
     ],
 )  # fmt: skip
-def test_refuses_every_other_use(use):
+def test_refuses_every_other_use(use: Any) -> None:
     with pytest.raises(TypeError) as caught:
         use(Private([12345]))
     assert "12345" not in str(caught.value)
 
 
-def test_a_log_line_has_the_constant_text(caplog):
+def test_a_log_line_has_the_constant_text(caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger("x").warning("value %s", Private(12345))
     assert "12345" not in caplog.text
 
 
-def test_is_unwrapped_by_engine_and_mechanisms_only():
+def test_is_unwrapped_by_engine_and_mechanisms_only() -> None:
     users = {
         path.relative_to(SERVER).parts[0]
         for path in SERVER.rglob("*.py")

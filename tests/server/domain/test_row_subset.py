@@ -11,13 +11,13 @@ from reticent_server.domain.row_subset import CHUNK, RowSubset
 KEY = b"of one release"
 
 
-def test_a_stride_of_one_is_everything():
+def test_a_stride_of_one_is_everything() -> None:
     assert np.array_equal(RowSubset(1, KEY).positions(3, 1003), np.arange(3, 1003))
     assert RowSubset(1).count(1003, 3) == 1000
 
 
 @pytest.mark.parametrize("stride", [2, 8, 256])
-def test_parts_are_those_of_the_whole(stride):
+def test_parts_are_those_of_the_whole(stride: int) -> None:
     n = 3 * CHUNK + 11
     subset, whole = RowSubset(stride, KEY), RowSubset(stride, KEY).positions(0, n)
     assert (np.diff(whole) > 0).all()
@@ -31,7 +31,7 @@ def test_parts_are_those_of_the_whole(stride):
 
 
 @pytest.mark.parametrize("stride", [2, 8])
-def test_rows_are_chosen_one_by_one_at_the_stated_rate(stride):
+def test_rows_are_chosen_one_by_one_at_the_stated_rate(stride: int) -> None:
     """Counts, pairs at any distance, and pairs over two keys: as of independent coins."""
     n, p = 1 << 18, 1 / stride
     chosen = np.zeros((2, n))
@@ -47,5 +47,5 @@ def test_rows_are_chosen_one_by_one_at_the_stated_rate(stride):
         assert np.abs(sums).max() < 5 * np.sqrt(n / period)
 
 
-def test_the_key_is_not_shown():
+def test_the_key_is_not_shown() -> None:
     assert "release" not in repr(RowSubset(4, KEY))

@@ -2,8 +2,10 @@
 """The cache's limit and its waiting, reading ahead, and threads shared between passes."""
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, Never
 
 import numpy as np
 import pytest
@@ -20,27 +22,27 @@ PATIENCE = 20
 class Columns:
     """Loads arrays of 8 numbers, and says which were loaded."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.loaded = []
 
-    def __call__(self, names):
+    def __call__(self, names: Any) -> dict[Any, Any]:
         self.loaded.append(sorted(names))
         return {name: np.full(8, float(ord(name))) for name in names}
 
 
-def held(cache, names, load, version="v"):
+def held(cache: Any, names: Any, load: Any, version: str = "v") -> Any:
     with cache.hold(version, dict.fromkeys(names, 64), load) as arrays:
         return None if arrays is None else {k: v[0] for k, v in arrays.items()}
 
 
-def test_least_recently_used_columns_go_first():
+def test_least_recently_used_columns_go_first() -> None:
     cache, load = ColumnCache(3 * 64), Columns()
     for names in ("ab", "c", "a", "d", "ac", "b"):
         assert held(cache, names, load) == {name: float(ord(name)) for name in names}
     assert load.loaded == [["a", "b"], ["c"], ["d"], ["b"]]
 
 
-def test_columns_of_a_pass_are_not_dropped_and_others_stream_meanwhile():
+def test_columns_of_a_pass_are_not_dropped_and_others_stream_meanwhile() -> None:
     cache, load = ColumnCache(2 * 64), Columns()
     with cache.hold("v", {"a": 64, "b": 64}, load) as arrays:
         assert held(cache, "c", load) is None
@@ -50,18 +52,18 @@ def test_columns_of_a_pass_are_not_dropped_and_others_stream_meanwhile():
     assert held(cache, "abc", load) is None
 
 
-def test_versions_have_columns_of_their_own():
+def test_versions_have_columns_of_their_own() -> None:
     cache, load = ColumnCache(1 << 10), Columns()
     held(cache, "a", load, "v1")
     held(cache, "a", load, "v2")
     assert load.loaded == [["a"], ["a"]]
 
 
-def test_a_column_is_read_once_for_all_who_want_it_and_others_need_not_wait():
+def test_a_column_is_read_once_for_all_who_want_it_and_others_need_not_wait() -> None:
     cache, load = ColumnCache(1 << 10), Columns()
     started, go_on = threading.Event(), threading.Event()
 
-    def slow(names):
+    def slow(names: Any) -> Any:
         started.set()
         assert go_on.wait(PATIENCE)
         return load(names)
@@ -77,10 +79,10 @@ def test_a_column_is_read_once_for_all_who_want_it_and_others_need_not_wait():
     assert sorted(load.loaded) == [["a", "b"], ["c"], ["d"]]
 
 
-def test_a_failed_reading_frees_its_room_and_is_tried_again():
+def test_a_failed_reading_frees_its_room_and_is_tried_again() -> None:
     cache, load = ColumnCache(2 * 64), Columns()
 
-    def fails(_names):
+    def fails(_names: Any) -> Never:
         raise OSError("unreadable")
 
     with pytest.raises(OSError, match="unreadable"), cache.hold("v", {"a": 64, "b": 64}, fails):
@@ -89,10 +91,10 @@ def test_a_failed_reading_frees_its_room_and_is_tried_again():
     assert held(cache, "ab", load) == {"a": 97.0, "b": 98.0}
 
 
-def test_reading_ahead_is_bounded_and_keeps_order_and_error():
+def test_reading_ahead_is_bounded_and_keeps_order_and_error() -> None:
     taken, read = 0, 0
 
-    def items():
+    def items() -> Iterator[Any]:
         nonlocal read
         for k in range(50):
             read += 1
@@ -108,11 +110,11 @@ def test_reading_ahead_is_bounded_and_keeps_order_and_error():
         next(ahead)
 
 
-def test_reading_ends_with_an_iteration_that_is_given_up():
+def test_reading_ends_with_an_iteration_that_is_given_up() -> None:
     before = threading.active_count()
     closed = threading.Event()
 
-    def endless():
+    def endless() -> Iterator[Any]:
         try:
             while True:
                 yield 0
@@ -126,7 +128,7 @@ def test_reading_ends_with_an_iteration_that_is_given_up():
     assert threading.active_count() == before
 
 
-def blocks(number, seen=lambda _: None):
+def blocks(number: Any, seen: Any = lambda _: None) -> Iterator[Any]:
     for k in range(number):
         seen(k)
         yield RowSlice(Arrays({"x": np.zeros(1)}, {}), k, 0, 1)
@@ -137,7 +139,7 @@ class Counting:
     waits: threading.Event | None = None
     starts: threading.Event | None = None
 
-    def __call__(self, block):
+    def __call__(self, block: Any) -> tuple[Any]:
         if self.starts is not None:
             self.starts.set()
         if self.waits is not None:
@@ -145,16 +147,16 @@ class Counting:
         return (block.columns["x"],)
 
 
-def counting(**more):
+def counting(**more: Any) -> SumStep:
     return SumStep("count", (CountSum(1, 10**9),), Counting(**more))
 
 
-def test_a_short_pass_goes_through_beside_a_long_one():
+def test_a_short_pass_goes_through_beside_a_long_one() -> None:
     workers = Workers(1)
     short_done, started = threading.Event(), threading.Event()
     long = TURN_BLOCKS + 1
 
-    def waits(k):
+    def waits(k: Any) -> None:
         if k == long - 1:  # in the long pass's second turn, which the short pass precedes
             assert short_done.wait(PATIENCE)
 
@@ -171,11 +173,11 @@ def test_a_short_pass_goes_through_beside_a_long_one():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_failing_pass_ends_with_its_error_and_gives_its_blocks_back(threads):
+def test_a_failing_pass_ends_with_its_error_and_gives_its_blocks_back(threads: int) -> None:
     workers = Workers(threads)
     closed = threading.Event()
 
-    def failing():
+    def failing() -> Iterator[Any]:
         try:
             yield from blocks(40)
             raise OSError("unreadable")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole-column steps in the engine: joined in order, paid for in every amount, No Reply as a status."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,7 +38,7 @@ class MemoryReader:
         "x": np.random.default_rng(1).uniform(-9, 9, N), "y": np.arange(N) / N
     }  # fmt: skip
 
-    def batches(self, columns):
+    def batches(self, columns: Any) -> Iterator[Any]:
         for low in range(0, N, 250):
             cut = {k: pa.array(self.arrays[k][low : low + 250]) for k in columns}
             yield Private(pa.RecordBatch.from_pydict(cut))
@@ -53,17 +54,17 @@ class OneStep:
     rho: int = 0
     forecast: Any = None
 
-    def run(self):
+    def run(self) -> Iterator[Any]:
         (found,) = yield ColumnStep("one", (self.part,), ColumnsMap(("x",)))
         return {"value": float(found.values[0])} if found.passed else None
 
 
 class Ledger:
-    def confirm(self, reservation):
+    def confirm(self, reservation: Any) -> bool:
         return True
 
 
-def execute(part, cost=None, max_rows=1):
+def execute(part: Any, cost: Any = None, max_rows: int = 1) -> Any:
     cost = cost or column_registry.cost(part)
     schema = replace(SCHEMA, unit=Unit("person", max_rows)) if max_rows > 1 else SCHEMA
     facts = DatasetFacts("d", "d", 1, "v1", N // max_rows, schema)
@@ -77,7 +78,7 @@ def execute(part, cost=None, max_rows=1):
 
 @pytest.mark.parametrize("block_rows", [1, 100, 5000])
 @pytest.mark.parametrize("cache_bytes", [0, 1 << 24])
-def test_columns_are_joined_in_stored_order(block_rows, cache_bytes):
+def test_columns_are_joined_in_stored_order(block_rows: int, cache_bytes: int) -> None:
     table = Table(MemoryReader(), "v1", SCHEMA, ("x", "y"))
     step = ColumnStep("two", (MEDIAN, MEDIAN), _Both())
     blocks = table.blocks(ColumnCache(cache_bytes), block_rows)
@@ -88,27 +89,27 @@ def test_columns_are_joined_in_stored_order(block_rows, cache_bytes):
 
 @dataclass(frozen=True)
 class _Both:
-    def __call__(self, block):
+    def __call__(self, block: Any) -> Any:
         return ColumnsMap(("y", "x"))(block) + ColumnsMap(("x",))(block)
 
 
-def test_a_reply():
+def test_a_reply() -> None:
     release = execute(MEDIAN)
     assert release.status == "reply"
     assert abs(release.result["value"]) < 3
 
 
-def test_a_test_that_fails_is_no_reply():
+def test_a_test_that_fails_is_no_reply() -> None:
     release = execute(UNSAFE)
     assert (release.status, release.result) == ("no_reply", None)
 
 
 @pytest.mark.parametrize("amount", ["epsilon", "delta", "rho", "rho_delta"])
-def test_every_amount_must_have_been_paid(amount):
+def test_every_amount_must_have_been_paid(amount: str) -> None:
     cost = column_registry.cost(MEDIAN)
     short = replace(cost, **{amount: getattr(cost, amount) - 1})
     assert execute(MEDIAN, short).status == "failed"
 
 
-def test_a_unit_of_several_rows_is_refused():
+def test_a_unit_of_several_rows_is_refused() -> None:
     assert execute(MEDIAN, max_rows=17).status == "failed"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Dask cluster: the local engine's sums bit for bit, whatever happens to a worker; TLS; no text."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -40,14 +42,14 @@ COST = PrivacyCost(10**9, 10**12, 3 * 10**9)
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster() -> Iterator[Any]:
     started = cluster_for(Settings(engine="dask", cache_bytes=1 << 24))
     yield started
     started.close()
 
 
 @pytest.fixture
-def files(tmp_path, monkeypatch):
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """Three files in nine partitions."""
     monkeypatch.setattr(parquet_source, "PARTITION_ROWS", 400)
     place = write_parquet(tmp_path / "files", rows())
@@ -56,34 +58,34 @@ def files(tmp_path, monkeypatch):
 
 @dataclass
 class Ledger:
-    def confirm(self, _reservation):
+    def confirm(self, _reservation: Any) -> bool:
         return True
 
 
-def engine(found, cluster=None):
+def engine(found: Any, cluster: Any = None) -> LocalEngine:
     options = {"cache_bytes": 1 << 24, "threads": 1, "block_rows": 256}
     if cluster is None:
         return LocalEngine(lambda _: found, Ledger(), **options)
     return ClusterEngine(cluster, lambda _: found, Ledger(), **options)
 
 
-def sums(found, step, cluster=None, columns=("y", "x", "g")):
+def sums(found: Any, step: Any, cluster: Any = None, columns: Any = ("y", "x", "g")) -> list[Any]:
     totals = engine(found, cluster).totals(Table(found, "v", SCHEMA, columns), step)
     return [total.unwrap() for total in totals]
 
 
-def same(a, b):
+def same(a: Any, b: Any) -> Any:
     return all(np.array_equal(x, y) and x.dtype == y.dtype for x, y in zip(a, b, strict=True))
 
 
-def test_parts_are_the_table(files):
+def test_parts_are_the_table(files: Any) -> None:
     _, found = files
     parts = Table(found, "v", SCHEMA, ("y",)).parts()
     assert [part.n for part in parts] == 3 * [400, 400, 200]
     assert sum(part.n for part in parts) == N
 
 
-def test_sums_are_those_of_one_process(files, cluster):
+def test_sums_are_those_of_one_process(files: Any, cluster: Any) -> None:
     _, found = files
     assert same(sums(found, STEP, cluster), sums(found, STEP))
     facts = DatasetFacts("t", "t", 1, "v", N, SCHEMA)
@@ -95,19 +97,23 @@ def test_sums_are_those_of_one_process(files, cluster):
 
 
 @pytest.mark.parametrize("stride", [4, 128])
-def test_a_subset_is_of_the_same_rows_on_every_worker(files, cluster, stride):
+def test_a_subset_is_of_the_same_rows_on_every_worker(
+    files: Any, cluster: Any, stride: int
+) -> None:
     _, found = files
     step = replace(STEP, subset=RowSubset(stride, b"of one release"))
     assert same(sums(found, step, cluster), sums(found, step))
 
 
-def test_a_worker_that_is_killed_changes_nothing_but_time(files, cluster, tmp_path, monkeypatch):
+def test_a_worker_that_is_killed_changes_nothing_but_time(
+    files: Any, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, found = files
     step = replace(STEP, map_fn=KillsItsWorker(Moments(), 1234, tmp_path / "killed"))
     drawn = []
     real = registry.release
 
-    def release(part, total):
+    def release(part: Any, total: Any) -> Any:
         drawn.append(total.unwrap())
         return real(part, total)
 
@@ -131,19 +137,21 @@ class OneStep:
     def forecast(self) -> dict[str, Any]:
         return {}
 
-    def run(self):
+    def run(self) -> Iterator[Any]:
         released = yield self.step
         return {"sum": [float(v) for v in released[0].values]}
 
 
-def paid(step):
+def paid(step: Any) -> tuple[Any, Any]:
     facts = DatasetFacts("d", "d", 1, "v", N, SCHEMA)
     guarantee = Guarantee("unconditional", "row", 1.0, 1e-6, "test", "test", "test")
     plan = Plan(facts, Count(), 1.0, 1e-6, COST, guarantee, OneStep(step), 100)
     return plan, Reservation("rel_1", "v", COST, "2026-01-01T00:00:00Z")
 
 
-def test_a_failing_part_is_a_failed_release_without_a_word(files, cluster, capfd):
+def test_a_failing_part_is_a_failed_release_without_a_word(
+    files: Any, cluster: Any, capfd: Any
+) -> None:
     _, found = files
     released = engine(found, cluster).execute(*paid(replace(STEP, map_fn=Fails(Moments(), 1234))))
     assert (released.status, released.result) == ("failed", None)
@@ -151,7 +159,7 @@ def test_a_failing_part_is_a_failed_release_without_a_word(files, cluster, capfd
     assert engine(found, cluster).execute(*paid(STEP)).status == "reply"
 
 
-def test_a_file_that_is_gone_is_unavailable(files, cluster):
+def test_a_file_that_is_gone_is_unavailable(files: Any, cluster: Any) -> None:
     place, found = files
     parts = Table(found, "gone", SCHEMA, ("y", "x", "g")).parts()
     (place / "part-1.parquet").unlink()
@@ -163,8 +171,8 @@ def test_a_file_that_is_gone_is_unavailable(files, cluster):
 
 
 def test_connections_are_encrypted_and_authenticated_and_there_is_no_dashboard(
-    files, cluster, tmp_path
-):
+    files: Any, cluster: Any, tmp_path: Path
+) -> None:
     own = cluster._client.cluster
     assert own.scheduler_address.startswith("tls://127.0.0.1")
     ports = [own.scheduler.http_server.port]
@@ -183,7 +191,7 @@ def test_connections_are_encrypted_and_authenticated_and_there_is_no_dashboard(
     assert same(sums(found, STEP, cluster), sums(found, STEP)), "the cluster goes on without it"
 
 
-def certificates(security, folder):
+def certificates(security: Any, folder: Any) -> Any:
     folder.mkdir()
     texts = (security.tls_ca_file, security.tls_client_cert, security.tls_client_key)
     paths = [folder / name for name in ("ca.pem", "cert.pem", "key.pem")]
@@ -202,7 +210,7 @@ def certificates(security, folder):
         ("tls://10.0.0.1:8786", "RETICENT_DASK_CA"),
     ],
 )
-def test_a_scheduler_that_others_could_listen_to_is_refused(address, words):
+def test_a_scheduler_that_others_could_listen_to_is_refused(address: str, words: str) -> None:
     with pytest.raises(CuratorError, match=words):
         cluster_for(Settings(engine="dask", dask_scheduler=address))
     assert cluster_for(Settings()) is None

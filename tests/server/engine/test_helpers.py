@@ -4,8 +4,10 @@
 import os
 import resource
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,25 +43,25 @@ class MarkedRows:
     n = N
     marks_bad_cells = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         rng = np.random.default_rng(3)
         self.arrays = {"y": rng.standard_cauchy(N), "x": rng.normal(size=N)}
         self.arrays["g"] = rng.integers(0, 3, N).astype(float)
         self.arrays["g:missing"] = rng.random(N) < 0.1
         self.arrays |= {f"{name}:bad": rng.random(N) < 0.01 for name in ("y", "x", "g")}
 
-    def batches(self, columns):
+    def batches(self, columns: Any) -> Iterator[Any]:
         names = [k for c in columns for k in (c, f"{c}:missing", f"{c}:bad") if k in self.arrays]
         yield Private(pa.RecordBatch.from_pydict({k: pa.array(self.arrays[k]) for k in names}))
 
 
 class Ledger:
-    def confirm(self, _reservation):
+    def confirm(self, _reservation: Any) -> bool:
         return True
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small():
+def small() -> Iterator[Any]:
     """Processes help with small tables too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "HELPED_ROWS", 1)
@@ -67,18 +69,18 @@ def small():
         yield patch
 
 
-def engine(threads):
+def engine(threads: Any) -> LocalEngine:
     return LocalEngine(
         lambda _: MarkedRows(), Ledger(), cache_bytes=1 << 24, threads=threads, block_rows=512
     )
 
 
-def sums(local, step=STEP):
+def sums(local: Any, step: Any = STEP) -> list[Any]:
     table = Table(MarkedRows(), "v", SCHEMA, ("y", "x", "g"))
     return [total.unwrap().tolist() for total in local.totals(table, step)]
 
 
-def alone(step=STEP):
+def alone(step: Any = STEP) -> Any:
     local = engine(1)
     found = sums(local, step)
     local.close()
@@ -86,12 +88,12 @@ def alone(step=STEP):
 
 
 @pytest.fixture(scope="module")
-def asked(small):
+def asked(small: Any) -> Any:
     """The answers of helper processes."""
     found = []
     real = helpers.Helper.sums
 
-    def watched(self, *arguments):
+    def watched(self: Any, *arguments: Any) -> Any:
         answer = real(self, *arguments)
         if answer is not None:
             found.append(answer)
@@ -102,7 +104,7 @@ def asked(small):
 
 
 @pytest.fixture(scope="module")
-def helped(asked):
+def helped(asked: Any) -> Iterator[Any]:
     """An engine of two threads whose processes are at work."""
     local = engine(2)
     until = time.monotonic() + PATIENCE
@@ -114,14 +116,14 @@ def helped(asked):
 
 
 @pytest.mark.parametrize("subset", [None, RowSubset(4, b"of one release")], ids=["all", "part"])
-def test_helped_sums_are_the_thread_s_own(helped, asked, subset):
+def test_helped_sums_are_the_thread_s_own(helped: Any, asked: Any, subset: Any) -> None:
     step = replace(STEP, subset=subset)
     asked.clear()
     assert sums(helped, step) == alone(step)
     assert asked
 
 
-def test_a_map_that_fails_says_nothing(helped):
+def test_a_map_that_fails_says_nothing(helped: Any) -> None:
     with pytest.raises(RuntimeError, match=r"^a block could not be computed$") as caught:
         sums(helped, replace(STEP, map_fn=Fails(Moments(), 7000)))
     assert caught.value.__cause__ is None
@@ -129,10 +131,10 @@ def test_a_map_that_fails_says_nothing(helped):
     assert sums(helped) == alone()
 
 
-def test_a_map_that_another_process_cannot_have_is_computed_here(helped, asked):
+def test_a_map_that_another_process_cannot_have_is_computed_here(helped: Any, asked: Any) -> None:
     asked.clear()
 
-    def local_map(block):
+    def local_map(block: Any) -> Any:
         return Moments()(block)
 
     step = replace(STEP, map_fn=local_map)
@@ -140,7 +142,7 @@ def test_a_map_that_another_process_cannot_have_is_computed_here(helped, asked):
     assert not asked
 
 
-def test_a_process_gives_up_what_the_cache_gives_up(helped):
+def test_a_process_gives_up_what_the_cache_gives_up(helped: Any) -> None:
     step = replace(STEP, subset=RowSubset(4, b"of one release"))
     sums(helped, step)
     before = shared_memory.numbers()
@@ -153,7 +155,9 @@ def test_a_process_gives_up_what_the_cache_gives_up(helped):
     assert sums(helped, step) == alone(step)
 
 
-def test_a_process_has_none_of_the_settings_and_ends_with_the_server(asked, monkeypatch):
+def test_a_process_has_none_of_the_settings_and_ends_with_the_server(
+    asked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RETICENT_DATABASE_URL", "postgresql://somebody:secret@localhost/x")
     local = engine(2)
     sums(local)
@@ -166,7 +170,7 @@ def test_a_process_has_none_of_the_settings_and_ends_with_the_server(asked, monk
     assert all(process.poll() is not None for process in processes)
 
 
-def test_columns_leave_most_descriptors_to_others(monkeypatch):
+def test_columns_leave_most_descriptors_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = len(shared_memory.numbers())
     monkeypatch.setattr(resource, "getrlimit", lambda _: (8 * taken + 16, 1 << 20))
     arrays = [shared_memory.shared_empty(1000, np.float64) for _ in range(5)]
@@ -174,7 +178,9 @@ def test_columns_leave_most_descriptors_to_others(monkeypatch):
     assert in_files == [True, True, False, False, False]
 
 
-def test_a_server_asks_for_as_many_descriptors_as_it_may_have(monkeypatch):
+def test_a_server_asks_for_as_many_descriptors_as_it_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
@@ -184,7 +190,7 @@ def test_a_server_asks_for_as_many_descriptors_as_it_may_have(monkeypatch):
     assert asked == [(4096, 4096)]
 
 
-def test_small_passes_and_single_threads_start_no_process(monkeypatch):
+def test_small_passes_and_single_threads_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "HELPED_ROWS", N + 1)
     for threads in (1, 2):
         local = engine(threads)
@@ -193,7 +199,9 @@ def test_small_passes_and_single_threads_start_no_process(monkeypatch):
         local.close()
 
 
-def test_a_process_that_is_killed_changes_nothing_but_time(helped, asked, tmp_path):
+def test_a_process_that_is_killed_changes_nothing_but_time(
+    helped: Any, asked: Any, tmp_path: Path
+) -> None:
     ours = os.getpid()
     marker = tmp_path / "killed"
     assert sums(helped, replace(STEP, map_fn=KillsItsWorker(Moments(), 7000, marker))) == alone()
@@ -206,7 +214,9 @@ def test_a_process_that_is_killed_changes_nothing_but_time(helped, asked, tmp_pa
         assert sums(helped) == alone()
 
 
-def test_after_many_losses_threads_work_alone(helped, asked, monkeypatch):
+def test_after_many_losses_threads_work_alone(
+    helped: Any, asked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(workers, "MOST_LOSSES", 1)
     for each in helped._workers._helpers:
         each._process.kill()

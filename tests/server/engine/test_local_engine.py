@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine: exact sums whatever the blocks, and no release without a valid reservation."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,13 +33,13 @@ SCHEMA = Schema((
 class MemoryReader:
     """Rows in memory, in batches of an odd size."""
 
-    def __init__(self, n=N, batch=4999):
+    def __init__(self, n: Any = N, batch: int = 4999) -> None:
         rng = np.random.default_rng(11)
         self.n, self.batch, self.opened = n, batch, 0
         self.arrays = {"x": rng.standard_cauchy(n), "g": rng.integers(0, 3, n).astype(float)}
         self.arrays["g:missing"] = rng.random(n) < 0.1
 
-    def batches(self, columns):
+    def batches(self, columns: Any) -> Iterator[Any]:
         self.opened += 1
         names = [k for c in ["", *columns] for k in (c, c + ":missing") if k in self.arrays]
         for low in range(0, self.n, self.batch):
@@ -50,7 +51,7 @@ class MemoryReader:
 class TestMap:
     __test__ = False
 
-    def __call__(self, block):
+    def __call__(self, block: Any) -> tuple[Any, Any, Any]:
         x = block.columns["x"]
         vector = np.stack([x, np.sin(x), np.ones_like(x)])
         return vector, vector / 3, np.where(block.missing["g"], -1.0, block.columns["g"])
@@ -62,20 +63,20 @@ STEP = SumStep(
 
 
 class Ledger:
-    def __init__(self, valid=True):
+    def __init__(self, valid: bool = True) -> None:
         self.valid = valid
 
-    def confirm(self, reservation):
+    def confirm(self, reservation: Any) -> Any:
         return self.valid
 
 
-def engine(reader, **changes):
+def engine(reader: Any, **changes: Any) -> LocalEngine:
     options = {"cache_bytes": 1 << 24, "threads": 1, "block_rows": 8192} | changes
     ledger = options.pop("ledger", Ledger())
     return LocalEngine(lambda _: reader, ledger, **options)
 
 
-def totals(step=STEP, **changes):
+def totals(step: Any = STEP, **changes: Any) -> Any:
     reader = MemoryReader(batch=changes.pop("batch", 4999))
     local = engine(reader, **changes)
     table = Table(reader, "v1", SCHEMA, ("x", "g"))
@@ -86,7 +87,7 @@ def totals(step=STEP, **changes):
 
 @pytest.mark.parametrize("block_rows", [1, 64, 8192, N])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_integer_sums_do_not_depend_on_blocks_or_threads(block_rows, threads):
+def test_integer_sums_do_not_depend_on_blocks_or_threads(block_rows: int, threads: int) -> None:
     reference = totals(block_rows=997, threads=1)
     found = totals(block_rows=block_rows, threads=threads)
     for a, b in zip(reference, found, strict=True):
@@ -94,7 +95,7 @@ def test_integer_sums_do_not_depend_on_blocks_or_threads(block_rows, threads):
         assert np.array_equal(a, b)
 
 
-def test_streaming_gives_the_sums_of_the_cache():
+def test_streaming_gives_the_sums_of_the_cache() -> None:
     for a, b in zip(totals(), totals(cache_bytes=0, batch=777, threads=2), strict=True):
         assert np.array_equal(a, b)
 
@@ -103,7 +104,7 @@ SUBSET = RowSubset(4, b"of one release")
 SUBSET_BYTES = SUBSET.count(N) * (8 + 8 + 1)
 
 
-def sums_by_hand(subset):
+def sums_by_hand(subset: Any) -> Any:
     """The step's statistics of a subset's rows, taken out of the arrays by their positions."""
     arrays, at = MemoryReader().arrays, subset.positions(0, N)
     columns = {name: arrays[name][at] for name in ("x", "g")}
@@ -118,7 +119,9 @@ def sums_by_hand(subset):
     [(1 << 24, 4999), (N * 17, 4999), (SUBSET_BYTES, 777), (SUBSET_BYTES - 1, 777), (0, 3)],
     ids=["cached", "table cached", "subset cached", "streamed", "streamed in small batches"],
 )
-def test_a_subset_is_the_same_rows_whatever_the_blocks(block_rows, threads, cache_bytes, batch):
+def test_a_subset_is_the_same_rows_whatever_the_blocks(
+    block_rows: int, threads: int, cache_bytes: int, batch: int
+) -> None:
     how = {"block_rows": block_rows, "threads": threads}
     how |= {"cache_bytes": cache_bytes, "batch": batch}
     found = totals(replace(STEP, subset=SUBSET), **how)
@@ -127,7 +130,7 @@ def test_a_subset_is_the_same_rows_whatever_the_blocks(block_rows, threads, cach
         assert np.array_equal(a, b)
 
 
-def test_a_subset_and_the_table_are_cached_side_by_side():
+def test_a_subset_and_the_table_are_cached_side_by_side() -> None:
     """The subset's columns are kept where the table's do not fit, and are not taken for these."""
     reader = MemoryReader()
     local = engine(reader, cache_bytes=SUBSET_BYTES)
@@ -142,7 +145,7 @@ def test_a_subset_and_the_table_are_cached_side_by_side():
     assert all(map(np.array_equal, whole, totals()))
 
 
-def test_a_release_leaves_only_the_table_in_the_cache():
+def test_a_release_leaves_only_the_table_in_the_cache() -> None:
     """Its part of the rows is of no use to others, who have secrets of their own."""
     plan, reservation = prepared(OneStep(replace(STEP, subset=RowSubset(4))))
     local = engine(MemoryReader())
@@ -152,7 +155,7 @@ def test_a_release_leaves_only_the_table_in_the_cache():
     local.close()
 
 
-def test_a_part_of_the_rows_takes_no_other_table_s_place():
+def test_a_part_of_the_rows_takes_no_other_table_s_place() -> None:
     """With room for two tables and for nothing else, both stay."""
     readers = [MemoryReader(), MemoryReader()]
     local = engine(readers[0], cache_bytes=2 * N * 17)
@@ -164,7 +167,7 @@ def test_a_part_of_the_rows_takes_no_other_table_s_place():
     local.close()
 
 
-def test_cached_columns_are_read_once_and_cannot_be_written():
+def test_cached_columns_are_read_once_and_cannot_be_written() -> None:
     reader = MemoryReader()
     local = engine(reader)
     table = Table(reader, "v1", SCHEMA, ("x", "g"))
@@ -192,13 +195,13 @@ class OneStep:
     def forecast(self) -> dict[str, Any]:
         return {}
 
-    def run(self):
+    def run(self) -> Iterator[Any]:
         for _ in range(self.steps):
             released = yield self.step
         return {"sum": [float(v) for v in released[0].values]}
 
 
-def prepared(estimator=None):
+def prepared(estimator: Any = None) -> tuple[Any, Any]:
     cost = PrivacyCost(10**9, 10**12, 3 * 10**9)
     facts = DatasetFacts("d", "d", 1, "v1", N, SCHEMA)
     guarantee = Guarantee("unconditional", "row", 1.0, 1e-6, "test", "test", "test")
@@ -206,14 +209,14 @@ def prepared(estimator=None):
     return plan, Reservation("rel_1", "v1", cost, "2026-01-01T00:00:00Z")
 
 
-def test_executes_a_paid_plan():
+def test_executes_a_paid_plan() -> None:
     plan, reservation = prepared()
     release = engine(MemoryReader()).execute(plan, reservation)
     assert release.status == "reply"
     assert len(release.result["sum"]) == 3
 
 
-def test_nothing_is_read_without_a_valid_reservation():
+def test_nothing_is_read_without_a_valid_reservation() -> None:
     plan, reservation = prepared()
     reader = MemoryReader()
     with pytest.raises(Unavailable):
@@ -221,7 +224,7 @@ def test_nothing_is_read_without_a_valid_reservation():
     assert reader.opened == 0
 
 
-def test_a_plan_that_is_not_what_was_paid_for_is_not_computed():
+def test_a_plan_that_is_not_what_was_paid_for_is_not_computed() -> None:
     plan, reservation = prepared()
     reader = MemoryReader()
     cheaper = replace(reservation, cost=PrivacyCost(1, 1, 1))
@@ -231,7 +234,7 @@ def test_a_plan_that_is_not_what_was_paid_for_is_not_computed():
     assert reader.opened == 0
 
 
-def test_an_estimator_cannot_take_more_than_was_paid(capfd):
+def test_an_estimator_cannot_take_more_than_was_paid(capfd: Any) -> None:
     plan, reservation = prepared(OneStep(steps=2))
     release = engine(MemoryReader()).execute(plan, reservation)
     assert (release.status, release.result) == ("failed", None)
@@ -239,17 +242,17 @@ def test_an_estimator_cannot_take_more_than_was_paid(capfd):
 
 @dataclass(frozen=True)
 class NotFinite(OneStep):
-    def run(self):
+    def run(self) -> Iterator[Any]:
         yield self.step
         return {"value": float("nan")}
 
 
-def test_a_result_that_is_not_finite_is_a_failed_release():
+def test_a_result_that_is_not_finite_is_a_failed_release() -> None:
     plan, reservation = prepared(NotFinite())
     assert engine(MemoryReader()).execute(plan, reservation).status == "failed"
 
 
-def test_noise_for_another_unit_is_refused():
+def test_noise_for_another_unit_is_refused() -> None:
     plan, reservation = prepared()
     unit = replace(plan.facts.schema.unit, max_rows=2)
     facts = replace(plan.facts, schema=replace(plan.facts.schema, unit=unit))
@@ -263,7 +266,7 @@ def test_noise_for_another_unit_is_refused():
     assert release.status == "reply", "with noise for two rows there is nothing else against it"
 
 
-def test_rows_of_several_a_person_that_are_not_in_places_cannot_be_read():
+def test_rows_of_several_a_person_that_are_not_in_places_cannot_be_read() -> None:
     plan, reservation = prepared()
     unit = replace(plan.facts.schema.unit, max_rows=2)
     facts = replace(plan.facts, schema=replace(plan.facts.schema, unit=unit))
@@ -273,11 +276,11 @@ def test_rows_of_several_a_person_that_are_not_in_places_cannot_be_read():
 
 @dataclass(frozen=True)
 class Failing:
-    def __call__(self, block):
+    def __call__(self, block: Any) -> None:
         raise ValueError(f"secret {block.columns['x'][0]}")
 
 
-def test_a_failure_tells_nothing_of_its_cause(capfd):
+def test_a_failure_tells_nothing_of_its_cause(capfd: Any) -> None:
     plan, reservation = prepared(OneStep(step=replace(STEP, map_fn=Failing())))
     release = engine(MemoryReader()).execute(plan, reservation)
     assert (release.status, release.result) == ("failed", None)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks of a table of persons: whole persons, whatever the batches, the cache and the block size."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -25,10 +27,10 @@ class PersonReader:
 
     n = PERSONS * M
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.arrays = ARRAYS
 
-    def batches(self, columns):
+    def batches(self, columns: Any) -> Any:
         names = [*columns, ":missing"]
         for low in range(0, self.n, 1000):
             cut = {k: pa.array(self.arrays[k][low : low + 1000]) for k in names}
@@ -37,7 +39,7 @@ class PersonReader:
 
 @pytest.mark.parametrize("block_rows", [1, 10, 500, 1 << 14])
 @pytest.mark.parametrize("cache_bytes", [0, 1 << 24])
-def test_no_block_divides_a_person(block_rows, cache_bytes):
+def test_no_block_divides_a_person(block_rows: Any, cache_bytes: Any) -> None:
     table = Table(PersonReader(), "v1", SCHEMA, ("x",))
     blocks = list(table.blocks(ColumnCache(cache_bytes), block_rows))
     assert all(block.rows % M == block.start % M == 0 for block in blocks)

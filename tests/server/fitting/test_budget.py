@@ -2,6 +2,7 @@
 """What part of ρ goes where: exact sums, the recursion, and the planned constants."""
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from reticent_server.mechanisms import noisy_sum
 HUBER = Signal(1.345, 0.82, scaled=True)
 
 
-def sizes(q=5, n=10_000, expected=None, rows=1):
+def sizes(q: int = 5, n: int = 10_000, expected: Any = None, rows: int = 1) -> Sizes:
     return Sizes(q, 2.0 * q, n, expected or float(n), rows)
 
 
@@ -38,7 +39,7 @@ def sizes(q=5, n=10_000, expected=None, rows=1):
     ],
 )
 @pytest.mark.parametrize("rho", [10**4, 10**9, 10**12, 10**20])
-def test_the_parts_of_a_budget_are_the_whole(rho, signal, masked):
+def test_the_parts_of_a_budget_are_the_whole(rho: int, signal: Any, masked: bool) -> None:
     for q, n in ((1, 50), (5, 10_000), (30, 10**6)):
         budget = plan_budget(sizes(q, n), rho, signal, masked=masked)
         joint = masked or signal.centred
@@ -55,7 +56,7 @@ def test_the_parts_of_a_budget_are_the_whole(rho, signal, masked):
         }
 
 
-def test_where_noise_dominates_a_round_is_one_and_narrow():
+def test_where_noise_dominates_a_round_is_one_and_narrow() -> None:
     loud = plan_budget(sizes(n=500), 10**9, HUBER, masked=False)
     quiet = plan_budget(sizes(n=10**6), 10**12, HUBER, masked=False)
     assert len(loud.rounds) == 1
@@ -64,7 +65,7 @@ def test_where_noise_dominates_a_round_is_one_and_narrow():
     assert loud.precision > quiet.precision
 
 
-def test_the_noise_ratio_is_that_of_one_whole_step():
+def test_the_noise_ratio_is_that_of_one_whole_step() -> None:
     """η = √q·2RK·m/(n√(2ρ)κh̄), with the records in use."""
     s = sizes(rows=3, expected=2500.0)
     rho = 10**12
@@ -72,7 +73,7 @@ def test_the_noise_ratio_is_that_of_one_whole_step():
     assert noise_ratio(s, rho, HUBER) == pytest.approx(whole / (s.mean_norm * 0.82))
 
 
-def test_errors_fall_with_every_step_and_with_the_budget():
+def test_errors_fall_with_every_step_and_with_the_budget() -> None:
     shares = np.array([[0.1, 0.2, 0.3, 0.4]]).T
     more = [forecast_errors(shares[:t], 0.05, 0.1, 0.1, scaled=True)[0] for t in range(1, 5)]
     assert all(np.diff(more) < 0)
@@ -81,13 +82,13 @@ def test_errors_fall_with_every_step_and_with_the_budget():
 
 
 @pytest.mark.parametrize("rho", [7, 1000, 10**15])
-def test_an_allocation_is_exact_and_leaves_nothing_out(rho):
+def test_an_allocation_is_exact_and_leaves_nothing_out(rho: int) -> None:
     parts = allocate(rho, (0.3, 1e-12, 0.2, 0.5))
     assert sum(parts) == rho
     assert min(parts) >= 1
 
 
-def test_planned_noise_is_the_mechanisms():
+def test_planned_noise_is_the_mechanisms() -> None:
     parts = (
         VectorSum(4, 3.0, 10**9, 2),
         GramSum(4, 3.0, 10**9, 2),
@@ -99,8 +100,8 @@ def test_planned_noise_is_the_mechanisms():
         assert planned_sd(part) == pytest.approx(noisy_sum.noise_sd(part), rel=1e-3)
 
 
-def test_planned_constants_are_smaller_where_noise_is_larger():
-    def chosen(rho):
+def test_planned_constants_are_smaller_where_noise_is_larger() -> None:
+    def chosen(rho: Any) -> Any:
         choices = [((c, r), r, Signal(c, 0.8, True), 1 / c) for c in (0.5, 4.0) for r in (1.0, 4.0)]
         return least_variance(sizes(n=2000), rho, choices)
 

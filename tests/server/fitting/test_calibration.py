@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits at moderate ε about their own target: z of the privacy noise, flags, and what a forecast says of both."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from support.fits.regressions import boolean, drive, linear_table, whole
 REPEATS = 24
 
 
-def plan_of(model, n=8000, epsilon=1.0):
+def plan_of(model: Any, n: int = 8000, epsilon: float = 1.0) -> tuple[Any, Any]:
     """A plan and its table: three regressors, and of a linear model or a logit a level of 6 %."""
     rng = np.random.default_rng(11)
     d = (rng.random(n) < 0.06).astype(float)
@@ -28,7 +30,7 @@ def plan_of(model, n=8000, epsilon=1.0):
 
 
 @pytest.mark.parametrize("model", ["linear", "binomial", "poisson", "gamma"])
-def test_releases_of_one_table_are_about_its_target_by_their_privacy_errors(model):
+def test_releases_of_one_table_are_about_its_target_by_their_privacy_errors(model: str) -> None:
     """120 correlated z: their rms is 1 ± .1 where all is right; .65 and 1.5 are five such deviations away."""
     plan, table = plan_of(model)
     block = whole(table)
@@ -45,7 +47,7 @@ def test_releases_of_one_table_are_about_its_target_by_their_privacy_errors(mode
     assert np.all((true > 0.45) & (true < 1.8))
 
 
-def test_of_a_collinear_pair_the_sum_is_known_and_neither_part():
+def test_of_a_collinear_pair_the_sum_is_known_and_neither_part() -> None:
     """Flags miss some times in a hundred; 9 of 12 right fails by luck less than once in 10⁶."""
     rng = np.random.default_rng(2)
     table = linear_table(6000, 3, rng)
@@ -66,7 +68,7 @@ def test_of_a_collinear_pair_the_sum_is_known_and_neither_part():
 
 
 @pytest.mark.parametrize("model", ["linear", "binomial"])
-def test_more_noise_gives_wider_errors_and_not_fewer_flags(model):
+def test_more_noise_gives_wider_errors_and_not_fewer_flags(model: str) -> None:
     plans = [plan_of(model, 4000, epsilon) for epsilon in (0.1, 4.0)]
     found = [[drive(plan.run(), whole(t)).result for _ in range(6)] for plan, t in plans]
     loud, quiet = ([np.array(r["privacy_standard_errors"]) for r in rs] for rs in found)
@@ -77,7 +79,7 @@ def test_more_noise_gives_wider_errors_and_not_fewer_flags(model):
     assert loud > quiet
 
 
-def test_the_estimand_does_not_depend_on_epsilon_n_or_the_profile():
+def test_the_estimand_does_not_depend_on_epsilon_n_or_the_profile() -> None:
     words = set()
     for n, epsilon in ((2000, 0.3), (4000, 4.0)):
         plan, table = plan_of("linear", n, epsilon)
@@ -87,7 +89,7 @@ def test_the_estimand_does_not_depend_on_epsilon_n_or_the_profile():
     assert "planned" not in words.pop()[0]
 
 
-def test_a_reply_is_enough_to_compute_its_target():
+def test_a_reply_is_enough_to_compute_its_target() -> None:
     """Weights from `weighting`, the scale and tuning constant: the equation of the reply's own words is solved."""
     table = plan_of("linear")[1]
     table["x0"], table["x1"] = 10 + 3 * table["x0"], -5 + 0.2 * table["x1"]

@@ -2,6 +2,7 @@
 """The filter over noisy Newton steps: calibrated where its assumptions hold, and open about surprises."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,18 +28,18 @@ from reticent_server.numerics.psi import Huber
 Q = 4
 
 
-def whitening_of(rng, rows=2000):
+def whitening_of(rng: np.random.Generator, rows: int = 2000) -> Any:
     """After releases without noise: the data are what the public rows are."""
     X = np.column_stack([np.ones(rows), rng.normal(size=(rows, Q - 1))])
     return replace(unwhitened(public_coordinates(X), 4.0 * Q), error=np.full(Q, 1e-6))
 
 
-def curvature(J, error=0.0, shape=0.0, unit=0.5):
+def curvature(J: Any, error: float = 0.0, shape: float = 0.0, unit: float = 0.5) -> Any:
     known = Correction(np.eye(Q), np.full(Q, error**2), np.full(Q, shape))
     return corrected_curvature(J, unit, known)
 
 
-def test_a_step_is_the_best_linear_estimate_of_the_way():
+def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
     """Many ways d ~ N(0, C), g = Hd + e: what is left has the covariance that is said, and none is smaller."""
     rng = np.random.default_rng(0)
     root = rng.normal(size=(Q, Q))
@@ -56,7 +57,7 @@ def test_a_step_is_the_best_linear_estimate_of_the_way():
 
 
 @pytest.mark.parametrize(("error", "shape"), [(0.2, 0.0), (0.0, 0.2), (0.15, 0.15)])
-def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error, shape):
+def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error: float, shape: float) -> None:
     """H of the data is B⁻¹(I + N)B⁻¹ with another N at each step: z of many paths of three steps."""
     rng = np.random.default_rng(1)
     J = np.diag([1.0, 0.5, 0.3, 0.2])
@@ -75,13 +76,13 @@ def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error, shape):
     assert np.all((rms > 0.5) & (rms < 1.5))
 
 
-def test_noise_alone_hardly_moves_a_fit():
+def test_noise_alone_hardly_moves_a_fit() -> None:
     step = moved(0.01 * np.eye(Q), curvature(np.eye(Q)), 1e4 * np.eye(Q), np.full(Q, 100.0))
     assert np.linalg.norm(step.way) < 0.01
     np.testing.assert_allclose(step.covariance, 0.01 * np.eye(Q), rtol=1e-3)
 
 
-def test_a_score_that_is_too_large_raises_the_covariance():
+def test_a_score_that_is_too_large_raises_the_covariance() -> None:
     C, noise, there = 0.01 * np.eye(Q), 1e-4 * np.eye(Q), curvature(np.eye(Q))
     usual = 0.5 * np.sqrt(np.diag(there.H @ C @ there.H.T))
     np.testing.assert_array_equal(surprised(C, there, noise, usual), C)
@@ -92,7 +93,7 @@ def test_a_score_that_is_too_large_raises_the_covariance():
     assert moved(raised, there, noise, g).way[0] > 0.99 * way[0]
 
 
-def test_surprises_are_rare_where_the_filter_is_right():
+def test_surprises_are_rare_where_the_filter_is_right() -> None:
     """One of 10⁴: of 2,000 none but with a chance of .2, five with a chance below 10⁻⁶."""
     rng, there, noise = np.random.default_rng(3), curvature(np.eye(Q)), 0.04 * np.eye(Q)
     C = np.eye(Q)
@@ -102,7 +103,7 @@ def test_surprises_are_rare_where_the_filter_is_right():
     assert raised < 5
 
 
-def test_the_prior_allows_rows_to_be_off_by_the_offset():
+def test_the_prior_allows_rows_to_be_off_by_the_offset() -> None:
     """The mean square of what a predictor is off by; a longer row is not off by more in proportion."""
     whitening = whitening_of(np.random.default_rng(4))
     C = prior(whitening, 2.0)
@@ -112,7 +113,7 @@ def test_the_prior_allows_rows_to_be_off_by_the_offset():
 
 
 @pytest.mark.parametrize("variance", [0.0, 1.0, 9.0])
-def test_the_expected_curvature_is_that_of_normal_residuals(variance):
+def test_the_expected_curvature_is_that_of_normal_residuals(variance: float) -> None:
     """Mean w ψ′ uuᵀ of rows whose predictor is off by N(0, v) on average, s being measured there."""
     rng = np.random.default_rng(5)
     whitening = whitening_of(rng)
@@ -128,7 +129,7 @@ def test_the_expected_curvature_is_that_of_normal_residuals(variance):
     np.testing.assert_allclose(J, (U * (w * h)[:, None]).T @ U / len(U), atol=0.03)
 
 
-def test_a_quiet_jacobian_is_taken_and_a_noisy_one_is_not():
+def test_a_quiet_jacobian_is_taken_and_a_noisy_one_is_not() -> None:
     whitening = whitening_of(np.random.default_rng(6))
     known, back = no_correction(whitening, 0.1), power(np.diag([1.0, 0.5, 0.5, 0.2]), 0.5)
     released = back @ np.diag([0.8, 1.2, 1.0, 0.6]) @ back
@@ -145,7 +146,7 @@ def test_a_quiet_jacobian_is_taken_and_a_noisy_one_is_not():
     assert np.linalg.eigvalsh(wild.E)[0] >= 0.05 - 1e-9
 
 
-def test_a_bent_step_of_a_straight_score_is_a_straight_step():
+def test_a_bent_step_of_a_straight_score_is_a_straight_step() -> None:
     rng = np.random.default_rng(7)
     there, noise = curvature(np.diag([1.0, 0.7, 0.4, 0.3]), 0.1, 0.1), 0.01 * np.eye(Q)
     g = 0.1 * rng.normal(size=Q)
@@ -154,12 +155,12 @@ def test_a_bent_step_of_a_straight_score_is_a_straight_step():
     np.testing.assert_allclose(bent.way, straight.way, atol=0.15 * np.linalg.norm(straight.way))
 
 
-def test_a_bent_step_finds_a_solution_beyond_the_reach_of_a_straight_one():
+def test_a_bent_step_finds_a_solution_beyond_the_reach_of_a_straight_one() -> None:
     """A score that saturates: tanh of the way, seen without noise."""
     way = np.array([1.6, 0.0, -0.8, 0.0])
     there = curvature(np.eye(Q), unit=1.0)
 
-    def expected(d):
+    def expected(d: Any) -> tuple[Any, Any]:
         return np.tanh(d), np.diag(1 - np.tanh(d) ** 2)
 
     g, noise = np.tanh(way), 1e-6 * np.eye(Q)
@@ -169,7 +170,7 @@ def test_a_bent_step_finds_a_solution_beyond_the_reach_of_a_straight_one():
     assert np.linalg.norm(straight.way - way) > 0.5
 
 
-def test_units_of_the_score_are_units_of_the_predictor():
+def test_units_of_the_score_are_units_of_the_predictor() -> None:
     there = curvature(np.eye(Q), unit=0.5)
     assert isinstance(there, StepCurvature)
     np.testing.assert_allclose(there.H, 2 * np.eye(Q))

@@ -3,6 +3,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,11 +30,20 @@ Y = numeric("y", -100, 100)
 WORTH_ASKING = 3.0
 
 
-def columns(p):
+def columns(p: Any) -> list[Any]:
     return [numeric(f"x{j}", -10, 10) for j in range(p)]
 
 
-def planned(table, terms, epsilon, *, n=None, profile=True, missing=None, **design):
+def planned(
+    table: Any,
+    terms: Any,
+    epsilon: Any,
+    *,
+    n: Any = None,
+    profile: bool = True,
+    missing: Any = None,
+    **design: Any,
+) -> Any:
     known = profile_of(table, [*terms, Y]) if profile else None
     if missing is not None:
         known = Profile(known.columns | {"x0": replace(known.columns["x0"], missing=missing)})
@@ -42,13 +52,13 @@ def planned(table, terms, epsilon, *, n=None, profile=True, missing=None, **desi
     return plan_linear_regression(facts, plain_design(terms, Y, **design), query(), rho)
 
 
-def ratios(result):
+def ratios(result: Any) -> Any:
     """(q,) privacy over sampling standard error as released; NaN where sampling is below the noise."""
     total, privacy = (np.array(result[k]) for k in ("standard_errors", "privacy_standard_errors"))
     return privacy / np.sqrt(total**2 - privacy**2)
 
 
-def released_over_forecast(p, n, epsilon, seeds):
+def released_over_forecast(p: Any, n: int, epsilon: Any, seeds: Any) -> tuple[Any, Any]:
     """(seeds, q) what releases say over what was forecast, and the largest forecast."""
     found = []
     for seed in seeds:
@@ -67,7 +77,7 @@ def released_over_forecast(p, n, epsilon, seeds):
         (4, 20_000, 0.2),
     ],
 )
-def test_the_forecast_comes_true(p, n, epsilon):
+def test_the_forecast_comes_true(p: int, n: int, epsilon: float) -> None:
     """A fit that explains nearly all of the response (ten slopes of 1) has more to go than is forecast."""
     found, worst = released_over_forecast(p, n, epsilon, range(600, 604))
     assert 0.1 < worst < WORTH_ASKING
@@ -78,7 +88,9 @@ def test_the_forecast_comes_true(p, n, epsilon):
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 @pytest.mark.parametrize("n", [2_000, 5_000, 20_000, 100_000])
 @pytest.mark.parametrize("p", [4, 10])
-def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(p, n, epsilon):
+def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(
+    p: int, n: int, epsilon: float
+) -> None:
     """Within 20 % of the released ratio, with ten strong slopes 50 %; single fits scatter by 30 %."""
     table = linear_table(n, p, np.random.default_rng(1))
     if planned(table, columns(p), epsilon).forecast_fit.worst >= WORTH_ASKING:
@@ -92,7 +104,7 @@ def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(p, n, epsilo
 
 
 @pytest.mark.audit
-def test_the_forecast_is_of_the_real_distance_from_the_noise_free_fit():
+def test_the_forecast_is_of_the_real_distance_from_the_noise_free_fit() -> None:
     """Their root mean square over 40 tables of 5 coefficients, within 45 %."""
     deviations = []
     for seed in range(800, 840):
@@ -105,7 +117,7 @@ def test_the_forecast_is_of_the_real_distance_from_the_noise_free_fit():
     assert 0.55 < np.sqrt(np.mean(np.square(deviations))) < 1.45
 
 
-def test_rare_dummies_are_forecast_by_their_released_frequency():
+def test_rare_dummies_are_forecast_by_their_released_frequency() -> None:
     rng, n = np.random.default_rng(5), 20_000
     terms = [*columns(2), boolean("often"), boolean("rare"), boolean("seldom")]
     table = linear_table(n, 2, rng)
@@ -118,7 +130,7 @@ def test_rare_dummies_are_forecast_by_their_released_frequency():
     assert expected[-1] > 1.3 * expected[1]
 
 
-def test_without_a_profile_levels_are_planned_as_equally_frequent():
+def test_without_a_profile_levels_are_planned_as_equally_frequent() -> None:
     table = linear_table(2000, 1, np.random.default_rng(0))
     plan = planned(table, [*columns(1), boolean("d")], 4.0, profile=False)
     assert min(plan.forecast["privacy_to_sampling"]) > 0
@@ -129,13 +141,13 @@ def test_without_a_profile_levels_are_planned_as_equally_frequent():
 @pytest.mark.parametrize(
     ("n", "sentence"), [(500, "will be useless"), (1_500, "will dominate"), (100_000, None)]
 )
-def test_a_bad_answer_is_forecast_in_words(n, sentence):
+def test_a_bad_answer_is_forecast_in_words(n: int, sentence: str | None) -> None:
     table = linear_table(500, 4, np.random.default_rng(0))
     notes = planned(table, columns(4), 0.3, n=n).forecast["notes"]
     assert any(sentence in note for note in notes) if sentence else not notes
 
 
-def test_a_condition_is_planned_with_the_records_that_it_leaves():
+def test_a_condition_is_planned_with_the_records_that_it_leaves() -> None:
     """A quarter of them: twice the noise relative to sampling, by the public rows."""
     table = linear_table(5000, 1, np.random.default_rng(0))
     whole_, quarter = (
@@ -147,7 +159,7 @@ def test_a_condition_is_planned_with_the_records_that_it_leaves():
     np.testing.assert_allclose(ratio, 2, rtol=0.35)
 
 
-def test_missing_values_shrink_the_number_of_records():
+def test_missing_values_shrink_the_number_of_records() -> None:
     table = linear_table(2000, 1, np.random.default_rng(0))
     shares = []
     for missing in (0.0, 1000.0, 1e9):
@@ -160,10 +172,10 @@ def test_missing_values_shrink_the_number_of_records():
 
 @pytest.mark.parametrize("target", [0.2, 1.0, 4.0])
 @pytest.mark.parametrize("start", [1, 10**6, 10**15])
-def test_the_amount_for_a_target(target, start):
+def test_the_amount_for_a_target(target: float, start: int) -> None:
     asked = []
 
-    def worst(rho):
+    def worst(rho: Any) -> Any:
         asked.append(rho)
         return 3e4 / np.sqrt(rho) * (1.1 if rho < 10**8 else 1.0)
 
@@ -172,12 +184,12 @@ def test_the_amount_for_a_target(target, start):
     assert len(asked) <= 20
 
 
-def test_a_target_out_of_reach_has_no_amount():
+def test_a_target_out_of_reach_has_no_amount() -> None:
     assert least_rho(lambda rho: 2.0, 1.0, 10**6, (1, 10**12)) is None
     assert least_rho(lambda rho: 0.1, 1.0, 10**6, (10, 10**12)) <= 11
 
 
-def test_planning_at_another_amount_is_what_the_plan_there_forecasts():
+def test_planning_at_another_amount_is_what_the_plan_there_forecasts() -> None:
     """A plan costs a few units less than it was offered, which turns axes of nearly the same length a little."""
     table = linear_table(3000, 3, np.random.default_rng(2))
     here, there = (planned(table, columns(3), epsilon) for epsilon in (0.5, 2.0))

@@ -2,6 +2,7 @@
 """Which directions a fit resolves, and what restrictions and reports make of them."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,13 +19,15 @@ from support.fits.regressions import linear_table
 Q = 3
 
 
-def whitening():
+def whitening() -> Any:
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(2000), rng.normal(size=(2000, Q - 1))])
     return replace(unwhitened(public_coordinates(X), 4.0 * Q), noise=np.full(Q, 1e3))
 
 
-def directions(jacobian, noise=0.01, records=1000.0, *, present=True):
+def directions(
+    jacobian: Any, noise: float = 0.01, records: float = 1000.0, *, present: bool = True
+) -> Any:
     return fit_directions(
         whitening(),
         np.eye(Q),
@@ -36,7 +39,7 @@ def directions(jacobian, noise=0.01, records=1000.0, *, present=True):
     )
 
 
-def test_what_stands_out_of_the_noise_is_resolved():
+def test_what_stands_out_of_the_noise_is_resolved() -> None:
     assert directions(np.eye(Q)).resolved.all()
     assert directions(np.eye(Q), noise=0.5).unresolved == Q
     assert directions(np.diag([1.0, 1.0, 0.01])).unresolved == 1
@@ -44,7 +47,7 @@ def test_what_stands_out_of_the_noise_is_resolved():
     assert directions(np.eye(Q), present=False).unresolved == Q
 
 
-def test_of_a_collinear_pair_one_direction_is_left():
+def test_of_a_collinear_pair_one_direction_is_left() -> None:
     J = np.eye(Q)
     J[1, 2] = J[2, 1] = 1.0
     found = directions(J)
@@ -55,7 +58,7 @@ def test_of_a_collinear_pair_one_direction_is_left():
     assert not found.estimable(np.array([[0.0, 1.0, -1.0]]) @ back.T)
 
 
-def test_a_hypothesis_is_estimable_if_all_its_combinations_are():
+def test_a_hypothesis_is_estimable_if_all_its_combinations_are() -> None:
     vectors, resolved = np.eye(Q), np.array([True, True, False])
     found = Directions(vectors, resolved)
     assert list(found.flags) == [True, True, False]
@@ -67,12 +70,12 @@ def test_a_hypothesis_is_estimable_if_all_its_combinations_are():
     assert found.mapped(A).unresolved == 1
 
 
-def test_a_count_of_records_is_present_three_deviations_above_0():
+def test_a_count_of_records_is_present_three_deviations_above_0() -> None:
     assert any_present(Released(np.array([31.0]), 10.0))
     assert not any_present(Released(np.array([29.0]), 10.0))
 
 
-def test_a_restricted_start_keeps_to_its_subspace():
+def test_a_restricted_start_keeps_to_its_subspace() -> None:
     rng = np.random.default_rng(1)
     W, root = rng.normal(size=(2, Q, Q))
     R, C = np.array([[1.0, -1.0, 0.0]]), root @ root.T
@@ -83,7 +86,7 @@ def test_a_restricted_start_keeps_to_its_subspace():
     assert across @ np.linalg.pinv(C) @ across > 0
 
 
-def test_flagged_coefficients_have_neither_interval_nor_p_value():
+def test_flagged_coefficients_have_neither_interval_nor_p_value() -> None:
     ok, beta, se = np.array([True, False]), np.array([1.0, 2.0]), np.array([0.5, 0.1])
     (low, high), none = intervals(beta, se, 0.95, ok)
     assert none == (None, None)
@@ -91,7 +94,7 @@ def test_flagged_coefficients_have_neither_interval_nor_p_value():
     assert p_values(beta, se, ok) == [pytest.approx(0.0455, abs=1e-4), None]
 
 
-def test_noise_above_five_sampling_errors_is_flagged():
+def test_noise_above_five_sampling_errors_is_flagged() -> None:
     table = linear_table(300, 2, np.random.default_rng(2))
     _, result = fitted(table, numerics(2), 0.02)
     assert not any(result["estimable"])

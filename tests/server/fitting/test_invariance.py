@@ -43,18 +43,18 @@ class Writing:
     result: dict[str, Any]
 
     @property
-    def fitted(self):
+    def fitted(self) -> Any:
         """(n,) predictors."""
         return self.matrix @ self.result["coefficients"]
 
     @property
-    def errors(self):
+    def errors(self) -> Any:
         """(n,) their standard errors."""
         C = np.array(self.result["covariance"])
         return np.sqrt(np.einsum("ij,jk,ik->i", self.matrix, C, self.matrix))
 
 
-def base_table():
+def base_table() -> dict[Any, Any]:
     rng = np.random.default_rng(3)
     x = rng.normal(size=N)
     g = rng.choice(4, p=SHARES, size=N).astype(float)
@@ -62,7 +62,7 @@ def base_table():
     return {"x": x, "z": z, "g": g}
 
 
-def responses(table, family, eta):
+def responses(table: Any, family: Any, eta: Any) -> Any:
     rng = np.random.default_rng(4)
     match family:
         case "linear":
@@ -75,7 +75,7 @@ def responses(table, family, eta):
             return rng.gamma(2.0, np.exp(eta) / 2)
 
 
-def written(table, terms, columns, family, rho=HUGE_RHO):
+def written(table: Any, terms: Any, columns: Any, family: Any, rho: Any = HUGE_RHO) -> Writing:
     """The model of these terms, fitted."""
     y = {"linear": numeric("y", -1e3, 1e3), "binomial": boolean("y")}.get(family)
     y = y or numeric("y", 0.0, 1e3)
@@ -93,7 +93,7 @@ def written(table, terms, columns, family, rho=HUGE_RHO):
     return Writing(matrix, drive(plan.run(), block).result)
 
 
-def levels_but(reference):
+def levels_but(reference: Any) -> list[Any]:
     return [
         Term(f"g{k}", (Indicator("g", float(k)),), 0, 1, dummy=True)
         for k in range(4)
@@ -101,11 +101,11 @@ def levels_but(reference):
     ]
 
 
-def value(name, low=-1e3, high=1e3):
+def value(name: Any, low: float = -1e3, high: float = 1e3) -> Term:
     return Term(name, (ColumnValue(name),), low, high)
 
 
-def same(first, second, tolerance=0.15):
+def same(first: Any, second: Any, tolerance: float = 0.15) -> None:
     """Fitted values within a share of their standard errors, at every record; standard errors within 10 %."""
     gap = (first.fitted - second.fitted) / first.errors
     assert np.max(np.abs(gap)) < tolerance
@@ -115,7 +115,7 @@ def same(first, second, tolerance=0.15):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_any_level_may_be_the_reference(family):
+def test_any_level_may_be_the_reference(family: str) -> None:
     table = base_table()
     eta = 0.4 + 0.4 * table["x"] + np.array([0.9, -0.4, 0.3, 0.0])[table["g"].astype(int)]
     table["y"] = responses(table, family, eta)
@@ -125,7 +125,7 @@ def test_any_level_may_be_the_reference(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_units_and_centres_do_not_matter(family):
+def test_units_and_centres_do_not_matter(family: str) -> None:
     table = base_table()
     eta = 0.4 + 0.4 * table["x"] - 0.3 * table["z"]
     table["y"] = responses(table, family, eta)
@@ -141,7 +141,7 @@ def test_units_and_centres_do_not_matter(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_interaction_may_be_of_uncentred_columns(family):
+def test_an_interaction_may_be_of_uncentred_columns(family: str) -> None:
     """x·z about 0 and about (30, 50), where x, z and xz are nearly collinear."""
     table = base_table()
     eta = 0.3 + 0.3 * table["x"] - 0.2 * table["z"] + 0.2 * table["x"] * table["z"]
@@ -153,7 +153,7 @@ def test_an_interaction_may_be_of_uncentred_columns(family):
     same(first, second, 0.3)
 
 
-def test_powers_may_be_raw():
+def test_powers_may_be_raw() -> None:
     table = base_table()
     table["y"] = responses(table, "linear", 1 + table["x"] - 0.2 * table["x"] ** 2)
     moved = table | {"x": 20 + 2 * table["x"]}
@@ -165,7 +165,7 @@ def test_powers_may_be_raw():
     same(first, second, 0.3)
 
 
-def test_the_order_of_terms_does_not_matter():
+def test_the_order_of_terms_does_not_matter() -> None:
     table = base_table()
     table["y"] = responses(table, "linear", table["x"] - table["z"])
     columns = [numeric("x", -1e3, 1e3), numeric("z", -1e3, 1e3), G]
@@ -174,7 +174,7 @@ def test_the_order_of_terms_does_not_matter():
     same(first, second, 0.05)
 
 
-def test_logs_in_other_units_are_another_intercept():
+def test_logs_in_other_units_are_another_intercept() -> None:
     table = base_table()
     table["y"] = responses(table, "linear", 1 + table["x"])
     positive = table | {"x": np.exp(table["x"])}

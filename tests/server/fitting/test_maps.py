@@ -2,6 +2,7 @@
 """What a record contributes: bit-identical in any block, its own affair, and within its clip."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ G = Column("g", ColumnKind.CATEGORICAL, 0.0, 4.0, tuple("abcde"))
 COLUMNS = [numeric("x", -40, 90), numeric("z", 0.1, 5000), boolean("d"), G, numeric("y")]
 
 
-def rich_design(where=None, missing=()):
+def rich_design(where: Any = None, missing: Any = ()) -> Design:
     """log, sqrt, a product, a common and rare dummies, a mask."""
     terms = (
         Term("x", (X,), -40, 90),
@@ -72,7 +73,7 @@ def rich_design(where=None, missing=()):
     return Design(y, terms, True, where, ("x", "z", "d", "g", "y"), missing)
 
 
-def rich_table(seed=0):
+def rich_table(seed: int = 0) -> dict[Any, Any]:
     rng = np.random.default_rng(seed)
     x, z = rng.normal(10, 5, N).clip(-40, 90), rng.lognormal(1, 1, N).clip(0.1, 5000)
     x[:20], z[20:40] = 90, 5000
@@ -85,13 +86,13 @@ def rich_table(seed=0):
     }
 
 
-def rich_plan(design):
+def rich_plan(design: Any) -> Any:
     table = rich_table()
     profile = profile_of(table, [c for c in COLUMNS if c is not G], {"g": 5})
     return plan_linear_regression(facts_of(N, COLUMNS, profile), design, query(), 10**10)
 
 
-def rich_maps(design):
+def rich_maps(design: Any) -> list[Any]:
     """Maps of every kind at a generic public point."""
     coding = rich_plan(design).coding
     q, rng = coding.size, np.random.default_rng(7)
@@ -109,7 +110,7 @@ def rich_maps(design):
     ]
 
 
-def gamma_maps():
+def gamma_maps() -> tuple[Any, Any]:
     """The joint last step of the Gamma family, whose leverages and limits the linear models do not have."""
     table = glm_table("gamma", N, np.random.default_rng(0))
     plan = planned(table, slopes(3), "gamma", 10**10)
@@ -126,11 +127,11 @@ MASKS = {
 }
 
 
-def block(seed=0):
+def block(seed: int = 0) -> Any:
     return whole(rich_table(seed), {"z": np.arange(N) % 5 == 0})
 
 
-def arrays_of(map_fn, data):
+def arrays_of(map_fn: Any, data: Any) -> Any:
     """The contributions, multiplied out."""
     with np.errstate(invalid="ignore"):
         return tuple(map(multiplied, map_fn(data)))
@@ -138,7 +139,7 @@ def arrays_of(map_fn, data):
 
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("rows", [1, 64, 8192])
-def test_contributions_do_not_depend_on_the_block_size(mask, rows):
+def test_contributions_do_not_depend_on_the_block_size(mask: str, rows: int) -> None:
     data = block()
     if rows == 1:
         data = next(blocks_of(data, 300))
@@ -147,13 +148,13 @@ def test_contributions_do_not_depend_on_the_block_size(mask, rows):
 
 
 @pytest.mark.parametrize("rows", [64, 8192])
-def test_nor_those_of_a_joint_step(rows):
+def test_nor_those_of_a_joint_step(rows: int) -> None:
     maps, table = gamma_maps()
     for map_fn in maps:
         same_in_pieces(map_fn, whole(table), rows)
 
 
-def same_in_pieces(map_fn, data, rows):
+def same_in_pieces(map_fn: Any, data: Any, rows: Any) -> None:
     everything = arrays_of(map_fn, data)
     pieces = [arrays_of(map_fn, piece) for piece in blocks_of(data, rows)]
     for k, values in enumerate(everything):
@@ -163,7 +164,7 @@ def same_in_pieces(map_fn, data, rows):
 
 
 @pytest.mark.parametrize("rows", [64, 8192])
-def test_the_sums_of_a_whole_fit_do_not_depend_on_the_block_size(rows):
+def test_the_sums_of_a_whole_fit_do_not_depend_on_the_block_size(rows: int) -> None:
     data = block()
     for step in steps_of(rich_plan(MASKS["where"]), data):
         assert isinstance(step, SumStep)
@@ -171,11 +172,11 @@ def test_the_sums_of_a_whole_fit_do_not_depend_on_the_block_size(rows):
             np.testing.assert_array_equal(a, b)
 
 
-def steps_of(plan, data):
+def steps_of(plan: Any, data: Any) -> Any:
     return drive(plan.run(), data).steps
 
 
-def test_a_record_does_not_depend_on_the_others():
+def test_a_record_does_not_depend_on_the_others() -> None:
     first, second = block(0), block(1)
     mixed = whole({k: v.copy() for k, v in second.columns.items()}, first.missing)
     for name, values in first.columns.items():
@@ -186,7 +187,7 @@ def test_a_record_does_not_depend_on_the_others():
 
 
 @pytest.mark.parametrize("mask", ["where", "missing"])
-def test_records_out_of_use_contribute_nothing(mask):
+def test_records_out_of_use_contribute_nothing(mask: str) -> None:
     """But the shift of a gradient's ball, a constant that every record adds."""
     data = block()
     out = data.columns["x"] <= 8 if mask == "where" else data.missing["z"]
@@ -202,7 +203,7 @@ def test_records_out_of_use_contribute_nothing(mask):
             assert np.any(values[:, ~out] != 0, axis=0).mean() > 0.6
 
 
-def test_the_formulas():
+def test_the_formulas() -> None:
     """x̃, u = Wx̃, η, and w v q with w = min(1, R²/‖u‖²), against plain floats."""
     data, maps = block(), rich_maps(MASKS["all"])
     rows, score, moved, last, _, square = maps
@@ -240,7 +241,7 @@ def test_the_formulas():
     np.testing.assert_allclose(square(data)[0][0], expected, atol=1e-9)
 
 
-def test_lattice_products_are_exact():
+def test_lattice_products_are_exact() -> None:
     rng = np.random.default_rng(0)
     for q in (2, 11, 60):
         W = on_lattice(rng.normal(size=(q, q)) * np.exp(rng.normal(size=(q, q))), q)
@@ -251,7 +252,7 @@ def test_lattice_products_are_exact():
 
 @pytest.mark.parametrize("q", [2, 11, 40])
 @pytest.mark.parametrize("ratio", [1.0, 1e4, 1e8, 1e12])
-def test_a_transform_stays_invertible_on_the_lattice(q, ratio):
+def test_a_transform_stays_invertible_on_the_lattice(q: int, ratio: float) -> None:
     rng = np.random.default_rng(q)
     left, right = (np.linalg.qr(rng.normal(size=(q, q)))[0] for _ in range(2))
     W = (left * np.geomspace(1, ratio, q)) @ right
@@ -263,7 +264,7 @@ def test_a_transform_stays_invertible_on_the_lattice(q, ratio):
         np.testing.assert_allclose(found, W, atol=1e-5)
 
 
-def test_maps_pickle():
+def test_maps_pickle() -> None:
     data = block()
     for map_fn in rich_maps(MASKS["where"]):
         again = pickle.loads(pickle.dumps(map_fn))
@@ -271,7 +272,7 @@ def test_maps_pickle():
             np.testing.assert_array_equal(a, b)
 
 
-def test_values_that_are_not_finite_do_not_touch_other_records():
+def test_values_that_are_not_finite_do_not_touch_other_records() -> None:
     data = block()
     bad = whole({k: v.copy() for k, v in data.columns.items()})
     bad.columns["z"][5] = np.nan

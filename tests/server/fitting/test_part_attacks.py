@@ -10,6 +10,7 @@ then added up in integers, as the engine does.
 
 from dataclasses import replace
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ ATTAINED = 0.99
 SLOPES = ((0.0, 0.0), (0.8, 0.5), (-3.0, 2.0), (40.0, 0.0))
 
 
-def plan_of(model, **more):
+def plan_of(model: Any, **more: Any) -> Any:
     rng = np.random.default_rng(0)
     table = {"x0": rng.normal(size=400), "x1": rng.normal(size=400)}
     table["y"] = rng.exponential(size=400) + 0.2
@@ -46,7 +47,7 @@ def plan_of(model, **more):
     return linear_plan(table, COLUMNS, RHO, y=Y, loss=model, **more)
 
 
-def recipe_at(plan, slopes, scale=None):
+def recipe_at(plan: Any, slopes: Any, scale: Any = None) -> tuple[Any, Any, Any]:
     """(recipe, whitening, state) at coefficients of the whitened regressors."""
     newton = plan.newton
     whitening = unwhitened(newton.coordinates, newton.sizes.radius_squared)
@@ -55,13 +56,13 @@ def recipe_at(plan, slopes, scale=None):
     return newton, whitening, replace(state, theta=theta, scale=scale or state.scale)
 
 
-def last_step(plan, slopes, scale=None):
+def last_step(plan: Any, slopes: Any, scale: Any = None) -> Any:
     newton, whitening, state = recipe_at(plan, slopes, scale)
     score = newton.family.score(state.scale, 0)
     return newton._score_step(state, whitening, score, newton.budget.steps - 1)
 
 
-def plane(step):
+def plane(step: Any) -> Any:
     """(2, rows) x of records at all angles, with lengths about those that are clipped, in raw units."""
     point, coding = step.map_fn.point, step.map_fn.coding
     R, angles = sqrt(point.radius_squared), np.linspace(0, 2 * np.pi, 25)
@@ -73,7 +74,7 @@ def plane(step):
     return np.clip(x * coding.scales[:, None], -1e3, 1e3)
 
 
-def across(point):
+def across(point: Any) -> Any:
     """(2, rows) u with ‖v‖ = R, at predictors between the limits."""
     direction = np.linalg.solve(point.transform.T, point.theta)
     size = float(np.linalg.norm(direction))
@@ -87,7 +88,7 @@ def across(point):
     return np.hstack([np.outer(along, eta / size) + s * np.outer(other, rest) for s in (-1, 1)])
 
 
-def records(step):
+def records(step: Any) -> dict[Any, Any]:
     """Records of the plane with the responses that pull hardest."""
     point, coding = step.map_fn.point, step.map_fn.coding
     x = plane(step)
@@ -107,7 +108,7 @@ def records(step):
     }
 
 
-def peaks(score):
+def peaks(score: Any) -> Any:
     """Residuals (k,) at which a score of either sign or its slope is largest, smallest or 0."""
     z = np.linspace(0, 2 * score.psi.c, 401)
     q, h = score.with_curvature(z * score.scale, np.zeros_like(z), np.zeros(len(z), dtype=bool))
@@ -115,7 +116,7 @@ def peaks(score):
     return np.array([largest, -largest, z[np.argmax(h)], z[np.argmin(h)], 30 * score.psi.c])
 
 
-def distances(part, contribution):
+def distances(part: Any, contribution: Any) -> Any:
     """(rows, rows) of two records' contributions to a sum, in the mechanism's norm."""
     v = np.atleast_2d(multiplied(contribution))
     inner, squares = v.T @ v, np.sum(v * v, axis=0)
@@ -126,14 +127,14 @@ def distances(part, contribution):
     return np.sqrt(np.maximum(both, 0))
 
 
-def delta(part):
+def delta(part: Any) -> Any:
     """What the noise is made for, of real contributions."""
     if isinstance(part, VectorSum):
         return 2 * part.clip
     return (2 if part.signed else sqrt(2)) * part.clip**2
 
 
-def attack(step, table):
+def attack(step: Any, table: Any) -> Any:
     """Of each part, the largest distance over Δ, and the longest contribution over the clip."""
     found = []
     every = step.map_fn(whole(table))
@@ -151,14 +152,16 @@ def attack(step, table):
 
 @pytest.mark.parametrize("slopes", SLOPES)
 @pytest.mark.parametrize("model", MODELS)
-def test_no_two_records_are_farther_apart_than_a_part_is_made_for(model, slopes):
+def test_no_two_records_are_farther_apart_than_a_part_is_made_for(
+    model: str, slopes: tuple[Any, ...]
+) -> None:
     """Nor is a contribution longer than its clip: the primitive would cut it, and bend the fit."""
     step = last_step(plan_of(model), slopes)
     assert attack(step, records(step)).max() <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("model", LINEAR)
-def test_parts_of_a_linear_model_attain_their_bounds(model):
+def test_parts_of_a_linear_model_attain_their_bounds(model: str) -> None:
     """Of the biweight −.446 ≤ ψ′ ≤ 1: a pair of two signs comes to (1 + .446)/2 of 2C²."""
     step = last_step(plan_of(model), (0.8, 0.5))
     gradient, jacobian, meat = attack(step, records(step))[:, 0]
@@ -168,7 +171,7 @@ def test_parts_of_a_linear_model_attain_their_bounds(model):
     assert jacobian > (ATTAINED if model != "tukey" else 0.72)
 
 
-def test_a_signed_jacobian_is_beyond_the_bound_of_one_that_is_not():
+def test_a_signed_jacobian_is_beyond_the_bound_of_one_that_is_not() -> None:
     """The signed bound is needed: two records of one place and of both signs are beyond √2 C²."""
     step = last_step(plan_of("tukey"), (0.0, 0.0))
     part = step.parts[1]
@@ -177,7 +180,7 @@ def test_a_signed_jacobian_is_beyond_the_bound_of_one_that_is_not():
 
 
 @pytest.mark.parametrize("model", FAMILIES)
-def test_parts_of_a_generalised_model_come_to_their_clips(model):
+def test_parts_of_a_generalised_model_come_to_their_clips(model: str) -> None:
     """Somewhere between flat and steep a record's score and curvature are their bounds."""
     longest = np.zeros(3)
     for slopes in ((0.0, 0.0), (0.4, 0.3), (2.0, 1.0), (8.0, 0.0), (40.0, 0.0)):
@@ -194,7 +197,9 @@ LEAST_CURVATURE = {"binomial": 0.99, "poisson": 0.8, "gamma": 0.8, "negative_bin
 
 
 @pytest.mark.parametrize("slopes", [(1.5, 0.0), (0.9, 1.2), (3.0, -2.0)])
-def test_the_ball_of_a_logits_gradient_is_attained_and_smaller_than_one_about_0(slopes):
+def test_the_ball_of_a_logits_gradient_is_attained_and_smaller_than_one_about_0(
+    slopes: tuple[Any, ...],
+) -> None:
     plan = plan_of("binomial")
     step = last_step(plan, slopes)
     assert step.map_fn.shift.any()
@@ -206,7 +211,7 @@ def test_the_ball_of_a_logits_gradient_is_attained_and_smaller_than_one_about_0(
 
 @pytest.mark.parametrize("model", ["huber", "gamma"])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_whitening_rows_attain_their_bound(model, intercept):
+def test_whitening_rows_attain_their_bound(model: str, intercept: bool) -> None:
     step = next(plan_of(model, intercept=intercept).run())
     assert isinstance(step.map_fn, RowsMap)
     rng = np.random.default_rng(1)
@@ -216,7 +221,7 @@ def test_whitening_rows_attain_their_bound(model, intercept):
     assert ATTAINED < longest <= 1 + 1e-9
 
 
-def test_the_count_of_records_in_use_attains_its_bound():
+def test_the_count_of_records_in_use_attains_its_bound() -> None:
     step = next(plan_of("huber", where=Compare("x0", ">", 0.0)).run())
     assert isinstance(step.parts[1], CountSum)
     pair = {"x0": np.array([-1.0, 1.0]), "x1": np.zeros(2), "y": np.zeros(2)}
@@ -226,7 +231,7 @@ def test_the_count_of_records_in_use_attains_its_bound():
 
 
 @pytest.mark.parametrize("model", ["huber", "squared", "poisson", "gamma"])
-def test_the_scales_part_attains_its_bound(model):
+def test_the_scales_part_attains_its_bound(model: str) -> None:
     """Two responses: one at the predictor, one far beyond the cut."""
     plan = plan_of(model)
     newton, whitening, state = recipe_at(plan, (0.0, 0.0))
@@ -243,7 +248,7 @@ def test_the_scales_part_attains_its_bound(model):
 
 
 @pytest.mark.parametrize("scale", [0.3, 0.9, 2.0])
-def test_the_joint_gamma_steps_parts_come_to_their_bounds(scale):
+def test_the_joint_gamma_steps_parts_come_to_their_bounds(scale: float) -> None:
     """With an intercept the last step has χ = w(ψ_k² − κ) as well, and the meat of both."""
     plan = plan_of("gamma", intercept=True)
     newton, whitening, state = recipe_at(plan, (0.0, 0.0, 0.0), scale)
@@ -263,7 +268,7 @@ def test_the_joint_gamma_steps_parts_come_to_their_bounds(scale):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_bounds_of_scores_are_their_suprema(model):
+def test_bounds_of_scores_are_their_suprema(model: str) -> None:
     score = last_step(plan_of(model), (0.0, 0.0)).map_fn.point.score
     if model in LINEAR:
         y, eta = np.linspace(-8, 8, 20_001) * score.psi.c * score.scale, np.zeros(20_001)
@@ -281,7 +286,7 @@ def test_bounds_of_scores_are_their_suprema(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_units_of_several_rows_have_noise_for_all_of_them(model):
+def test_units_of_several_rows_have_noise_for_all_of_them(model: str) -> None:
     plan = plan_of(model, max_rows=3)
     newton, whitening, state = recipe_at(plan, (0.0, 0.0))
     steps = [next(plan.run()), last_step(plan, (0.0, 0.0))]

@@ -42,7 +42,7 @@ G = Column("g", ColumnKind.CATEGORICAL, 0.0, 2.0, tuple("abc"), ("",))
 K = Column("k", ColumnKind.INTEGER, 1.0, 13.0)
 
 
-def test_a_number_is_interpolated_between_its_quantiles_and_has_their_tail():
+def test_a_number_is_interpolated_between_its_quantiles_and_has_their_tail() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=200_000)
     p = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
@@ -55,14 +55,14 @@ def test_a_number_is_interpolated_between_its_quantiles_and_has_their_tail():
     assert marginal(released, LEVELS, (-1.0, 1.0)).max() == 1.0
 
 
-def test_a_pareto_tail_has_its_shape():
+def test_a_pareto_tail_has_its_shape() -> None:
     p, exact = np.array([0.9, 0.95, 0.975]), (1 - np.array([0.9, 0.95, 0.975])) ** -0.5
     found = upper_tail(p, exact, np.array([0.99, 0.999]))
     np.testing.assert_allclose(found, np.array([0.01, 0.001]) ** -0.5, rtol=0.15)
     assert np.all(upper_tail(p, np.ones(3), np.array([0.99])) == 1)
 
 
-def test_levels_have_their_released_shares():
+def test_levels_have_their_released_shares() -> None:
     released = ColumnProfile(counts=(900.0, -4.0, 100.0), count_sd=8.0)
     shares = level_shares(released)
     assert shares.sum() == pytest.approx(1)
@@ -74,7 +74,7 @@ def test_levels_have_their_released_shares():
     assert missing_share(ColumnProfile(missing=-3.0), 100) == 0
 
 
-def test_the_unknown_side_of_a_spike_is_spread_to_its_bound():
+def test_the_unknown_side_of_a_spike_is_spread_to_its_bound() -> None:
     p = tuple(k / 20 for k in range(1, 20))
     released = ColumnProfile(quantiles=(0.0,) * 18 + (3.0,), probabilities=p)
     found = marginal(released, LEVELS, (0.0, 50.0))
@@ -82,7 +82,7 @@ def test_the_unknown_side_of_a_spike_is_spread_to_its_bound():
     assert found.max() > 40
 
 
-def test_a_mask_leaves_the_rows_that_are_in_use():
+def test_a_mask_leaves_the_rows_that_are_in_use() -> None:
     rng = np.random.default_rng(1)
     table = {"x": rng.normal(size=2000), "y": rng.normal(size=2000)}
     columns = [numeric("x", -9, 9), numeric("y", -9, 9)]
@@ -97,7 +97,7 @@ def test_a_mask_leaves_the_rows_that_are_in_use():
     np.testing.assert_array_equal(rows.X, again.X)
 
 
-def test_a_coding_keeps_declared_bounds_on_the_lattice_as_far_as_its_steps_stay_fine():
+def test_a_coding_keeps_declared_bounds_on_the_lattice_as_far_as_its_steps_stay_fine() -> None:
     rng = np.random.default_rng(2)
     table = {"x": rng.normal(size=500), "z": np.full(500, 7.0), "y": rng.normal(size=500)}
     columns = [numeric("x", -1e3, 1e3), numeric("z", 0, 10), numeric("y", -9, 9)]
@@ -116,7 +116,7 @@ def test_a_coding_keeps_declared_bounds_on_the_lattice_as_far_as_its_steps_stay_
     assert [where.centre for where in found.locations] == [0, 0]
 
 
-def test_what_is_measured_of_a_column():
+def test_what_is_measured_of_a_column() -> None:
     assert [m.what for m in measures(numeric("x"))] == ["quantiles"]
     assert [m.what for m in measures(G)] == ["counts"]
     assert [m.what for m in measures(K)] == ["counts"]
@@ -134,7 +134,7 @@ def test_what_is_measured_of_a_column():
     np.testing.assert_array_equal(of_k.codes(data, used), [0, -1, 3])
 
 
-def test_counts_give_quantiles_and_missing_cells():
+def test_counts_give_quantiles_and_missing_cells() -> None:
     (of_k,), (of_g,) = measures(K), measures(G)
     counts = np.array([0.0, 0, 0, 0, 10, 20, 40, 20, 10, 0, 0, 0, 0])
     part = CountSum(13, 10**9)
@@ -149,7 +149,7 @@ def test_counts_give_quantiles_and_missing_cells():
     assert counted_quantiles((0.0, 0.0), 3.0, (0.1, 0.9)) == (3.0, 4.0)
 
 
-def test_only_ranks_that_a_tree_can_find_are_asked_for():
+def test_only_ranks_that_a_tree_can_find_are_asked_for() -> None:
     p = (0.01, 0.25, 0.5, 0.75, 0.99)
     tree = QuantileTree((0.0, 1.0), p, RHO_UNITS)
     assert reliable(tree, 10**7, p) == p
@@ -158,7 +158,7 @@ def test_only_ranks_that_a_tree_can_find_are_asked_for():
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])
-def test_an_own_profile_is_like_the_curator_s(max_rows):
+def test_an_own_profile_is_like_the_curator_s(max_rows: int) -> None:
     rng = np.random.default_rng(3)
     table = {
         "x": rng.normal(size=4000),

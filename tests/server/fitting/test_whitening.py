@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coordinates from public rows, and their whitening by released Gram matrices."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,11 +19,13 @@ from reticent_server.fitting.whitening import unwhitened, whitened
 Q, N = 4, 4096
 
 
-def normal_rows(rng, rows=N):
+def normal_rows(rng: np.random.Generator, rows: Any = N) -> Any:
     return np.column_stack([np.ones(rows), rng.normal(size=(rows, Q - 1))])
 
 
-def settled(X, data, rounds=3, sd=0.0, rng=None):
+def settled(
+    X: Any, data: Any, rounds: int = 3, sd: float = 0.0, rng: np.random.Generator = None
+) -> Any:
     """After rounds that release the clipped moment of the data (n, q)."""
     radius = WIDE * X.shape[1]
     state = unwhitened(public_coordinates(X), radius)
@@ -34,7 +38,9 @@ def settled(X, data, rounds=3, sd=0.0, rng=None):
 
 
 @pytest.mark.parametrize("distort", [1.0, 1e-3])
-def test_public_coordinates_are_the_same_up_to_a_rotation_however_the_rows_are_written(distort):
+def test_public_coordinates_are_the_same_up_to_a_rotation_however_the_rows_are_written(
+    distort: float,
+) -> None:
     rng = np.random.default_rng(0)
     X = normal_rows(rng)
     A = np.eye(Q) + distort * np.triu(rng.normal(size=(Q, Q)), 1)
@@ -46,7 +52,7 @@ def test_public_coordinates_are_the_same_up_to_a_rotation_however_the_rows_are_w
     assert not first.lost
 
 
-def test_free_coordinates_have_the_clipped_moment_of_normal_rows():
+def test_free_coordinates_have_the_clipped_moment_of_normal_rows() -> None:
     rng = np.random.default_rng(1)
     X = np.column_stack(
         [np.ones(N), rng.standard_t(3, N), rng.exponential(size=N), rng.normal(size=N)]
@@ -56,7 +62,7 @@ def test_free_coordinates_have_the_clipped_moment_of_normal_rows():
     np.testing.assert_allclose(K, normal_size(WIDE, Q) * np.eye(Q), atol=0.03)
 
 
-def test_a_rare_level_is_no_free_coordinate_and_keeps_its_weight():
+def test_a_rare_level_is_no_free_coordinate_and_keeps_its_weight() -> None:
     rng = np.random.default_rng(2)
     X = normal_rows(rng)
     X[:, 3] = rng.random(N) < 0.01
@@ -66,7 +72,7 @@ def test_a_rare_level_is_no_free_coordinate_and_keeps_its_weight():
     assert np.median(np.sum(level**2, axis=1)) < 10 * Q
 
 
-def test_terms_that_are_constant_or_collinear_are_found_lost():
+def test_terms_that_are_constant_or_collinear_are_found_lost() -> None:
     X = normal_rows(np.random.default_rng(3))
     twice = np.column_stack([X, X[:, 1]])
     assert public_coordinates(twice).lost
@@ -78,7 +84,7 @@ def test_terms_that_are_constant_or_collinear_are_found_lost():
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9, 0.999])
-def test_whitening_without_noise_finds_the_data_s_own_coordinates(correlation):
+def test_whitening_without_noise_finds_the_data_s_own_coordinates(correlation: float) -> None:
     """Correlated and scaled otherwise than the public rows, which are independent."""
     rng = np.random.default_rng(4)
     X = normal_rows(rng)
@@ -93,7 +99,7 @@ def test_whitening_without_noise_finds_the_data_s_own_coordinates(correlation):
     assert np.max(noise) < 1e-6
 
 
-def test_noise_of_a_round_leaves_an_error_that_says_so():
+def test_noise_of_a_round_leaves_an_error_that_says_so() -> None:
     rng = np.random.default_rng(5)
     X, data = normal_rows(rng), normal_rows(rng, 20_000)
     quiet = settled(X, data, sd=1e-4, rng=rng)
@@ -104,14 +110,14 @@ def test_noise_of_a_round_leaves_an_error_that_says_so():
     assert np.linalg.eigvalsh(U.T @ U / len(U))[0] > 0.3
 
 
-def test_inside_is_the_coefficients_of_u():
+def test_inside_is_the_coefficients_of_u() -> None:
     rng = np.random.default_rng(6)
     state = settled(normal_rows(rng), normal_rows(rng, 5000))
     theta = rng.normal(size=Q)
     np.testing.assert_allclose(state.transform.T @ state.inside(theta), theta)
 
 
-def test_a_quiet_meat_stays_and_a_noisy_one_is_a_multiple_of_the_expected():
+def test_a_quiet_meat_stays_and_a_noisy_one_is_a_multiple_of_the_expected() -> None:
     rng = np.random.default_rng(7)
     root = rng.normal(size=(Q, Q))
     meat, expected = root @ root.T + np.eye(Q), np.diag([1.0, 2.0, 3.0, 4.0])

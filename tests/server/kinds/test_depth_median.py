@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planned depth median: public directions, public scales, likely replies, and refusals."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,17 +21,17 @@ QUARTILES = {
 }
 
 
-def offer(epsilon=4.0):
+def offer(epsilon: float = 4.0) -> PrivacyCost:
     return PrivacyCost(int(epsilon * EPSILON_UNITS), DELTA_UNITS // 10**6, 10**10)
 
 
-def plan_of(n, d, query=None, *, profile=True, **fields):
+def plan_of(n: int, d: Any, query: Any = None, *, profile: bool = True, **fields: Any) -> Any:
     public = facts_of(n, COLUMNS, quartiles=QUARTILES if profile else None)
     names = tuple(c.name for c in COLUMNS[:d])
     return plan_kind(public, query or DepthMedian(names, **fields), offer())
 
 
-def gaussian(n, d, seed=0):
+def gaussian(n: int, d: Any, seed: int = 0) -> Any:
     """Columns of medians 100, 200, … and of very different scales."""
     z = np.random.default_rng(seed).normal(size=(d, n))
     return block_of(**{f"x{j}": 100.0 * (j + 1) + 7.4 * (j + 1) * z[j] for j in range(d)})
@@ -37,7 +39,7 @@ def gaussian(n, d, seed=0):
 
 @pytest.mark.parametrize("scale", ["iqr", "mad", "trimmed"])
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_it_replies_near_the_centre_in_the_units_of_the_data(scale, d):
+def test_it_replies_near_the_centre_in_the_units_of_the_data(scale: str, d: int) -> None:
     n = 12_000
     plan = plan_of(n, d, scale=scale, directions=None if d < 3 else 100)
     found = answer(plan, gaussian(n, d))
@@ -49,13 +51,13 @@ def test_it_replies_near_the_centre_in_the_units_of_the_data(scale, d):
     assert plan.own_cost.delta == plan.own_cost.rho_delta == offer().delta
 
 
-def test_without_a_profile_declared_bounds_standardise():
+def test_without_a_profile_declared_bounds_standardise() -> None:
     n = 12_000
     found = answer(plan_of(n, 2, profile=False, scale="trimmed"), gaussian(n, 2))
     assert np.abs(np.array(found["point"]) - [100, 200]).max() < 3
 
 
-def test_a_private_choice_of_eta():
+def test_a_private_choice_of_eta() -> None:
     plan = plan_of(12_000, 2, scale="trimmed", eta="private")
     assert len(plan.part.etas) == 5
     assert plan.part.epsilon_choice == offer().epsilon // 5
@@ -63,13 +65,13 @@ def test_a_private_choice_of_eta():
     assert found["eta"] in plan.part.etas
 
 
-def test_few_records_have_no_reply_and_the_forecast_says_so():
+def test_few_records_have_no_reply_and_the_forecast_says_so() -> None:
     plan = plan_of(150, 2)
     assert not plan.forecast["reply_likely"]
     assert answer(plan, gaussian(150, 2)) is None
 
 
-def test_directions_are_public_spread_and_fixed():
+def test_directions_are_public_spread_and_fixed() -> None:
     for d in (1, 2, 3, 8):
         number = 2 if d == 1 else 60
         rows = np.array(public_directions(d, number))
@@ -93,12 +95,12 @@ def test_directions_are_public_spread_and_fixed():
         DepthMedian(("x0", "x1"), eta=float("inf")),
     ],
 )
-def test_what_cannot_be_planned_is_refused(query):
+def test_what_cannot_be_planned_is_refused(query: Any) -> None:
     with pytest.raises(InvalidQuery):
         plan_of(1000, 2, query)
 
 
-def test_more_records_and_more_epsilon_allow_a_larger_eta():
+def test_more_records_and_more_epsilon_allow_a_larger_eta() -> None:
     for scale in ("iqr", "mad", "trimmed"):
         etas = [
             plan_split(scale, n, 3, int(e * EPSILON_UNITS), 10**12).eta
@@ -109,7 +111,7 @@ def test_more_records_and_more_epsilon_allow_a_larger_eta():
 
 @pytest.mark.audit
 @pytest.mark.parametrize("scale", ["iqr", "mad", "trimmed"])
-def test_replies_are_as_good_as_certain_at_a_hundred_thousand_records(scale):
+def test_replies_are_as_good_as_certain_at_a_hundred_thousand_records(scale: str) -> None:
     """ε = 1, d = 3, 500 directions: the chance given the table, on 20 tables; and a real release."""
     public = facts_of(100_000, COLUMNS, quartiles=QUARTILES)
     query = DepthMedian(("x0", "x1", "x2"), scale)

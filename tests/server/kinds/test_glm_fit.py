@@ -2,6 +2,7 @@
 """Generalised linear models, whole: their target, their honesty, and data on which others fail."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ FAMILIES = ("binomial", "poisson", "gamma")
 LAWS = {"binomial": Binomial(), "poisson": Poisson(), "gamma": Gamma()}
 
 
-def table_of(family, n=4000, seed=0, **more):
+def table_of(family: Any, n: int = 4000, seed: int = 0, **more: Any) -> Any:
     return glm_table(family, n, np.random.default_rng(seed), **more)
 
 
@@ -47,7 +48,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_without_noise_it_solves_the_estimating_equation(family, case):
+def test_without_noise_it_solves_the_estimating_equation(family: str, case: str) -> None:
     table = table_of(family, base=0.0 if case == "no intercept" else 0.5)
     table["d"] = (np.arange(4000) % 25 == 0).astype(float)
     plan = planned(table, [*slopes(3), boolean("d")], family, HUGE_RHO, **CASES[case])
@@ -63,7 +64,7 @@ def test_without_noise_it_solves_the_estimating_equation(family, case):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_target_is_the_quasi_likelihood_fit_with_its_weights(family):
+def test_the_target_is_the_quasi_likelihood_fit_with_its_weights(family: str) -> None:
     """Cantoni & Ronchetti's equation, solved by a code that agrees with R, in raw units."""
     table = table_of(family)
     plan = planned(table, slopes(3), family, HUGE_RHO, tuning=1.345)
@@ -82,7 +83,7 @@ def test_the_target_is_the_quasi_likelihood_fit_with_its_weights(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_curvature_is_the_derivative_of_the_mean_score(family):
+def test_the_curvature_is_the_derivative_of_the_mean_score(family: str) -> None:
     """Weights and all; at a law that is not the data's. Kinks and the cut of h leave 2 %."""
     rng, table = np.random.default_rng(8), table_of(family)
     if family != "binomial":
@@ -103,7 +104,7 @@ def test_the_curvature_is_the_derivative_of_the_mean_score(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_leverage_points_move_it_little(family):
+def test_leverage_points_move_it_little(family: str) -> None:
     table = table_of(family, 20_000)
     spoilt = {k: v.copy() for k, v in table.items()}
     spoilt["x0"][:100], spoilt["y"][:100] = 30.0, 0.0
@@ -117,7 +118,7 @@ def test_leverage_points_move_it_little(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_result_has_its_keys_and_its_intervals_cover(family):
+def test_the_result_has_its_keys_and_its_intervals_cover(family: str) -> None:
     inside = []
     for seed in range(8):
         plan, result = fitted(table_of(family, seed=seed), slopes(3), family)
@@ -134,7 +135,7 @@ def test_the_result_has_its_keys_and_its_intervals_cover(family):
     assert np.all((ratio > 0.4) & (ratio < 2.5))
 
 
-def degenerate(kind, family):
+def degenerate(kind: Any, family: Any) -> dict[Any, Any]:
     table = table_of(family, 1000)
     table["d"] = np.zeros(1000)
     top = 1.0 if family == "binomial" else 1000.0
@@ -167,7 +168,7 @@ KINDS = (
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_table_raises(family, kind):
+def test_no_table_raises(family: str, kind: str) -> None:
     table = degenerate(kind, family)
     columns = [*slopes(3), boolean("d")]
     where = Compare("x0", ">", 999.5) if kind == "an empty mask" else None
@@ -181,7 +182,7 @@ def test_no_table_raises(family, kind):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", ["a constant column", "a category with one record"])
-def test_a_direction_without_information_is_said_to_be_so(family, kind):
+def test_a_direction_without_information_is_said_to_be_so(family: str, kind: str) -> None:
     """A flag is missing in some 2 % of the fits: five of six with a chance below 1e-7."""
     unknown = "x1" if kind == "a constant column" else "d"
     flagged = 0
@@ -198,7 +199,7 @@ def test_a_direction_without_information_is_said_to_be_so(family, kind):
     assert flagged >= 2
 
 
-def test_an_empty_mask_leaves_nothing_estimable():
+def test_an_empty_mask_leaves_nothing_estimable() -> None:
     flags = []
     for seed in range(8):
         table = table_of("binomial", 2000, seed)
@@ -207,7 +208,7 @@ def test_an_empty_mask_leaves_nothing_estimable():
     assert np.mean(flags) < 0.6
 
 
-def test_planning_spends_exactly_rho():
+def test_planning_spends_exactly_rho() -> None:
     for family in FAMILIES:
         for epsilon in (0.01, 10.0):
             for profile in (True, False):
@@ -221,7 +222,7 @@ def test_planning_spends_exactly_rho():
                 assert all(part.unit_rows == 2 for part in parts)
 
 
-def test_responses_that_do_not_suit_are_refused():
+def test_responses_that_do_not_suit_are_refused() -> None:
     facts = facts_of(10, [numeric("y", -1, 5)], None)
     for family in FAMILIES:
         with pytest.raises(InvalidQuery):

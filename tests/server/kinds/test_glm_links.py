@@ -2,6 +2,7 @@
 """Probit, complementary log-log and log-binomial regressions: near statsmodels', with intervals that hold the truth."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ REFERENCE = {"probit": links.Probit, "cloglog": links.CLogLog}
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_with_little_noise_it_solves_the_estimating_equation(link):
+def test_with_little_noise_it_solves_the_estimating_equation(link: Any) -> None:
     data = table(np.random.default_rng(3), 20_000, link)
     fit = outcome(planned(data, link, HUGE_RHO), whole(data))
     exact, errors = without_privacy(data, link, reply_weights(data, fit))
@@ -43,7 +44,7 @@ def test_with_little_noise_it_solves_the_estimating_equation(link):
 
 
 @pytest.mark.parametrize("link", REFERENCE)
-def test_it_is_near_maximum_likelihood_of_statsmodels(link):
+def test_it_is_near_maximum_likelihood_of_statsmodels(link: Any) -> None:
     """Two consistent estimators that share their data: their difference has about .2 of a standard error."""
     data = table(np.random.default_rng(4), 20_000, link)
     rows = np.column_stack([np.ones(20_000), data["x0"], data["x1"], data["x2"]])
@@ -57,7 +58,9 @@ def test_it_is_near_maximum_likelihood_of_statsmodels(link):
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(("n", "epsilon"), [(2000, 4.0), (10_000, 1.0)])
-def test_intervals_hold_the_truth_and_the_noise_is_as_reported(link, n, epsilon):
+def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
+    link: Any, n: Any, epsilon: Any
+) -> None:
     """Of 30 seeded tables: 120 intervals, whose coverage has a standard error of .02."""
     rng, held, distance = np.random.default_rng(n), [], []
     for _ in range(30):
@@ -72,7 +75,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(link, n, epsilon)
 
 
 @pytest.mark.parametrize("key", LINKED)
-def test_the_curvature_is_the_derivative_of_the_score_and_both_keep_their_bounds(key):
+def test_the_curvature_is_the_derivative_of_the_score_and_both_keep_their_bounds(key: Any) -> None:
     law = LINKED[key]
     score = law.score(law.tuning, 1.0, Start(-0.5, 1.0, 1.0))
     low, high = score.limits
@@ -105,7 +108,7 @@ def test_the_curvature_is_the_derivative_of_the_score_and_both_keep_their_bounds
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_the_clients_link_is_the_servers(link):
+def test_the_clients_link_is_the_servers(link: Any) -> None:
     eta = np.linspace(-4, -0.1, 40)
     found = link_of("binomial", link)
     assert found.mean(eta) == pytest.approx(MEANS[link](eta))
@@ -118,7 +121,7 @@ def test_the_clients_link_is_the_servers(link):
     )
 
 
-def test_families_by_their_links():
+def test_families_by_their_links() -> None:
     assert family_of("binomial", None) is family_of("binomial", "logit")
     assert family_of("poisson", "log") is family_of("poisson", None)
     assert family_of("poisson", "probit") is None
@@ -134,13 +137,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("query", REFUSED)
-def test_what_has_no_such_link_is_refused_when_planning(query):
+def test_what_has_no_such_link_is_refused_when_planning(query: Any) -> None:
     with pytest.raises(InvalidQuery):
         KIND.plan(facts_of(1000, [*X, Y], None), query, WHOLE)
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson", "gaussian"])
-def test_blocks_have_canonical_links_only(family):
+def test_blocks_have_canonical_links_only(family: Any) -> None:
     query = SubsampleAggregateQuery(
         Glm("y ~ x0", family, link="probit"), 7, ((0.0, 1.0), (2.0, 3.0))
     )

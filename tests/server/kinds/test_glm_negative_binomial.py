@@ -2,6 +2,7 @@
 """The negative binomial: truncated maximum likelihood by noisy scoring, at a public dispersion."""
 
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,22 +33,22 @@ NB, ALPHA = "negative_binomial", 0.5
 TRUTH = np.array([0.5, 0.4, 0.4, 0.4])
 
 
-def made_up(n, seed=3):
+def made_up(n: int, seed: int = 3) -> Any:
     return glm_table(NB, n, np.random.default_rng(seed), phi=ALPHA)
 
 
-def matrix(table):
+def matrix(table: Any) -> Any:
     return np.column_stack([np.ones(len(table["y"])), *(table[f"x{j}"] for j in range(3))])
 
 
-def test_the_solver_without_a_cut_is_maximum_likelihood():
+def test_the_solver_without_a_cut_is_maximum_likelihood() -> None:
     table = made_up(2000)
     X, y = matrix(table), table["y"]
     fit = fit_glm(X, y, NegativeBinomial(ALPHA))
     expected = sm.GLM(y, X, family=sm.families.NegativeBinomial(alpha=ALPHA)).fit(tol=1e-12)
     np.testing.assert_allclose(fit.coefficients, expected.params, rtol=1e-6)
 
-    def loss(beta):
+    def loss(beta: Any) -> Any:
         chance = 1 / (1 + ALPHA * np.exp(X @ beta))
         return -np.sum(stats.nbinom.logpmf(y, 1 / ALPHA, chance))
 
@@ -56,7 +57,7 @@ def test_the_solver_without_a_cut_is_maximum_likelihood():
     assert np.max(np.abs(rises)) / 2e-5 < 1e-3
 
 
-def test_the_solver_with_a_cut_solves_the_truncated_equation():
+def test_the_solver_with_a_cut_solves_the_truncated_equation() -> None:
     table, c, family = made_up(2000), 1.7, NegativeBinomial(ALPHA)
     X, y = matrix(table), table["y"]
     eta = X @ fit_glm(X, y, family, c).coefficients
@@ -65,7 +66,7 @@ def test_the_solver_with_a_cut_solves_the_truncated_equation():
 
 
 @pytest.mark.parametrize("more", [{}, {"tuning": 1.2}, {"intercept": False}])
-def test_without_noise_it_solves_its_target(more):
+def test_without_noise_it_solves_its_target(more: dict[str, Any]) -> None:
     table = made_up(4000)
     if "intercept" in more:
         table = glm_table(NB, 4000, np.random.default_rng(3), phi=ALPHA, base=0.0)
@@ -83,7 +84,7 @@ def test_without_noise_it_solves_its_target(more):
         assert np.max(np.abs(z)) < 4.5
 
 
-def test_outlying_counts_have_a_bounded_influence():
+def test_outlying_counts_have_a_bounded_influence() -> None:
     table = made_up(4000)
     bent = table | {"y": table["y"].copy()}
     bent["y"][:40] = 900.0
@@ -98,7 +99,7 @@ def test_outlying_counts_have_a_bounded_influence():
 
 
 @pytest.mark.parametrize("family", [NB, "poisson", "gamma", "binomial"])
-def test_only_planned_constants_depend_on_the_number_of_records(family):
+def test_only_planned_constants_depend_on_the_number_of_records(family: str) -> None:
     """By default the tuning constant and the radius are the family's, whatever n, ε and the profile are."""
     chosen, fixed = [], set()
     top = 1.0 if family == "binomial" else 1000.0
@@ -125,7 +126,7 @@ def test_only_planned_constants_depend_on_the_number_of_records(family):
     assert {c for c, _ in chosen} <= set(law.menu)
 
 
-def test_a_dispersion_belongs_to_this_family():
+def test_a_dispersion_belongs_to_this_family() -> None:
     table = made_up(500)
     columns = [*slopes(3), numeric("y", 0.0, 1000.0)]
     facts = facts_of(500, columns, profile_of(table, columns))

@@ -2,6 +2,7 @@
 """Wald, score and likelihood-ratio-type tests: what they compute, their level, their power."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ NAMES = ("Intercept", "x1", "x2", "x1:x2", "C(g)[b = 1]")
         ("-x2 + 1e-1 = .5", [0, 0, -1, 0, 0], 0.4),
     ],
 )
-def test_hypotheses_are_read(text, row, value):
+def test_hypotheses_are_read(text: str, row: list[Any], value: float) -> None:
     found = parse_hypothesis([text], NAMES)
     np.testing.assert_allclose(found.rows, [row])
     np.testing.assert_allclose(found.values, [value])
@@ -49,23 +50,23 @@ def test_hypotheses_are_read(text, row, value):
     [[], [""], ["1 = 2"], ["secret = 0"], ["x1 = x1"], ["x1 = 0", "2*x1 = 1"], ["x1 = 0 = 0"],
      ["x1 x2"], ["1e999*x1 = 0"], ["x1 ="], ["x1" * 2000], ["x1 = 0"] * 6],
 )  # fmt: skip
-def test_what_is_no_hypothesis_is_refused_without_an_echo(texts):
+def test_what_is_no_hypothesis_is_refused_without_an_echo(texts: list[Any]) -> None:
     with pytest.raises(InvalidQuery) as refused:
         parse_hypothesis(texts, NAMES)
     assert "secret" not in refused.value.detail
 
 
-def resolved(q):
+def resolved(q: Any) -> Directions:
     return Directions(np.eye(q), np.ones(q, dtype=bool))
 
 
-def example_fit(rng, q=4):
+def example_fit(rng: np.random.Generator, q: int = 4) -> FitUnderTest:
     A, B = rng.normal(size=(2, q, 2 * q))
     M, C = A @ A.T, B @ B.T / 500
     return FitUnderTest(rng.normal(0, 0.1, q), C, np.linalg.inv(M), 500.0, resolved(q))
 
 
-def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own():
+def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own() -> None:
     rng = np.random.default_rng(0)
     fit = example_fit(rng)
     R = np.array([[0, 1.0, 0, -1], [0, 0, 1, 0]])
@@ -83,15 +84,15 @@ def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own():
     assert ratio.p_value == pytest.approx(larger, abs=0.005)
 
 
-def test_one_row_gives_wald_and_lr_the_same_p_value():
+def test_one_row_gives_wald_and_lr_the_same_p_value() -> None:
     fit = example_fit(np.random.default_rng(1))
     hypothesis = LinearHypothesis(("a",), ((0.0, 1.0, 2.0, 0.0),), (0.0,))
     a, b = wald(fit, hypothesis), likelihood_ratio(fit, hypothesis)
     assert a.p_value == pytest.approx(b.p_value, rel=1e-9)
 
 
-def test_a_factor_is_one_term_of_the_table():
-    def level(column, code):
+def test_a_factor_is_one_term_of_the_table() -> None:
+    def level(column: Any, code: Any) -> Indicator:
         return Indicator(column, code)
 
     x = ColumnValue("x")
@@ -107,7 +108,7 @@ def test_a_factor_is_one_term_of_the_table():
     np.testing.assert_array_equal(found[1][1].rows, np.eye(6)[[2, 3]])
 
 
-def test_the_covariance_under_test_is_the_reply_s():
+def test_the_covariance_under_test_is_the_reply_s() -> None:
     """With the privacy noise, most of it here."""
     table = table_of("linear", 600, np.random.default_rng(9))
     plan = planned(table, "linear", "wald", ["x2 = 0"], 0.5)
@@ -119,7 +120,7 @@ def test_the_covariance_under_test_is_the_reply_s():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_without_noise_the_three_tests_agree_near_the_null(family):
+def test_without_noise_the_three_tests_agree_near_the_null(family: str) -> None:
     table = table_of(family, 20_000, np.random.default_rng(4))
     found = {t: outcome_of(table, family, t, ["x2 = 0"], rho=HUGE_RHO) for t in TESTS}
     p = [found[t]["p_value"] for t in TESTS]
@@ -129,7 +130,7 @@ def test_without_noise_the_three_tests_agree_near_the_null(family):
 
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family, test):
+def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family: str, test: str) -> None:
     table = table_of(family, 20_000, np.random.default_rng(5))
     false = outcome_of(table, family, test, ["x0 = 0"])
     true = outcome_of(table, family, test, ["x0 = x1", "x2 = 0"])
@@ -140,7 +141,7 @@ def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family, test):
     assert ("fit" in true) is (test != "score")
 
 
-def test_a_table_of_terms_and_what_is_not_estimable():
+def test_a_table_of_terms_and_what_is_not_estimable() -> None:
     table = table_of("linear", 5_000, np.random.default_rng(6))
     result = outcome_of(table, "linear", "wald", None)
     assert [row["term"] for row in result["table"]] == ["x0", "x1", "x2"]
@@ -151,7 +152,7 @@ def test_a_table_of_terms_and_what_is_not_estimable():
 
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_table_raises(family, test):
+def test_no_table_raises(family: str, test: str) -> None:
     top = {"linear": 1000.0, "binomial": 1.0}.get(family, 1000.0)
     for y in (np.zeros(200), np.full(200, top), np.arange(200) % 2 * top):
         table = table_of(family, 200, np.random.default_rng(7)) | {"y": y}
@@ -164,7 +165,7 @@ def test_no_table_raises(family, test):
 @pytest.mark.audit
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_level_is_what_is_said(family, test):
+def test_the_level_is_what_is_said(family: str, test: str) -> None:
     rng = np.random.default_rng(8)
     p = [
         outcome_of(table_of(family, 5_000, rng), family, test, ["x2 = 0"])["p_value"]

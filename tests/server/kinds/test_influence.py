@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planned fit by influence: replies, standard errors, refusals, and what a plan says."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from benchmarks.noise_free.huber import fit_huber
@@ -32,11 +34,11 @@ N, P = 30_000, 3
 X = [numeric(f"x{j}") for j in range(P)]
 
 
-def offer(epsilon=1.0):
+def offer(epsilon: float = 1.0) -> PrivacyCost:
     return PrivacyCost(int(epsilon * EPSILON_UNITS), DELTA_UNITS // 10**6, 10**10)
 
 
-def table_of(n, seed=0, skewed=False, loss="huber"):
+def table_of(n: int, seed: int = 0, skewed: bool = False, loss: str = "huber") -> Any:
     rng = np.random.default_rng(seed)
     table = linear_table(n, P, rng)
     if skewed:
@@ -48,7 +50,15 @@ def table_of(n, seed=0, skewed=False, loss="huber"):
     return table
 
 
-def plan_of(table, loss="huber", epsilon=1.0, profile=True, max_rows=1, design=None, **fields):
+def plan_of(
+    table: Any,
+    loss: str = "huber",
+    epsilon: float = 1.0,
+    profile: bool = True,
+    max_rows: int = 1,
+    design: Any = None,
+    **fields: Any,
+) -> Any:
     y = numeric("y") if loss == "huber" else boolean("y")
     columns = [*X, y]
     public = facts_of(
@@ -61,14 +71,14 @@ def plan_of(table, loss="huber", epsilon=1.0, profile=True, max_rows=1, design=N
     return plan_influence_glm(public, design, asked, offer(epsilon))
 
 
-def replied(plan, block):
+def replied(plan: Any, block: Any) -> Any:
     """A result: the first of some releases of which hardly any has no reply."""
     return next(filter(None, (answer(plan, block) for _ in range(6))))
 
 
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("skewed", [True, False])
-def test_a_regression_is_close_to_its_exact_fit(profile, skewed):
+def test_a_regression_is_close_to_its_exact_fit(profile: bool, skewed: bool) -> None:
     """In units of its own standard errors, and of the privacy noise from the exact weighted fit."""
     table = table_of(N, 1, skewed)
     plan = plan_of(table, profile=profile, epsilon=2.0)
@@ -85,7 +95,7 @@ def test_a_regression_is_close_to_its_exact_fit(profile, skewed):
     assert np.all(np.array(found["privacy_standard_errors"]) < se)
 
 
-def test_a_logistic_regression_is_near_the_truth():
+def test_a_logistic_regression_is_near_the_truth() -> None:
     table = table_of(N, 2, loss="logistic")
     found = replied(plan_of(table, "logistic", epsilon=5.0), whole(table))
     z = (np.array(found["coefficients"]) - [-1, 0.5, 0.5, 0.5]) / found["standard_errors"]
@@ -95,7 +105,7 @@ def test_a_logistic_regression_is_near_the_truth():
 
 
 @pytest.mark.audit
-def test_standard_errors_are_those_of_the_errors():
+def test_standard_errors_are_those_of_the_errors() -> None:
     """Many tables: the mean square of standardised errors is near 1."""
     squares = []
     for seed in range(40):
@@ -107,7 +117,7 @@ def test_standard_errors_are_those_of_the_errors():
 
 
 @pytest.mark.audit
-def test_the_privacy_part_is_the_noise_that_was_drawn():
+def test_the_privacy_part_is_the_noise_that_was_drawn() -> None:
     """Releases of one table from one pilot: their spread is privacy_standard_errors."""
     table = table_of(N, 3)
     plan = plan_of(table)
@@ -118,7 +128,7 @@ def test_the_privacy_part_is_the_noise_that_was_drawn():
     assert np.all(spread > stated / 6)
 
 
-def test_nothing_but_the_pilot_and_one_whole_column_step_is_asked_and_paid():
+def test_nothing_but_the_pilot_and_one_whole_column_step_is_asked_and_paid() -> None:
     plan = plan_of(table_of(2000))
     assert plan.own_cost.epsilon == EPSILON_UNITS
     assert plan.own_cost.delta == DELTA_UNITS // 10**6
@@ -135,7 +145,7 @@ def test_nothing_but_the_pilot_and_one_whole_column_step_is_asked_and_paid():
         recipe.send(released(step, block))
 
 
-def test_few_records_have_no_reply_and_the_forecast_says_so():
+def test_few_records_have_no_reply_and_the_forecast_says_so() -> None:
     small, large = plan_of(table_of(3000)), plan_of(table_of(N), epsilon=2.0)
     assert answer(small, whole(table_of(3000))) is None
     assert not small.forecast["reply_likely"]
@@ -146,7 +156,7 @@ def test_few_records_have_no_reply_and_the_forecast_says_so():
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
-def test_degenerate_tables_have_no_reply_and_no_exception(loss):
+def test_degenerate_tables_have_no_reply_and_no_exception(loss: str) -> None:
     base = table_of(3000, loss=loss)
     for change in ({"x1": base["x0"]}, {"y": np.zeros(3000)}, {"x2": np.zeros(3000)}):
         table = base | change
@@ -155,7 +165,7 @@ def test_degenerate_tables_have_no_reply_and_no_exception(loss):
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
 @pytest.mark.parametrize("why", ["rows", "where", "missing", "family", "tuning"])
-def test_what_has_no_proof_is_refused(loss, why):
+def test_what_has_no_proof_is_refused(loss: str, why: str) -> None:
     table = table_of(2000, loss=loss)
     y = numeric("y") if loss == "huber" else boolean("y")
     designs = {
@@ -171,7 +181,7 @@ def test_what_has_no_proof_is_refused(loss, why):
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
-def test_the_asymptotic_calibration_names_its_assumptions_and_hides_its_scale(loss):
+def test_the_asymptotic_calibration_names_its_assumptions_and_hides_its_scale(loss: str) -> None:
     table = table_of(N, 4, loss=loss)
     plan = plan_of(table, loss, epsilon=5.0, calibration="asymptotic")
     found = answer(plan, whole(table))
@@ -189,7 +199,7 @@ def test_the_asymptotic_calibration_names_its_assumptions_and_hides_its_scale(lo
     assert any("not shown" in warning for warning in found["warnings"])
 
 
-def test_intervals_of_p_values_are_those_of_the_standard_errors_that_gave_them():
+def test_intervals_of_p_values_are_those_of_the_standard_errors_that_gave_them() -> None:
     beta, se = np.array([2.0, -0.3, 0.01]), np.array([0.5, 0.3, 0.2])
     p = 2 * norm.sf(np.abs(beta) / se)
     expected = np.column_stack([beta - 1.959964 * se, beta + 1.959964 * se])
@@ -201,6 +211,6 @@ def test_intervals_of_p_values_are_those_of_the_standard_errors_that_gave_them()
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
-def test_the_asymptotic_calibration_refuses_too_few_records(loss):
+def test_the_asymptotic_calibration_refuses_too_few_records(loss: str) -> None:
     with pytest.raises(InvalidQuery, match="more records"):
         plan_of(table_of(1000, loss=loss), loss, calibration="asymptotic")

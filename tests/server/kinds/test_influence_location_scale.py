@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planned location and scale by influence: replies, standard errors, refusals, cost."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from benchmarks.noise_free.proposal2 import fit_proposal2
@@ -17,12 +19,21 @@ N = 20_000
 COLUMN = numeric("y")
 
 
-def values(n=N, law="normal", seed=0):
+def values(n: Any = N, law: str = "normal", seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     return 1.0 + 0.7 * (rng.normal(size=n) if law == "normal" else rng.exponential(size=n))
 
 
-def planned(y, epsilon=4.0, *, profile=True, max_rows=1, where=None, missing=(), **fields):
+def planned(
+    y: Any,
+    epsilon: float = 4.0,
+    *,
+    profile: bool = True,
+    max_rows: int = 1,
+    where: Any = None,
+    missing: Any = (),
+    **fields: Any,
+) -> Any:
     table = {"y": y}
     facts = facts_of(len(y), [COLUMN], profile_of(table, [COLUMN]) if profile else None, max_rows)
     design = Design(None, (), False, where, ("y",), missing)
@@ -33,7 +44,9 @@ def planned(y, epsilon=4.0, *, profile=True, max_rows=1, where=None, missing=(),
 
 @pytest.mark.parametrize("law", ["normal", "exponential"])
 @pytest.mark.parametrize("profile", [True, False])
-def test_it_is_the_joint_solution_with_the_standard_errors_it_names(law, profile):
+def test_it_is_the_joint_solution_with_the_standard_errors_it_names(
+    law: str, profile: bool
+) -> None:
     y = values(law=law)
     plan = planned(y, profile=profile)
     found = answer(plan, whole({"y": y}))
@@ -48,7 +61,7 @@ def test_it_is_the_joint_solution_with_the_standard_errors_it_names(law, profile
     assert any("not shown" in warning for warning in found["warnings"])
 
 
-def test_errors_are_of_the_size_of_the_noise():
+def test_errors_are_of_the_size_of_the_noise() -> None:
     y = values()
     plan = planned(y)
     exact = fit_proposal2(y, plan.part.tuning)
@@ -62,7 +75,7 @@ def test_errors_are_of_the_size_of_the_noise():
     assert found["privacy_standard_errors"][0] == pytest.approx(expected, rel=0.3)
 
 
-def test_it_costs_what_was_offered_and_names_its_assumptions():
+def test_it_costs_what_was_offered_and_names_its_assumptions() -> None:
     plan = planned(values())
     assert plan.own_cost.epsilon == 4 * EPSILON_UNITS
     assert plan.own_cost.delta <= DELTA_UNITS // 10**6
@@ -85,18 +98,18 @@ def test_it_costs_what_was_offered_and_names_its_assumptions():
         {"tuning": "planned"},
     ],
 )
-def test_what_has_no_proof_is_refused(fields):
+def test_what_has_no_proof_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidQuery):
         planned(values(2000), **fields)
 
 
-def test_too_few_records_are_refused():
+def test_too_few_records_are_refused() -> None:
     with pytest.raises(InvalidQuery, match="more records"):
         planned(values(500), epsilon=0.5)
 
 
 @pytest.mark.parametrize("kind", ["constant", "two values", "zero"])
-def test_degenerate_columns_have_a_reply_like_any_other(kind):
+def test_degenerate_columns_have_a_reply_like_any_other(kind: str) -> None:
     y = {
         "constant": np.full(3000, 2.0),
         "two values": np.repeat([0.0, 1.0], 1500),

@@ -2,6 +2,7 @@
 """Tukey's biweight by noisy Newton: its target, what outliers do to it, its plan."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,14 +31,14 @@ COLUMNS, Y = [numeric(f"x{j}") for j in range(3)], numeric("y")
 TUKEY = LinearRegression("y ~ x", loss="tukey")
 
 
-def table_of(n=5000, outliers=0):
+def table_of(n: int = 5000, outliers: int = 0) -> Any:
     table = linear_table(n, 3, np.random.default_rng(7))
     for name, value in (("x0", 5.0), ("x1", 5.0), ("x2", 5.0), ("y", 12.0)):
         table[name][:outliers] = value
     return table
 
 
-def planned(table, rho, asked=TUKEY, columns=COLUMNS, **design):
+def planned(table: Any, rho: Any, asked: Any = TUKEY, columns: Any = COLUMNS, **design: Any) -> Any:
     n = len(table["y"])
     facts = facts_of(n, [*columns, Y], profile_of(table, [*columns, Y]))
     return plan_linear_regression(facts, plain_design(columns, Y, **design), asked, rho)
@@ -58,7 +59,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_without_noise_it_solves_the_estimating_equation(case):
+def test_without_noise_it_solves_the_estimating_equation(case: str) -> None:
     make, columns, asked, more = CASES[case]
     table = make()
     plan = planned(table, HUGE_RHO, asked, columns, **more)
@@ -74,7 +75,7 @@ def test_without_noise_it_solves_the_estimating_equation(case):
     assert all(result["estimable"])
 
 
-def test_gross_outliers_move_huber_and_not_the_biweight():
+def test_gross_outliers_move_huber_and_not_the_biweight() -> None:
     """1 % of records at one wrong place; 10 sampling errors separate the two thresholds."""
     table, truth = table_of(20_000, outliers=200), np.array([0.0, 1, 1, 1])
     errors = {}
@@ -87,7 +88,7 @@ def test_gross_outliers_move_huber_and_not_the_biweight():
 
 
 @pytest.mark.parametrize("asked", [LinearRegression("y ~ x"), TUKEY], ids=["huber", "tukey"])
-def test_a_cluster_of_outliers_does_not_keep_the_path_from_its_target(asked):
+def test_a_cluster_of_outliers_does_not_keep_the_path_from_its_target(asked: Any) -> None:
     table = table_of(outliers=250)
     plan = planned(table, HUGE_RHO, asked)
     result = drive(plan.run(), whole(table)).result
@@ -96,7 +97,7 @@ def test_a_cluster_of_outliers_does_not_keep_the_path_from_its_target(asked):
     assert np.max(np.abs(away) / result["standard_errors"]) < 3
 
 
-def test_the_last_two_steps_have_the_biweights_score_and_its_bound():
+def test_the_last_two_steps_have_the_biweights_score_and_its_bound() -> None:
     """And a Jacobian of both signs, which costs √2 more."""
     table = table_of()
     plan = planned(table, rho_units(1.0, 1e-6))
@@ -120,7 +121,7 @@ def test_the_last_two_steps_have_the_biweights_score_and_its_bound():
     assert (root.weights < 0).any()
 
 
-def test_it_costs_what_was_offered_and_plans_from_public_facts():
+def test_it_costs_what_was_offered_and_plans_from_public_facts() -> None:
     rho = rho_units(1.0, 1e-6)
     plan, huber = planned(table_of(), rho), planned(table_of(), rho, LinearRegression("y ~ x"))
     assert rho - 100 < min(plan.rho, huber.rho) <= max(plan.rho, huber.rho) <= rho
@@ -133,7 +134,7 @@ def test_it_costs_what_was_offered_and_plans_from_public_facts():
         planned(table_of(), rho, LinearRegression("y ~ x", loss="tukey", tuning=1.9))
 
 
-def test_the_forecast_is_of_the_size_of_what_comes():
+def test_the_forecast_is_of_the_size_of_what_comes() -> None:
     plan = planned(table_of(20_000), rho_units(1.0, 1e-6))
     result = drive(plan.run(), whole(table_of(20_000))).result
     privacy = np.array(result["privacy_standard_errors"])
@@ -152,7 +153,7 @@ DEGENERATE = {
 
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("epsilon", [0.05, 20.0])
-def test_no_table_raises(case, epsilon):
+def test_no_table_raises(case: str, epsilon: float) -> None:
     table = DEGENERATE[case]
     result = drive(planned(table, rho_units(epsilon, 1e-6)).run(), whole(table)).result
     json.dumps(result, allow_nan=False)

@@ -2,7 +2,9 @@
 """The whole recipe: its target, its equivariance, its honesty about what cannot be estimated."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,11 +49,11 @@ KEYS = {
 }
 
 
-def table_of(n=5000, p=3, seed=0, **more):
+def table_of(n: int = 5000, p: int = 3, seed: int = 0, **more: Any) -> Any:
     return linear_table(n, p, np.random.default_rng(seed), **more)
 
 
-def skewed_table(n=4000):
+def skewed_table(n: int = 4000) -> dict[Any, Any]:
     rng = np.random.default_rng(3)
     x0, x1 = rng.lognormal(0, 0.7, n), rng.gamma(2, 1, n)
     d = (rng.random(n) < 0.05).astype(float)
@@ -59,21 +61,21 @@ def skewed_table(n=4000):
     return {"x0": x0, "x1": x1, "d": d, "y": y}
 
 
-def sparse_table():
+def sparse_table() -> Any:
     rng = np.random.default_rng(8)
     table = linear_table(20_000, 2, rng)
     table["x2"] = (rng.random(20_000) < 0.06) * (1 + rng.exponential(size=20_000))
     return table | {"y": table["y"] + 0.5 * table["x2"]}
 
 
-def uncentred():
+def uncentred() -> dict[Any, Any]:
     rng = np.random.default_rng(4)
     x0, x1 = 50 + 5 * rng.normal(size=4000), 120 + 3 * rng.normal(size=4000)
     y = 0.02 * (x0 - 50) * (x1 - 120) + 0.1 * x0 + rng.normal(size=4000)
     return {"x0": x0, "x1": x1, "y": y}
 
 
-def product():
+def product() -> Any:
     """y ~ x0*x1."""
     x0, x1 = (ColumnValue(f"x{j}") for j in range(2))
     design = plain_design(numerics(2), Y)
@@ -100,7 +102,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_without_noise_it_solves_the_estimating_equation(case):
+def test_without_noise_it_solves_the_estimating_equation(case: str) -> None:
     make, columns, more = CASES[case]
     table = make()
     plan = linear_plan(table, columns, **more)
@@ -115,7 +117,7 @@ def test_without_noise_it_solves_the_estimating_equation(case):
     assert np.max(result["privacy_standard_errors"] / target.standard_errors) < 0.25
 
 
-def test_missing_records_are_left_out():
+def test_missing_records_are_left_out() -> None:
     table, columns = table_of(), numerics(3)
     missing = np.arange(5000) % 4 == 0
     table["x1"] = np.where(missing, 0.0, table["x1"])
@@ -130,7 +132,7 @@ def test_missing_records_are_left_out():
     assert result["n"] == 5000
 
 
-def test_the_fit_follows_the_units_of_the_data():
+def test_the_fit_follows_the_units_of_the_data() -> None:
     table, columns = table_of(), numerics(3)
     moved = {
         "x0": 10 + 3 * table["x0"],
@@ -148,7 +150,7 @@ def test_the_fit_follows_the_units_of_the_data():
     np.testing.assert_allclose(np.array(second["standard_errors"])[1:], se, rtol=0.02)
 
 
-def test_derived_terms_are_fitted_in_their_own_units():
+def test_derived_terms_are_fitted_in_their_own_units() -> None:
     rng = np.random.default_rng(2)
     x = rng.lognormal(0, 1, 5000)
     table = {"x": x, "y": 1 + 2 * np.log(x) + rng.normal(0, 0.3, 5000)}
@@ -164,7 +166,7 @@ def test_derived_terms_are_fitted_in_their_own_units():
 
 
 @pytest.mark.parametrize("profile", [True, False])
-def test_the_result_has_its_keys_and_is_consistent(profile):
+def test_the_result_has_its_keys_and_is_consistent(profile: bool) -> None:
     plan, result = fitted(table_of(), numerics(3), profile=profile)
     assert set(result) >= KEYS
     json.dumps(result, allow_nan=False)
@@ -181,16 +183,16 @@ def test_the_result_has_its_keys_and_is_consistent(profile):
     assert any("profile" in w for w in result["warnings"]) is (not profile)
 
 
-def collinear():
+def collinear() -> Any:
     table = table_of()
     return table | {"x1": 2 * table["x0"]}
 
 
-def constant():
+def constant() -> Any:
     return table_of() | {"x1": np.full(5000, 3.0)}
 
 
-def never():
+def never() -> Any:
     return table_of() | {"d": np.zeros(5000)}
 
 
@@ -202,7 +204,9 @@ EMPTY_DIRECTIONS = [
 
 
 @pytest.mark.parametrize(("make", "columns", "unknown"), EMPTY_DIRECTIONS)
-def test_a_direction_without_information_is_said_to_be_so(make, columns, unknown):
+def test_a_direction_without_information_is_said_to_be_so(
+    make: Callable[..., Any], columns: list[Any], unknown: list[Any]
+) -> None:
     """But by chance: noise passes for information some times in a hundred."""
     right = 0
     for _ in range(12):
@@ -230,7 +234,7 @@ DEGENERATE = {
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("epsilon", [0.05, 20.0])
-def test_no_table_raises(case, epsilon, profile):
+def test_no_table_raises(case: str, epsilon: float, profile: bool) -> None:
     table = DEGENERATE[case]
     if case == "not finite":
         prior = profile_of(table_of(), [*numerics(3), Y]) if profile else None
@@ -243,14 +247,14 @@ def test_no_table_raises(case, epsilon, profile):
     json.dumps(result, allow_nan=False)
 
 
-def test_without_records_nothing_is_estimable():
+def test_without_records_nothing_is_estimable() -> None:
     """But where the released number of records is three standard deviations above 0, once in 740."""
     results = [fitted(table_of(), numerics(3), where=NOBODY)[1] for _ in range(20)]
     assert sum(any(r["estimable"]) for r in results) <= 3
     assert all(r["n"] == 5000 for r in results)
 
 
-def test_noise_dominated_fits_say_so_and_do_not_repeat_themselves():
+def test_noise_dominated_fits_say_so_and_do_not_repeat_themselves() -> None:
     table = table_of(2000)
     plan, result = fitted(table, numerics(3), 0.1)
     assert min(plan.forecast["privacy_to_sampling"]) > 3
@@ -261,7 +265,7 @@ def test_noise_dominated_fits_say_so_and_do_not_repeat_themselves():
     assert again["coefficients"] != result["coefficients"]
 
 
-def test_planning_reads_no_table_and_spends_exactly_rho():
+def test_planning_reads_no_table_and_spends_exactly_rho() -> None:
     """Less where an own profile says that residuals have no scale."""
     for epsilon in (0.01, 1.0, 30.0):
         for profile in (True, False):
@@ -279,7 +283,7 @@ def test_planning_reads_no_table_and_spends_exactly_rho():
             assert plan.columns == ("x0", "x1", "x2", "y")
 
 
-def test_a_design_of_rare_dummies_alone():
+def test_a_design_of_rare_dummies_alone() -> None:
     """Without intercept and white terms there is nothing to weigh or to whiten."""
     rng = np.random.default_rng(6)
     d = (rng.random(4000) < 0.1).astype(float)
@@ -289,7 +293,7 @@ def test_a_design_of_rare_dummies_alone():
     assert result["coefficients"] == pytest.approx([3], abs=0.5)
 
 
-def test_a_regression_without_response_or_terms_is_refused():
+def test_a_regression_without_response_or_terms_is_refused() -> None:
     design = plain_design([], Y, intercept=False)
     facts = facts_of(10, [Y], None)
     with pytest.raises(InvalidQuery):

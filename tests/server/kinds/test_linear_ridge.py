@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regression with a public ridge: its closed form, its intervals, and that it releases nothing more."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ from support.fits.regressions import (
 COLUMNS, Y = [numeric(f"x{j}") for j in range(3)], numeric("y")
 
 
-def planned(table, ridge, rho, **more):
+def planned(table: Any, ridge: Any, rho: Any, **more: Any) -> Any:
     every = [*COLUMNS, Y]
     facts = facts_of(len(table["y"]), every, profile_of(table, every))
     query = LinearRegression("y ~ x", ridge=ridge, **more)
@@ -32,7 +34,7 @@ def planned(table, ridge, rho, **more):
 
 
 @pytest.mark.parametrize("ridge", [0.05, 1.0, 20.0])
-def test_without_noise_and_cutting_it_is_weighted_ridge_regression(ridge):
+def test_without_noise_and_cutting_it_is_weighted_ridge_regression(ridge: float) -> None:
     table = linear_table(4000, 3, np.random.default_rng(1))
     plan = planned(table, ridge, HUGE_RHO, tuning=100.0)
     result = drive(plan.run(), whole(table)).result
@@ -46,21 +48,21 @@ def test_without_noise_and_cutting_it_is_weighted_ridge_regression(ridge):
 
 
 @pytest.mark.parametrize("ridge", [0.05, 1.0])
-def test_the_covariance_goes_through_the_same_map(ridge):
+def test_the_covariance_goes_through_the_same_map(ridge: float) -> None:
     P = np.array([[1.0, 0.2, 0.0], [0.2, 2.0, 0.5], [0.0, 0.5, 1.0]])
     A = shrinkage(P, ridge, intercept=True)
     np.testing.assert_allclose((P + ridge * np.diag([0, 1, 1])) @ A, P, atol=1e-12)
     np.testing.assert_allclose(shrinkage(P, 0.0, intercept=True), np.eye(3), atol=1e-12)
 
 
-def map_of(fit, coding, ridge):
+def map_of(fit: Any, coding: Any, ridge: Any) -> Any:
     """A of the released curvature, in the units of the data."""
     back = np.linalg.inv(back_transform(coding).matrix)
     P = back.T @ fit.information @ back * coding.response_location.scale**2
     return shrinkage((P + P.T) / 2, ridge, intercept=True)
 
 
-def test_both_parts_of_the_covariance_are_mapped():
+def test_both_parts_of_the_covariance_are_mapped() -> None:
     table = linear_table(2000, 3, np.random.default_rng(6))
     ground, fit = drive(planned(table, None, rho_units(4.0, 1e-6)).fitted(), whole(table)).result
     back = back_transform(ground.coding)
@@ -72,7 +74,7 @@ def test_both_parts_of_the_covariance_are_mapped():
         np.testing.assert_allclose(after, A @ before @ A.T, rtol=1e-8, atol=1e-12)
 
 
-def test_the_penalty_is_in_the_units_of_the_data():
+def test_the_penalty_is_in_the_units_of_the_data() -> None:
     """Whatever the profile's noise made of the standardised terms: another centre, another scale, the same fit."""
     table = linear_table(4000, 3, np.random.default_rng(9))
     found = []
@@ -87,7 +89,7 @@ def test_the_penalty_is_in_the_units_of_the_data():
 
 
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
-def test_the_steps_and_the_cost_are_those_of_the_fit_without_it(ridge):
+def test_the_steps_and_the_cost_are_those_of_the_fit_without_it(ridge: float) -> None:
     """What leaves the table does not depend on the ridge, so its privacy is the fit's."""
     table = linear_table(2000, 3, np.random.default_rng(2))
     with_ridge, without = (planned(table, r, rho_units(1.0, 1e-6)) for r in (ridge, None))
@@ -97,7 +99,7 @@ def test_the_steps_and_the_cost_are_those_of_the_fit_without_it(ridge):
 
 
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
-def test_a_ridge_makes_standard_errors_smaller(ridge):
+def test_a_ridge_makes_standard_errors_smaller(ridge: float) -> None:
     table = linear_table(2000, 3, np.random.default_rng(2))
     results = (drive(planned(table, r, HUGE_RHO).run(), whole(table)).result for r in (ridge, None))
     narrow, wide = (np.array(result["standard_errors"][1:]) for result in results)
@@ -105,7 +107,7 @@ def test_a_ridge_makes_standard_errors_smaller(ridge):
 
 
 @pytest.mark.audit
-def test_intervals_cover_the_penalised_truth():
+def test_intervals_cover_the_penalised_truth() -> None:
     """The map A of each fit's released information, of the true slopes (1, 1, 1); 400 replications."""
     rng = np.random.default_rng(5)
     inside = []

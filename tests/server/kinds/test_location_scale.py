@@ -2,6 +2,7 @@
 """Location and scale, whole: Proposal 2's solution, its error, and data on which others fail."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from support.fits.location_scale import fitted_from, in_errors, planned, release
 from support.fits.regressions import HUGE_RHO, blocks_of, drive, facts_of, numeric, whole
 
 
-def samples(n=4000, seed=0):
+def samples(n: int = 4000, seed: int = 0) -> dict[Any, Any]:
     rng = np.random.default_rng(seed)
     return {
         "normal": rng.normal(3, 2, n),
@@ -28,7 +29,7 @@ def samples(n=4000, seed=0):
 
 @pytest.mark.parametrize("c", [1.0, 1.5, 2.5])
 @pytest.mark.parametrize("name", list(samples()))
-def test_without_noise_it_solves_proposal_2(name, c):
+def test_without_noise_it_solves_proposal_2(name: str, c: float) -> None:
     y = samples()[name]
     result, target = released(y, HUGE_RHO, tuning=c), fit_proposal2(y, c)
     se = np.sqrt(np.diag(target.covariance))
@@ -38,7 +39,7 @@ def test_without_noise_it_solves_proposal_2(name, c):
     assert result["estimable"] == [True, True]
 
 
-def test_masked_records_are_left_out():
+def test_masked_records_are_left_out() -> None:
     y = samples()["normal"]
     missing = np.arange(4000) % 4 == 0
     stored = np.where(missing, 0.0, y)
@@ -52,7 +53,7 @@ def test_masked_records_are_left_out():
     assert result["location"] == pytest.approx(target.location, abs=0.02)
 
 
-def test_masked_records_give_no_number():
+def test_masked_records_give_no_number() -> None:
     y = samples()["normal"]
     plan = planned(y, HUGE_RHO, where=Compare("y", ">", 1.0), tuning=1.5)
     for numbers in next(plan.run()).map_fn(whole({"y": y}))[:2]:
@@ -61,7 +62,7 @@ def test_masked_records_give_no_number():
 
 
 @pytest.mark.parametrize("rows", [1, 64, 8192])
-def test_contributions_do_not_depend_on_the_block_and_stay_within_one(rows):
+def test_contributions_do_not_depend_on_the_block_and_stay_within_one(rows: int) -> None:
     y = samples(10_000 if rows > 1 else 300)["heavy"]
     design = planned(y, HUGE_RHO).design
     score_map = LocationScaleMap(design, "y", 0.2, 0.7, 1.3)
@@ -77,7 +78,7 @@ def test_contributions_do_not_depend_on_the_block_and_stay_within_one(rows):
     np.testing.assert_array_equal(inside, np.abs(score) < 1)
 
 
-def test_the_error_is_what_is_said_and_near_that_without_noise():
+def test_the_error_is_what_is_said_and_near_that_without_noise() -> None:
     """n = 10,000, ε = .5: below 1.2 of the non-private error, with intervals that cover.
 
     Of 60 intervals of level .95, 16 or more miss with a probability below 10⁻⁷.
@@ -98,7 +99,7 @@ def test_the_error_is_what_is_said_and_near_that_without_noise():
 
 @pytest.mark.parametrize("start", [(3.0, 16.0), (3.0, 0.25), (11.0, 2.0), (-7.0, 1.0), (3.0, 1.8)])
 @pytest.mark.parametrize("name", ["normal", "skewed"])
-def test_a_bad_start_is_only_a_longer_way(name, start):
+def test_a_bad_start_is_only_a_longer_way(name: str, start: tuple[Any, ...]) -> None:
     """Scales off by 8 and centres off by 4 or 5 scales; |z| above 7 has a probability below 10⁻¹¹."""
     y = samples(20_000)[name]
     target = fit_proposal2(y, 1.5)
@@ -113,7 +114,7 @@ def test_a_bad_start_is_only_a_longer_way(name, start):
     assert np.all(np.abs(error) < 0.05 * np.sqrt(np.diag(target.covariance)))
 
 
-def test_what_the_last_step_has_not_reached_is_in_the_privacy_covariance():
+def test_what_the_last_step_has_not_reached_is_in_the_privacy_covariance() -> None:
     """Ten thousand scales away nothing converges; nothing is given an interval, and the way left is reported."""
     y = samples()["normal"]
     found, _ = fitted_from(y, HUGE_RHO, 3.0, 2e-4)
@@ -128,7 +129,9 @@ def test_what_the_last_step_has_not_reached_is_in_the_privacy_covariance():
 @pytest.mark.parametrize("epsilon", [0.5, 4.0, None])
 @pytest.mark.parametrize("share", [0.7, 0.8, 0.92])
 @pytest.mark.parametrize("sides", ["both", "one"])
-def test_ties_without_a_positive_root_are_declined(sides, share, epsilon):
+def test_ties_without_a_positive_root_are_declined(
+    sides: str, share: float, epsilon: float | None
+) -> None:
     """c = 1.5: from 65 % of one value on with the others on both sides, from 74 % on with the others on one."""
     if sides == "one" and share == 0.7:
         share = 0.76
@@ -141,7 +144,7 @@ def test_ties_without_a_positive_root_are_declined(sides, share, epsilon):
     assert "65% to 74%" in result["warnings"][0]
 
 
-def test_ties_that_leave_the_two_equations_nearly_alike_are_declined():
+def test_ties_that_leave_the_two_equations_nearly_alike_are_declined() -> None:
     """72 % of one value, the others on one side: the root is there, but both equations say almost the same of it."""
     y = np.where(np.arange(20_000) < 14_400, 0.0, np.random.default_rng(8).exponential(size=20_000))
     found, _ = fitted_from(y, HUGE_RHO, 0.05, 0.1)
@@ -149,7 +152,7 @@ def test_ties_that_leave_the_two_equations_nearly_alike_are_declined():
     assert not found.estimable
 
 
-def test_ties_with_a_positive_root_are_fitted():
+def test_ties_with_a_positive_root_are_fitted() -> None:
     rng = np.random.default_rng(6)
     y = np.where(rng.random(20_000) < 0.5, 0.0, rng.exponential(size=20_000))
     result, target = released(y, rho_units(4.0, 1e-6)), fit_proposal2(y, 1.5)
@@ -159,7 +162,7 @@ def test_ties_with_a_positive_root_are_fitted():
     assert abs(result["scale"] - target.scale) < 7 * noise[1]
 
 
-def test_the_estimand_depends_on_neither_epsilon_nor_n_nor_the_start():
+def test_the_estimand_depends_on_neither_epsilon_nor_n_nor_the_start() -> None:
     for n, epsilon in ((100, 0.05), (4000, 1.0), (4000, 50.0)):
         y = samples(n)["skewed"]
         plan = planned(y, rho_units(epsilon, 1e-6))
@@ -174,7 +177,7 @@ def test_the_estimand_depends_on_neither_epsilon_nor_n_nor_the_start():
     assert np.all(np.ptp(points, axis=0) < 0.02 * se)
 
 
-def test_a_planned_tuning_has_the_smallest_forecast_error_and_says_so():
+def test_a_planned_tuning_has_the_smallest_forecast_error_and_says_so() -> None:
     y = samples()["normal"]
     noisy, quiet = (planned(y, rho_units(e, 1e-6), tuning="planned") for e in (0.1, 50.0))
     assert noisy.settings.c == 1.0
@@ -186,14 +189,14 @@ def test_a_planned_tuning_has_the_smallest_forecast_error_and_says_so():
     assert "c planned for the smallest error" in result["estimand"]
 
 
-def plan_errors(plan):
+def plan_errors(plan: Any) -> list[Any]:
     return [plan.forecast[f"{kind}_standard_error"] for kind in ("sampling", "privacy")]
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 50.0])
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("kind", ["constant", "one", "two", "nobody", "not finite", "ends"])
-def test_no_column_raises(kind, epsilon, profile):
+def test_no_column_raises(kind: str, epsilon: float, profile: bool) -> None:
     y = {
         "constant": np.full(500, 2.0),
         "one": np.array([3.0]),
@@ -219,7 +222,7 @@ def test_no_column_raises(kind, epsilon, profile):
 @pytest.mark.audit
 @pytest.mark.parametrize("name", ["normal", "skewed", "contaminated"])
 @pytest.mark.parametrize(("n", "epsilon"), [(2_000, 1.0), (10_000, 0.5), (5_000, 4.0)])
-def test_intervals_cover(name, n, epsilon):
+def test_intervals_cover(name: str, n: int, epsilon: float) -> None:
     """Against the population's solution, taken from a million records; those that are given, nearly all."""
     inside, given = [], []
     for seed in range(400):
@@ -235,14 +238,14 @@ def test_intervals_cover(name, n, epsilon):
 POPULATION = {}
 
 
-def population(name):
+def population(name: Any) -> Any:
     if name not in POPULATION:
         fit = fit_proposal2(samples(1_000_000, 7)[name], 1.5)
         POPULATION[name] = np.array([fit.location, fit.scale])
     return POPULATION[name]
 
 
-def test_without_a_profile_the_mask_may_read_other_columns():
+def test_without_a_profile_the_mask_may_read_other_columns() -> None:
     rng = np.random.default_rng(9)
     table = {"y": rng.normal(3, 2, 4000), "x": rng.normal(size=4000)}
     table["y"][table["x"] > 0] += 50

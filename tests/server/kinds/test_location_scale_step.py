@@ -2,6 +2,7 @@
 """One step of the filter: its equations, its limits, what is left after it."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from reticent_server.numerics.psi import Huber
 C = 1.5
 
 
-def measured(y, at, noise=0.0):
+def measured(y: Any, at: Any, noise: float = 0.0) -> MeasuredStep:
     u = (y - at.mu) / at.scale
     psi, t = np.clip(u, -C, C), u / C
     inner = np.abs(t) < 1
@@ -33,14 +34,14 @@ def measured(y, at, noise=0.0):
 
 
 @pytest.mark.parametrize("c", [0.7, 1.5, 2.5])
-def test_the_normal_laws_moments(c):
+def test_the_normal_laws_moments(c: float) -> None:
     inner = [quad(lambda u, k=k: (u / c) ** k * norm.pdf(u), -c, c)[0] for k in range(3)]
     np.testing.assert_allclose(normal_entries(c), inner, atol=1e-12)
     fourth = quad(lambda u: u**4 * norm.pdf(u), -c, c)[0] + 2 * c**4 * norm.sf(c)
     assert _normal_fourth(c) == pytest.approx(fourth)
 
 
-def test_a_released_jacobian_is_that_of_the_equations():
+def test_a_released_jacobian_is_that_of_the_equations() -> None:
     y = np.random.default_rng(0).exponential(size=3000)
     fit = fit_proposal2(y, C)
     at = start_position(fit.location, fit.scale, C)
@@ -49,7 +50,7 @@ def test_a_released_jacobian_is_that_of_the_equations():
     np.testing.assert_allclose(A, jacobian((y - fit.location) / fit.scale, C), rtol=1e-12)
 
 
-def test_steps_without_noise_converge_and_say_so():
+def test_steps_without_noise_converge_and_say_so() -> None:
     y = np.random.default_rng(1).gamma(2.0, size=5000)
     fit, at, left = fit_proposal2(y, C), start_position(1.0, 1.0, C), []
     for _ in range(6):
@@ -61,7 +62,7 @@ def test_steps_without_noise_converge_and_say_so():
     assert np.all(np.diff(left) < 0)
 
 
-def test_noise_is_averaged_and_counted():
+def test_noise_is_averaged_and_counted() -> None:
     """At the solution, steps of equal noise: the covariance falls as one over their number."""
     y = norm.ppf((np.arange(4000) + 0.5) / 4000)
     at, noise = start_position(0.0, 1.0, C), 0.02
@@ -73,7 +74,7 @@ def test_noise_is_averaged_and_counted():
     assert after[7] == pytest.approx(after[0] / 8, rel=0.1)
 
 
-def test_steps_of_mere_noise_do_not_move():
+def test_steps_of_mere_noise_do_not_move() -> None:
     at = replace(start_position(0.0, 1.0, C), covariance=1e-4 * np.eye(2))
     y = norm.ppf((np.arange(4000) + 0.5) / 4000)
     clean = measured(y, at, 0.3)
@@ -81,7 +82,7 @@ def test_steps_of_mere_noise_do_not_move():
     assert np.hypot(after.mu, after.log_scale) < 0.002
 
 
-def test_a_step_is_limited_and_what_is_cut_off_stays_in_the_covariance():
+def test_a_step_is_limited_and_what_is_cut_off_stays_in_the_covariance() -> None:
     y = 50.0 + norm.ppf((np.arange(4000) + 0.5) / 4000)
     at = start_position(0.0, 1.0, C)
     after = moved(at, measured(y, at, 1e-6), C)
@@ -90,7 +91,7 @@ def test_a_step_is_limited_and_what_is_cut_off_stays_in_the_covariance():
     assert np.sqrt(after.covariance[0, 0]) * after.scale > 5
 
 
-def test_a_score_that_is_larger_than_chance_makes_it_is_followed():
+def test_a_score_that_is_larger_than_chance_makes_it_is_followed() -> None:
     """The covariance says that the position is known to a hundredth; the score, that it is half a scale away."""
     at = replace(start_position(0.5, 1.0, C), covariance=1e-4 * np.eye(2), variance=1e-6)
     y = norm.ppf((np.arange(4000) + 0.5) / 4000)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The M-estimate by the exponential mechanism: near Huber's, robust, and refused where unproved."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -18,12 +20,14 @@ X = numeric("x", -1e4, 1e4)
 OFFER = PrivacyCost(EPSILON_UNITS, 10**12, 10**10)
 
 
-def huber(x, c):
+def huber(x: Any, c: Any) -> Any:
     return optimize.brentq(lambda t: np.clip(x - t, -c, c).sum(), x.min(), x.max())
 
 
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
-def test_draws_are_around_hubers_location_at_the_forecast_distance(base, request, monkeypatch):
+def test_draws_are_around_hubers_location_at_the_forecast_distance(
+    base: str, request: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seed_noise(monkeypatch, request.node.nodeid)
     x = np.random.default_rng(0).normal(10, 2, N)
     x[: N // 10] = 9000
@@ -34,7 +38,7 @@ def test_draws_are_around_hubers_location_at_the_forecast_distance(base, request
     assert plan.own_cost == PrivacyCost(EPSILON_UNITS, 0, 125 * 10**9)
 
 
-def test_the_tuning_comes_from_the_profile():
+def test_the_tuning_comes_from_the_profile() -> None:
     public = facts_of(N, (X,), quartiles={"x": (8.651, 10.0, 11.349)})
     plan = plan_kind(public, MEstimateQuery("x"), OFFER)
     assert plan.tuning == pytest.approx(2.69, rel=1e-5)
@@ -50,12 +54,12 @@ def test_the_tuning_comes_from_the_profile():
         MEstimateQuery("m", tuning=1.0),
     ],
 )
-def test_what_has_no_density_or_no_proof_is_refused(query):
+def test_what_has_no_density_or_no_proof_is_refused(query: Any) -> None:
     with pytest.raises(InvalidQuery):
         plan_kind(facts_of(N, (X, numeric("m", missing=("NA",)))), query, OFFER)
 
 
-def test_the_draw_stays_within_the_bounds_on_any_data():
+def test_the_draw_stays_within_the_bounds_on_any_data() -> None:
     for values in (np.array([np.nan, np.inf]), np.array([1e4]), np.array([-1e4, 1e4])):
         plan = plan_kind(facts_of(len(values), (X,)), MEstimateQuery("x", tuning=1.0), OFFER)
         assert -1e4 <= answer(plan, block_of(x=values))["value"] <= 1e4

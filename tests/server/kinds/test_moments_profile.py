@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts, means and the profile: right on average, honest about their error, and private."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,12 +30,12 @@ COLUMNS = (
 RHO = RHO_UNITS // 50
 
 
-def facts(n, max_rows=1):
+def facts(n: int, max_rows: int = 1) -> DatasetFacts:
     unit = Unit("person", max_rows) if max_rows > 1 else Unit()
     return DatasetFacts("t", "t", 1, "v", n, Schema(COLUMNS, unit))
 
 
-def block(n, seed=0):
+def block(n: int, seed: int = 0) -> Block:
     rng = np.random.default_rng(seed)
     missing = {"x": rng.random(n) < 0.2, "g": rng.random(n) < 0.1}
     columns = {
@@ -45,7 +47,7 @@ def block(n, seed=0):
     return Block(0, n, columns, missing)
 
 
-def answer(plan, data):
+def answer(plan: Any, data: Any) -> Any:
     """Runs a recipe on one block through the real mechanisms."""
     recipe = plan.run()
     step = next(recipe)
@@ -61,12 +63,12 @@ def answer(plan, data):
             return replied(stop.value)
 
 
-def first_step(plan):
+def first_step(plan: Any) -> Any:
     return next(plan.run())
 
 
 @pytest.mark.parametrize(("where", "truth"), [("k >= 3", 0.577), (None, 1.0), ('g == "a"', 0.3)])
-def test_counts(where, truth):
+def test_counts(where: str | None, truth: float) -> None:
     n = 50_000
     plan = plan_count(facts(n), mask_design((), facts(n).schema, where), RHO)
     found = answer(plan, block(n))
@@ -76,7 +78,7 @@ def test_counts(where, truth):
 
 
 @pytest.mark.parametrize("where", [None, 'g != "b"'])
-def test_means_cover_the_population_mean(where):
+def test_means_cover_the_population_mean(where: str | None) -> None:
     n, hits, runs = 2000, 0, 300
     design = mask_design(("x",), facts(n).schema, where)
     for seed in range(runs):
@@ -87,7 +89,7 @@ def test_means_cover_the_population_mean(where):
     assert 0.90 <= hits / runs <= 0.99
 
 
-def test_a_mean_over_nobody_is_an_answer_with_a_wide_interval():
+def test_a_mean_over_nobody_is_an_answer_with_a_wide_interval() -> None:
     data = block(500)
     data.missing["x"][:] = True
     design = mask_design(("x",), facts(500).schema, None)
@@ -96,7 +98,7 @@ def test_a_mean_over_nobody_is_an_answer_with_a_wide_interval():
     assert found["standard_error"] > 10
 
 
-def test_the_profile_finds_quantiles_counts_and_missing_cells():
+def test_the_profile_finds_quantiles_counts_and_missing_cells() -> None:
     n = 40_000
     data = block(n)
     plan = plan_profile(facts(n), RHO)
@@ -122,7 +124,9 @@ def test_the_profile_finds_quantiles_counts_and_missing_cells():
     k=st.integers(0, 20), g=st.integers(0, 2), d=st.integers(0, 1),
     x_missing=st.booleans(), g_missing=st.booleans(),
 )  # fmt: skip
-def test_neighbours_lose_at_most_what_is_charged(max_rows, x, k, g, d, x_missing, g_missing):
+def test_neighbours_lose_at_most_what_is_charged(
+    max_rows: int, x: Any, k: Any, g: Any, d: Any, x_missing: Any, g_missing: Any
+) -> None:
     data, other = block(6), block(6)
     if max_rows > 1:  # the other person has a row less
         data.missing[ABSENT], other.missing[ABSENT] = np.zeros((2, 6), np.bool_)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers about tables of persons: means and regressions whose standard errors are by person."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -26,16 +28,16 @@ TRUTH = np.array([1.0, 0.5, -0.3])
 
 
 @pytest.fixture(autouse=True)
-def _seeded_noise(request, monkeypatch):
+def _seeded_noise(request: Any, monkeypatch: Any) -> None:
     seed_noise(monkeypatch, request.node.nodeid)
 
 
-def panel(seed, persons=N, effect=0.6, own=0.5):
+def panel(seed: Any, persons: Any = N, effect: Any = 0.6, own: Any = 0.5) -> Any:
     """Rows 1 to M a person; x and the error both have a part that is the person's."""
     rng = np.random.default_rng(seed)
     absent = np.arange(M)[None, :] >= rng.integers(1, M + 1, (persons, 1))
 
-    def part(share):
+    def part(share: Any) -> Any:
         shared, rows = rng.normal(size=(persons, 1)), rng.normal(size=(persons, M))
         return np.sqrt(share) * shared + np.sqrt(1 - share) * rows
 
@@ -45,19 +47,19 @@ def panel(seed, persons=N, effect=0.6, own=0.5):
     return table, absent.ravel()
 
 
-def facts_of(table, absent, persons=N):
+def facts_of(table: Any, absent: Any, persons: Any = N) -> Any:
     present = {k: v[~absent] for k, v in table.items()}
     schema = Schema(tuple(COLUMNS), Unit("id", M))
     return DatasetFacts("t", "t", 1, "v", persons, schema, profile_of(present, COLUMNS))
 
 
-def answer(query, table, absent, rho, persons=N):
+def answer(query: Any, table: Any, absent: Any, rho: Any, persons: Any = N) -> Any:
     facts = facts_of(table, absent, persons).of_places()
     plan = kind_of(query).plan(facts, query, PrivacyCost(10**9, 10**12, rho))
     return drive(plan.run(), Block(0, persons * M, table, {ABSENT: absent}))
 
 
-def clustered(table, absent):
+def clustered(table: Any, absent: Any) -> Any:
     """Least squares and its cluster-robust standard errors, as linearmodels' PanelOLS gives them (pooled)."""
     X = np.column_stack([np.ones(len(absent)), table["x"], table["z"]]) * ~absent[:, None]
     A = np.linalg.inv(X.T @ X)
@@ -68,7 +70,7 @@ def clustered(table, absent):
     return beta, *errors
 
 
-def test_without_noise_the_fit_is_least_squares_with_errors_by_person():
+def test_without_noise_the_fit_is_least_squares_with_errors_by_person() -> None:
     table, absent = panel(1)
     result = answer(LinearRegression("y ~ x + z", loss="squared"), table, absent, HUGE_RHO).result
     beta, by_person, by_row = clustered(table, absent)
@@ -83,7 +85,7 @@ def test_without_noise_the_fit_is_least_squares_with_errors_by_person():
     assert "a person's scores are added" in result["estimand"]
 
 
-def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide():
+def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide() -> None:
     hits, widths, told = 0, [], 0
     for seed in range(20):
         table, absent = panel(seed)
@@ -98,7 +100,7 @@ def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide():
     assert np.median(widths) < 1.25
 
 
-def test_few_persons_have_no_intervals():
+def test_few_persons_have_no_intervals() -> None:
     table, absent = panel(2, persons=40)
     result = answer(LinearRegression("y ~ x"), table, absent, HUGE_RHO, persons=40).result
     assert result["estimable"] == [False, False]
@@ -107,7 +109,7 @@ def test_few_persons_have_no_intervals():
     assert not any(d["resolved"] for d in result["directions"])
 
 
-def test_nor_has_a_jacobian_below_its_noise():
+def test_nor_has_a_jacobian_below_its_noise() -> None:
     table, absent = panel(2, persons=300)
     result = answer(LinearRegression("y ~ x"), table, absent, RHO_UNITS // 100, persons=300).result
     assert not any(result["estimable"])
@@ -117,12 +119,14 @@ def test_nor_has_a_jacobian_below_its_noise():
     ("effective", "unsure", "known"),
     [(60, 0.4, True), (49, 0.4, False), (60, 0.6, False)],
 )
-def test_intervals_need_persons_and_a_jacobian_above_its_noise(effective, unsure, known):
+def test_intervals_need_persons_and_a_jacobian_above_its_noise(
+    effective: Any, unsure: Any, known: Any
+) -> None:
     clusters = Clusters(1.0, 100.0, effective, 0.0)
     assert Freedom(clusters, 0.0, np.eye(2), unsure).known is known
 
 
-def test_the_clip_is_the_least_edge_that_few_are_beyond():
+def test_the_clip_is_the_least_edge_that_few_are_beyond() -> None:
     lengths = Lengths(2.0)
     counts = np.zeros(lengths.bins)
     counts[0], counts[10], counts[15] = 500, 97, 3
@@ -135,7 +139,7 @@ def test_the_clip_is_the_least_edge_that_few_are_beyond():
     assert chosen(lengths, Released(np.zeros(lengths.bins), 5.0)).clip == lengths.edges[0]
 
 
-def test_codes_of_lengths_are_those_of_the_edges():
+def test_codes_of_lengths_are_those_of_the_edges() -> None:
     lengths = Lengths(1.0)
     edges = lengths.edges
     values = np.array([0.0, edges[0], edges[3], edges[3] * 1.0001, edges[-1] * 2, np.nan])
@@ -143,7 +147,7 @@ def test_codes_of_lengths_are_those_of_the_edges():
 
 
 @pytest.mark.parametrize("effect", [0.0, 0.6, 1.0])
-def test_a_mean_counts_how_rows_of_a_person_agree(effect):
+def test_a_mean_counts_how_rows_of_a_person_agree(effect: Any) -> None:
     table, absent = panel(3, effect=effect)
     y = table["y"][~absent]
     result = answer(Mean("y"), table, absent, HUGE_RHO).result
@@ -153,7 +157,7 @@ def test_a_mean_counts_how_rows_of_a_person_agree(effect):
     assert result["standard_error"] == pytest.approx(by_person, rel=0.02)
 
 
-def test_persons_spread_by_as_much_as_is_billed():
+def test_persons_spread_by_as_much_as_is_billed() -> None:
     spread = PersonSpread(RHO_UNITS, M, N)
     s = 0.2
     part = spread.part(s)
@@ -171,11 +175,11 @@ def test_persons_spread_by_as_much_as_is_billed():
     assert spread.reach(0.9) == 2 * M
 
 
-def _design():
+def _design() -> Any:
     return mask_design(("y",), Schema(tuple(COLUMNS), Unit("id", M)))
 
 
-def test_a_profile_is_of_rows_and_not_of_places():
+def test_a_profile_is_of_rows_and_not_of_places() -> None:
     table, absent = panel(4)
     columns = (*COLUMNS, numeric("k", 0, 3))
     table["k"] = np.where(absent, 0.0, np.arange(len(absent)) % 3 + 1.0)

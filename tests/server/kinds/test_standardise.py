@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Centres and scales from released quantiles, for columns, derived terms and products."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import lognorm, norm
@@ -17,7 +19,7 @@ X = ColumnValue("x")
 P = np.array(PROFILE_PROBABILITIES)
 
 
-def profile(**quantiles):
+def profile(**quantiles: Any) -> Profile:
     return Profile(
         {
             name: ColumnProfile(quantiles=tuple(np.asarray(q, dtype=float)))
@@ -27,17 +29,17 @@ def profile(**quantiles):
     )
 
 
-def term(*factors, lower=-100.0, upper=100.0):
+def term(*factors: Any, lower: float = -100.0, upper: float = 100.0) -> Term:
     return Term("t", factors, lower, upper)
 
 
-def test_a_column_has_its_released_median_and_quartiles():
+def test_a_column_has_its_released_median_and_quartiles() -> None:
     found = term_location(term(X), profile(x=norm.ppf(P, 5, 2)))
     assert found.centre == pytest.approx(5)
     assert found.scale == pytest.approx(2, rel=0.02)
 
 
-def test_a_function_is_pushed_through_the_quantiles():
+def test_a_function_is_pushed_through_the_quantiles() -> None:
     prior = profile(x=lognorm.ppf(P, 0.5))
     found = term_location(term(Apply("log", X)), prior)
     assert found.centre == pytest.approx(0, abs=1e-2)
@@ -46,7 +48,7 @@ def test_a_function_is_pushed_through_the_quantiles():
     assert square.centre == pytest.approx(norm.ppf(0.75) ** 2, rel=0.1)
 
 
-def test_a_product_combines_independent_factors():
+def test_a_product_combines_independent_factors() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(3, 1, 10**5), rng.normal(-1, 2, 10**5)
     found = term_location(
@@ -57,14 +59,14 @@ def test_a_product_combines_independent_factors():
     assert found.scale == pytest.approx((third - first) / 1.349, rel=0.1)
 
 
-def test_fall_backs_of_a_column_that_is_mostly_one_value():
+def test_fall_backs_of_a_column_that_is_mostly_one_value() -> None:
     assert location([0, 0, 0, 0, 3.29], 0, 12).scale == pytest.approx(1, rel=1e-3)
     assert location([-50, -0.1, 0, 0.1, 50], -99, 99).scale == pytest.approx(100 / 3.29, rel=1e-3)
     assert location([7, 7, 7, 7, 7], 0, 12**0.5).scale == pytest.approx(1)
     assert location([7, 7, 7, 7, 7], 7, 7) == Location(7, 1.0)
 
 
-def test_a_column_that_is_not_in_the_profile_has_no_location():
+def test_a_column_that_is_not_in_the_profile_has_no_location() -> None:
     assert term_location(term(ColumnValue("new")), profile(x=P)) is None
     assert term_location(term(X, ColumnValue("new")), profile(x=P)) is None
     assert term_location(term(Apply("log", X)), profile(x=-P)) is None

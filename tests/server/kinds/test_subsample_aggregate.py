@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planned subsample-and-aggregate queries: estimates, bounds, masks, what is refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,7 @@ COLUMNS = (
 QUARTILES = {"x": (-0.67, 0.0, 0.67), "y": (-0.5, 1.0, 2.5)}
 
 
-def people(seed=1, n=N):
+def people(seed: int = 1, n: Any = N) -> dict[Any, Any]:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
     return {
@@ -38,7 +40,14 @@ def people(seed=1, n=N):
     }
 
 
-def planned(model, epsilon=4.0, n=N, max_rows=1, quartiles=None, **fields):
+def planned(
+    model: Any,
+    epsilon: float = 4.0,
+    n: Any = N,
+    max_rows: int = 1,
+    quartiles: Any = None,
+    **fields: Any,
+) -> Any:
     facts = facts_of(n, COLUMNS, max_rows, quartiles)
     return plan(facts, SubsampleAggregateQuery(model, **fields), Privacy(epsilon, 1e-6))
 
@@ -55,7 +64,9 @@ def planned(model, epsilon=4.0, n=N, max_rows=1, quartiles=None, **fields):
     ],
 )
 @pytest.mark.parametrize("quartiles", [None, QUARTILES])
-def test_estimates_are_near_what_they_estimate(model, truth, correction, quartiles):
+def test_estimates_are_near_what_they_estimate(
+    model: Any, truth: list[Any], correction: str, quartiles: dict[str, Any] | None
+) -> None:
     """Within eight standard errors of the truth, which are small."""
     ready = planned(model, quartiles=quartiles)
     result = answer(ready.planned, block_of(**people()))
@@ -70,7 +81,7 @@ def test_estimates_are_near_what_they_estimate(model, truth, correction, quartil
     assert 0.99 * offered < ready.cost.rho == ready.planned.rho <= offered
 
 
-def test_a_mask_and_missing_values_leave_the_blocks_as_they_are():
+def test_a_mask_and_missing_values_leave_the_blocks_as_they_are() -> None:
     """The fit is that of the records in use; the number of blocks is that of all records."""
     data = people()
     data["y"] = np.where(data["x"] > 0, data["y"], -40.0)
@@ -88,7 +99,7 @@ def test_a_mask_and_missing_values_leave_the_blocks_as_they_are():
     assert np.isfinite(result["coefficients"]).all()
 
 
-def test_tight_bounds_and_estimates_outside_of_them():
+def test_tight_bounds_and_estimates_outside_of_them() -> None:
     fields = {"parameter_bounds": ((0.0, 1.5), (1.5, 2.5))}
     result = answer(planned(LinearRegression("y ~ x"), **fields).planned, block_of(**people()))
     assert abs(result["coefficients"][1] - 2) < 8 * result["standard_errors"][1]
@@ -99,7 +110,7 @@ def test_tight_bounds_and_estimates_outside_of_them():
     assert "Intercept" in result["warnings"][0]
 
 
-def test_a_unit_of_several_rows_costs_more_noise_and_no_more_budget():
+def test_a_unit_of_several_rows_costs_more_noise_and_no_more_budget() -> None:
     one, three = (planned(LinearRegression("y ~ x"), max_rows=m, blocks=500) for m in (1, 3))
     assert one.cost == three.cost
     ratio = three.planned.forecast["noise_ratio"] / one.planned.forecast["noise_ratio"]
@@ -107,7 +118,7 @@ def test_a_unit_of_several_rows_costs_more_noise_and_no_more_budget():
     assert planned(LinearRegression("y ~ x"), max_rows=3, blocks=2).planned.part.unit_rows == 3
 
 
-def test_more_noise_takes_more_blocks_and_too_few_are_told():
+def test_more_noise_takes_more_blocks_and_too_few_are_told() -> None:
     rich, poor = (planned(LinearRegression("y ~ x"), e).planned for e in (20.0, 1.0))
     assert rich.part.blocks == N // 80
     assert rich.part.blocks < poor.part.blocks <= N // 16
@@ -137,12 +148,12 @@ def test_more_noise_takes_more_blocks_and_too_few_are_told():
         (LinearRegression("y ~ x"), {"parameter_bounds": ((0.0, 1.0), (1.0, 2.0, 3.0))}),
     ],
 )
-def test_what_is_refused(model, fields):
+def test_what_is_refused(model: Any, fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidQuery):
         planned(model, **fields)
 
 
-def test_a_stored_query_is_the_query():
+def test_a_stored_query_is_the_query() -> None:
     query = SubsampleAggregateQuery(Glm("b ~ x", "binomial"), 7, ((0.0, 1.0), (2.0, 3.0)))
     stored = Ask("t", query, Privacy(1.0)).canonical()
     assert stored["query"]["model"] == {"kind": "glm"} | query_json(query.model)
@@ -150,7 +161,7 @@ def test_a_stored_query_is_the_query():
     assert Ask.from_canonical(stored).query == query
 
 
-def test_intervals_cover():
+def test_intervals_cover() -> None:
     """20 tables: the 95 % interval of a logistic slope covers 11 times or more (10⁻⁷ to fail at .95)."""
     hits = 0
     ready = planned(Glm("b ~ x", "binomial"), 10.0, n=2000)

@@ -2,6 +2,7 @@
 """Histograms, crosstabs, sums and quantiles: right, honest about their noise, and private."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ COLUMNS = (X, K, G, D)
 N = 4000
 
 
-def data(n=N, seed=0):
+def data(n: Any = N, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     missing = rng.random(n) < 0.2
     return block_of(
@@ -41,11 +42,11 @@ def data(n=N, seed=0):
     )
 
 
-def design(columns, where=None, n=N):
+def design(columns: Any, where: Any = None, n: Any = N) -> Any:
     return mask_design(columns, facts_of(n, COLUMNS).schema, where)
 
 
-def test_a_histogram_of_public_bins_counts_each_record_once():
+def test_a_histogram_of_public_bins_counts_each_record_once() -> None:
     block, edges = data(), (0.0, 30.0, 40.0, 60.0)
     plan = plan_histogram(facts_of(N, COLUMNS), design(("x",)), X, edges, 10**18)
     found = answer(plan, block)
@@ -54,13 +55,13 @@ def test_a_histogram_of_public_bins_counts_each_record_once():
     assert found["edges"] == list(edges)
 
 
-def test_edges_belong_to_the_bin_above_and_the_last_to_its_own():
+def test_edges_belong_to_the_bin_above_and_the_last_to_its_own() -> None:
     block = block_of(k=np.array([1.0, 2.0, 2.0, 4.0, 4.5, 5.0, np.nan]))
     plan = plan_histogram(facts_of(7, COLUMNS), design(("k",)), K, (1.0, 2.0, 4.5), 10**18)
     assert np.rint(answer(plan, block)["values"]).tolist() == [1, 4]
 
 
-def test_a_histogram_of_levels_and_of_whole_numbers():
+def test_a_histogram_of_levels_and_of_whole_numbers() -> None:
     block = data()
     for column, shown in ((G, ["a", "b", "c"]), (K, ["1", "2", "3", "4", "5"]), (D, ["0", "1"])):
         plan = plan_histogram(facts_of(N, COLUMNS), design((column.name,)), column, None, 10**18)
@@ -70,7 +71,7 @@ def test_a_histogram_of_levels_and_of_whole_numbers():
         assert np.rint(found["values"]).tolist() == truth
 
 
-def test_a_crosstab_and_its_test():
+def test_a_crosstab_and_its_test() -> None:
     block = data()
     block.columns["k"][:] = np.where(block.columns["d"] > 0, 1.0, block.columns["k"])
     plan = plan_crosstab(facts_of(N, COLUMNS), design(("k", "d"), 'g != "a"'), (K, D), RHO)
@@ -88,7 +89,7 @@ def test_a_crosstab_and_its_test():
     assert np.shape(answer(three, block)["values"]) == (5, 2, 3)
 
 
-def test_intervals_of_counts_and_sums_cover_the_table():
+def test_intervals_of_counts_and_sums_cover_the_table() -> None:
     hits, runs, block = [], 300, data(500)
     edges = (0.0, 30.0, 40.0, 60.0)
     public, mask = facts_of(500, COLUMNS), design(("x",), n=500)
@@ -102,7 +103,7 @@ def test_intervals_of_counts_and_sums_cover_the_table():
     assert 0.92 <= np.mean(hits) <= 0.98
 
 
-def test_a_sum_of_all_records_needs_noise_for_the_width_of_the_bounds_only():
+def test_a_sum_of_all_records_needs_noise_for_the_width_of_the_bounds_only() -> None:
     far = numeric("y", 1000.0, 1001.0)
     public = facts_of(10, (far,))
     plan = plan_sum(public, mask_design(("y",), public.schema), far, RHO)
@@ -110,7 +111,7 @@ def test_a_sum_of_all_records_needs_noise_for_the_width_of_the_bounds_only():
     assert answer(plan, block_of(y=np.full(10, 1000.5)))["value"] == pytest.approx(10005, abs=20)
 
 
-def test_quantiles_are_close_in_order_and_as_asked():
+def test_quantiles_are_close_in_order_and_as_asked() -> None:
     block, asked = data(40_000), (0.9, 0.1, 0.5, 0.5, 0.25)
     plan = plan_quantiles(facts_of(40_000, COLUMNS), design(("x",)), X, asked, RHO)
     found = answer(plan, block)
@@ -122,12 +123,12 @@ def test_quantiles_are_close_in_order_and_as_asked():
 
 
 @pytest.mark.parametrize("asked", [(), (0.0, 0.5), (1.0,), (0.5, 0.50001), (0.5,) * 100])
-def test_probabilities_that_mean_nothing_are_refused(asked):
+def test_probabilities_that_mean_nothing_are_refused(asked: tuple[Any, ...]) -> None:
     with pytest.raises(InvalidQuery):
         plan_quantiles(facts_of(N, COLUMNS), design(("x",)), X, asked, RHO)
 
 
-def test_the_exponential_median_is_epsilon_dp():
+def test_the_exponential_median_is_epsilon_dp() -> None:
     """Every pair of small tables: the exact probabilities of every candidate, within e^ε."""
     epsilon, grid = 10**9, 5
     public = facts_of(3, (K,))
@@ -151,7 +152,7 @@ def test_the_exponential_median_is_epsilon_dp():
     assert 0.6 < worst <= 1.0
 
 
-def test_what_cannot_be_tabulated_is_refused():
+def test_what_cannot_be_tabulated_is_refused() -> None:
     public = facts_of(N, COLUMNS)
     wide = Column("w", ColumnKind.INTEGER, 0, 5000)
     for call in (
@@ -174,7 +175,9 @@ def test_what_cannot_be_tabulated_is_refused():
     x=st.floats(allow_nan=True, allow_infinity=True), k=st.integers(-2, 9),
     g=st.integers(0, 2), d=st.integers(0, 1), missing=st.booleans(),
 )  # fmt: skip
-def test_neighbours_lose_at_most_what_is_charged(max_rows, x, k, g, d, missing):
+def test_neighbours_lose_at_most_what_is_charged(
+    max_rows: int, x: Any, k: Any, g: Any, d: Any, missing: Any
+) -> None:
     block, other = data(6), data(6)
     for row in range(max_rows):
         for name, value in (("x", 0.0 if missing else x), ("k", k), ("g", g), ("d", d)):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bases against numpy's Legendre series and scipy's B-splines, which compute them in other ways."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,7 +30,9 @@ def test_polynomials_are_orthogonal_on_the_bounds() -> None:
     np.testing.assert_allclose(gram, np.diag(2 / (2 * np.arange(11) + 1)), atol=1e-12)
 
 
-def splines(x: np.ndarray, inner: list[float], degree: int, ends: tuple[float, float]):
+def splines(
+    x: np.ndarray, inner: list[float], degree: int, ends: tuple[float, float]
+) -> tuple[Any, Any]:
     knots = (*[ends[0]] * (degree + 1), *inner, *[ends[1]] * (degree + 1))
     count = len(inner) + degree + 1
     return knots, np.array([bspline(x, j, knots) for j in range(count)])
@@ -51,7 +55,9 @@ def test_splines(inner: list[float], degree: int) -> None:
     degree=st.integers(1, 5),
     places=st.lists(st.floats(-0.5, 1.5), min_size=1, max_size=30),
 )
-def test_splines_add_up_to_one_and_lie_in_their_range(ends, shares, degree, places) -> None:
+def test_splines_add_up_to_one_and_lie_in_their_range(
+    ends: Any, shares: Any, degree: Any, places: Any
+) -> None:
     lower, upper = ends[0], ends[0] + ends[1]
     inner = sorted({lower + s * (upper - lower) for s in shares} - {lower, upper})
     x = lower + np.array(places) * (upper - lower)

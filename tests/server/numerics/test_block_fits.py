@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many small fits at once, against fits one by one and statsmodels; blocks without an estimate."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -17,15 +19,17 @@ FAMILIES = {
 }
 
 
-def model(equation, size=2, tuning=1.345, corrected=False):
+def model(
+    equation: Any, size: int = 2, tuning: float = 1.345, corrected: bool = False
+) -> BlockModel:
     return BlockModel(equation, size, tuning, 1e4, corrected)
 
 
-def design(rng, k=K, b=B):
+def design(rng: np.random.Generator, k: Any = K, b: Any = B) -> Any:
     return np.stack([np.ones((k, b)), rng.normal(size=(k, b)) + 3], axis=2)
 
 
-def responses(rng, equation, X):
+def responses(rng: np.random.Generator, equation: Any, X: Any) -> Any:
     eta = X @ np.array([-1.5, 0.6])
     match equation:
         case "binomial":
@@ -36,12 +40,12 @@ def responses(rng, equation, X):
             return np.exp(eta) * rng.gamma(2.0, 0.5, size=eta.shape)
 
 
-def masked(X, y, used):
+def masked(X: Any, y: Any, used: Any) -> Blocks:
     return Blocks(X * used[:, :, None], y * used, used)
 
 
 @pytest.mark.parametrize("equation", FAMILIES)
-def test_likelihood_is_that_of_statsmodels_on_the_records_in_use(equation):
+def test_likelihood_is_that_of_statsmodels_on_the_records_in_use(equation: str) -> None:
     rng = np.random.default_rng(3)
     X = design(rng)
     y, used = responses(rng, equation, X), (rng.random((K, B)) < 0.8).astype(float)
@@ -52,7 +56,7 @@ def test_likelihood_is_that_of_statsmodels_on_the_records_in_use(equation):
         np.testing.assert_allclose(found[k], fit.params, rtol=1e-5, atol=1e-6)
 
 
-def test_huber_s_regression_solves_its_equation():
+def test_huber_s_regression_solves_its_equation() -> None:
     rng = np.random.default_rng(4)
     X = design(rng)
     y = X @ np.array([2.0, -1.0]) + rng.standard_t(2, size=(K, B))
@@ -65,7 +69,7 @@ def test_huber_s_regression_solves_its_equation():
         assert np.abs(scores).max() < 1e-4
 
 
-def test_proposal_2_is_that_of_a_fit_alone():
+def test_proposal_2_is_that_of_a_fit_alone() -> None:
     rng = np.random.default_rng(5)
     y = rng.standard_t(3, size=(K, B)) * 3 + 10
     found = block_estimates(
@@ -76,14 +80,14 @@ def test_proposal_2_is_that_of_a_fit_alone():
         np.testing.assert_allclose(pair, [fit.location, fit.scale], rtol=1e-3)
 
 
-def test_firth_s_correction_maximises_the_likelihood_with_jeffreys_prior():
+def test_firth_s_correction_maximises_the_likelihood_with_jeffreys_prior() -> None:
     """The score of log-likelihood + ½ ln det information, by differences."""
     rng = np.random.default_rng(6)
     X = design(rng)
     y = responses(rng, "binomial", X)
     found = block_estimates(model("binomial", corrected=True), Blocks(X, y, np.ones((K, B))))
 
-    def penalised(beta, x, z):
+    def penalised(beta: Any, x: Any, z: Any) -> Any:
         eta = x @ beta
         w = np.exp(-np.logaddexp(0, eta) - np.logaddexp(0, -eta))
         return z @ eta - np.logaddexp(0, eta).sum() + 0.5 * np.linalg.slogdet((x.T * w) @ x)[1]
@@ -98,7 +102,7 @@ def test_firth_s_correction_maximises_the_likelihood_with_jeffreys_prior():
     ("equation", "b", "truth"),
     [("binomial", 40, 0.6), ("gamma", 12, 0.6), ("location_scale", 12, 1)],
 )
-def test_the_correction_takes_most_of_the_bias_away(equation, b, truth):
+def test_the_correction_takes_most_of_the_bias_away(equation: str, b: int, truth: float) -> None:
     """Means of 5,000 blocks: what is left of the bias is below half of it, and the bias is seen."""
     rng = np.random.default_rng(7)
     k, j = 5_000, 1
@@ -123,7 +127,7 @@ def test_the_correction_takes_most_of_the_bias_away(equation, b, truth):
     assert abs(left) < 0.5 * abs(bias)
 
 
-def test_blocks_without_an_estimate():
+def test_blocks_without_an_estimate() -> None:
     """Separated, constant, too few in use, none in use, all zero; the others do not notice."""
     rng = np.random.default_rng(8)
     X = design(rng, 6, 30)
@@ -145,7 +149,7 @@ def test_blocks_without_an_estimate():
 
 
 @pytest.mark.parametrize("equation", ["huber", "location_scale", *FAMILIES])
-def test_a_block_s_estimate_does_not_know_the_other_blocks(equation):
+def test_a_block_s_estimate_does_not_know_the_other_blocks(equation: str) -> None:
     """Whatever the others hold: no error, and the same bits."""
     rng = np.random.default_rng(9)
     X = design(rng)
@@ -160,7 +164,7 @@ def test_a_block_s_estimate_does_not_know_the_other_blocks(equation):
         np.testing.assert_array_equal(after[0], before[0])
 
 
-def test_medians_of_what_is_in_use():
+def test_medians_of_what_is_in_use() -> None:
     values = np.array([[3.0, 1.0, 2.0, 9.0], [4.0, 1.0, 2.0, 3.0], [5.0, 5.0, 5.0, 5.0]])
     used = np.array([[1.0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]])
     np.testing.assert_array_equal(masked_median(values, used), [2.0, 2.5, 0.0])

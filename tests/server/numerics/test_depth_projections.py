@@ -2,6 +2,7 @@
 """Locations and scales of projections: right, bounded on every neighbour, and with the shift property."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ DIRECTIONS = np.rint(64 * np.array([[1, 0], [0, 1], [0.6, 0.8], [0.8, -0.6], [0.
 REACH = 4
 
 
-def location_and_scale(name, p):
+def location_and_scale(name: Any, p: Any) -> tuple[Any, Any]:
     """(m, s) of one projection (n,), by definition."""
     ordered = sorted(p)
     q1, h, q3 = (r - 1 for r in quartile_ranks(len(p)))
@@ -32,7 +33,7 @@ def location_and_scale(name, p):
     return mean, sum(abs(v - mean) for v in middle) / len(middle)
 
 
-def sample(rng, n):
+def sample(rng: np.random.Generator, n: int) -> Any:
     """(2, n) whole numbers: spread, tied, clustered, heavy-tailed, or with far records."""
     kind = rng.integers(5)
     if kind == 0:
@@ -46,7 +47,7 @@ def sample(rng, n):
     return np.rint(np.where(rng.random(n) < 0.1, 1e9, 50 * rng.normal(size=(2, n))))
 
 
-def replaced(rng, data):
+def replaced(rng: np.random.Generator, data: Any) -> Any:
     """A neighbour: a far record, a copy of another, a median, or a small move."""
     other, row = data.copy(), rng.integers(data.shape[1])
     new = (
@@ -60,7 +61,7 @@ def replaced(rng, data):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_locations_and_scales_are_those_of_the_definition(name):
+def test_locations_and_scales_are_those_of_the_definition(name: str) -> None:
     rng = np.random.default_rng(0)
     for n in (4, 5, 17, 250):
         data = sample(rng, n)
@@ -73,18 +74,18 @@ def test_locations_and_scales_are_those_of_the_definition(name):
             ) == expected
 
 
-def no_more(first, second):
+def no_more(first: Any, second: Any) -> Any:
     """first ≤ second, exactly; None is infinite."""
     return second is None or all(a <= b for a, b in zip(first, second, strict=True))
 
 
-def changes(first, second):
+def changes(first: Any, second: Any) -> list[Any]:
     return [abs(a - b) for a, b in zip(first, second, strict=True)]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("least", [1000, pytest.param(10_000, marks=pytest.mark.audit)])
-def test_bounds_and_their_shift_on_many_pairs(name, least):
+def test_bounds_and_their_shift_on_many_pairs(name: str, least: int) -> None:
     """Walks of up to REACH replacements: what is reached is within the bounds at the start."""
     family, rng, pairs = FAMILIES[name], np.random.default_rng(least), 0
     while pairs < least:
@@ -107,7 +108,7 @@ def test_bounds_and_their_shift_on_many_pairs(name, least):
             here, pairs = there, pairs + 1
 
 
-def assert_shifted(here, there):
+def assert_shifted(here: Any, there: Any) -> None:
     for k in range(1, REACH):
         assert no_more(there.location_change(k - 1), here.location_change(k))
         assert no_more(there.scale_change(k - 1), here.scale_change(k))
@@ -119,7 +120,7 @@ def assert_shifted(here, there):
             assert no_more(high_, high)
 
 
-def test_the_interquartile_bounds_are_nearly_attained():
+def test_the_interquartile_bounds_are_nearly_attained() -> None:
     """The search could see a bound that is too small: single changes come close to it."""
     rng, attained = np.random.default_rng(2), dict.fromkeys(FAMILIES, 0.0)
     for name, family in FAMILIES.items():
@@ -133,7 +134,7 @@ def test_the_interquartile_bounds_are_nearly_attained():
     assert min(attained.values()) > 0.5
 
 
-def far_apart(n):
+def far_apart(n: int) -> tuple[Any, Any]:
     """Two tables of values next to 2³⁸ that differ in one record by 1: trimmed means differ by 1/N."""
     row = np.full(n, 2.0**38 + 1)
     row[n // 2 :] += 1
@@ -142,7 +143,7 @@ def far_apart(n):
     return row[None, :], other[None, :]
 
 
-def test_a_trimmed_mean_tells_tables_apart_that_its_bounds_tell_apart():
+def test_a_trimmed_mean_tells_tables_apart_that_its_bounds_tell_apart() -> None:
     """Rounded to float64, means of values far from 0 move by more than one replacement can move them."""
     here, there = (
         TrimmedProjections.measure(x, np.array([[1024.0]]), 8) for x in far_apart(400_000)
@@ -152,14 +153,14 @@ def test_a_trimmed_mean_tells_tables_apart_that_its_bounds_tell_apart():
     assert no_more(changes(here.scale, there.scale), here.scale_change(0))
 
 
-def test_sums_of_whole_numbers_are_exact():
+def test_sums_of_whole_numbers_are_exact() -> None:
     rng = np.random.default_rng(0)
     rows = rng.integers(-(2**52), 2**52, (3, 5000))
     assert exact_sums(rows) == [sum(row) for row in rows.tolist()]
     assert exact_sums(rows[:, :0]) == [0, 0, 0]
 
 
-def test_depths_agree_with_ddalpha_in_two_dimensions():
+def test_depths_agree_with_ddalpha_in_two_dimensions() -> None:
     """The maximum deviation scale, 1,000 directions against a grid of 50,000 angles."""
     points, data, expected = projection_depths()
     angles = np.pi * np.arange(1000) / 1000
@@ -172,7 +173,7 @@ def test_depths_agree_with_ddalpha_in_two_dimensions():
     assert at == pytest.approx(expected, rel=6e-3)
 
 
-def test_outlyingness_is_the_largest_over_directions():
+def test_outlyingness_is_the_largest_over_directions() -> None:
     found = outlyingness(
         np.array([[3.0, 0.0], [0.0, -8.0]]), np.eye(2), np.array([1.0, 2.0]), np.array([2.0, 5.0])
     )

@@ -3,6 +3,7 @@
 
 from itertools import pairwise
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,13 +22,13 @@ ETA = np.array([-9.0, -3.0, -0.4, 0.0, 0.7, 2.0, 5.0])
 TUNINGS = (0.7, 1.345, 2.5)
 
 
-def sums(values, probabilities, family, eta, c):
+def sums(values: Any, probabilities: Any, family: Any, eta: Any, c: Any) -> list[Any]:
     r = family.residual(values, np.full(len(values), eta))
     psi = np.clip(r, -c, c)
     return [float(probabilities @ v) for v in (psi, psi * r, psi**2)]
 
 
-def law(family, mu):
+def law(family: Any, mu: Any) -> tuple[Any, Any]:
     if family.name == "poisson":
         k = np.arange(0.0, 3000.0)
         return k, stats.poisson.pmf(k, mu)
@@ -43,7 +44,7 @@ def law(family, mu):
     ids=lambda f: f"{f.name} {f.dispersion:g}",
 )
 @pytest.mark.parametrize("c", TUNINGS)
-def test_moments_of_discrete_families_are_the_sums(family, c):
+def test_moments_of_discrete_families_are_the_sums(family: Any, c: float) -> None:
     found = family.moments(ETA, c)
     for i, eta in enumerate(ETA):
         expected = sums(*law(family, float(family.mean(ETA[i : i + 1])[0])), family, eta, c)
@@ -54,12 +55,12 @@ def test_moments_of_discrete_families_are_the_sums(family, c):
 @pytest.mark.parametrize("phi", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize("unit", [0.05, 0.7])
 @pytest.mark.parametrize("c", TUNINGS)
-def test_moments_of_gamma_are_the_integrals(phi, unit, c):
+def test_moments_of_gamma_are_the_integrals(phi: float, unit: float, c: float) -> None:
     density = stats.gamma(1 / phi, scale=phi).pdf
     cuts = sorted({max(0.0, 1 - c * unit**0.5), 1 + c * unit**0.5})
 
-    def mean(f):
-        def integrand(t):
+    def mean(f: Any) -> Any:
+        def integrand(t: Any) -> Any:
             r = (t - 1) / unit**0.5
             return density(t) * f(r, np.clip(r, -c, c))
 
@@ -75,7 +76,7 @@ def test_moments_of_gamma_are_the_integrals(phi, unit, c):
 @pytest.mark.parametrize(
     "family", [Binomial(), Poisson(), Gamma(0.4), Gaussian(0.4), NegativeBinomial(0.4)]
 )
-def test_without_tuning_the_score_is_that_of_maximum_likelihood(family):
+def test_without_tuning_the_score_is_that_of_maximum_likelihood(family: Any) -> None:
     moments = family.moments(ETA, inf)
     assert np.all(moments.mean == 0)
     np.testing.assert_allclose(moments.slope, 1.0)
@@ -95,12 +96,12 @@ def test_without_tuning_the_score_is_that_of_maximum_likelihood(family):
 @pytest.mark.parametrize(
     "family", [Binomial(), Poisson(), Gamma(0.4), Gaussian(0.4), NegativeBinomial(0.4)]
 )
-def test_values_do_not_depend_on_the_block(family):
+def test_values_do_not_depend_on_the_block(family: Any) -> None:
     rng = np.random.default_rng(1)
     eta = rng.normal(0, 3, 1000)
     y = np.floor(np.exp(rng.normal(0, 1, 1000)))
 
-    def everything(part):
+    def everything(part: Any) -> Any:
         m = family.moments(eta[part].copy(), 1.4)
         residual = family.residual(y[part].copy(), eta[part].copy())
         return np.vstack([m.mean, m.slope, m.square, residual, family.gain(eta[part].copy())])

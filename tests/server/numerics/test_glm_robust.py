@@ -2,6 +2,7 @@
 """Robust generalised linear models: R's glmrob to 1e-6, and what no reference covers from first principles."""
 
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from support.tables.references import REFERENCE, epilepsy, numbers, shared_csv
 ENTRIES = REFERENCE["glmrob"]
 
 
-def adult():
+def adult() -> tuple[Any, Any] | None:
     columns = shared_csv("adult.data")
     if columns is None:
         return None
@@ -24,12 +25,12 @@ def adult():
     return X, np.array([float(s == ">50K") for s in columns["Salary"]])
 
 
-def leverage(X):
+def leverage(X: Any) -> Any:
     Q, _ = np.linalg.qr(X)
     return np.sum(Q * Q, axis=1)
 
 
-def weights_of(entry, X):
+def weights_of(entry: Any, X: Any) -> Any:
     match entry["weights"]:
         case "none":
             return np.ones(len(X))
@@ -39,7 +40,7 @@ def weights_of(entry, X):
             return np.sqrt(1 - leverage(X))
 
 
-def glmrob_covariance(X, fit, c):
+def glmrob_covariance(X: Any, fit: Any, c: Any) -> Any:
     """glmrob's expected form: M⁻¹(E ψ² w² g² xxᵀ − aaᵀ)M⁻¹/n."""
     eta, n = X @ fit.coefficients, len(X)
     moments, gain, w = fit.family.moments(eta, c), fit.family.gain(eta), fit.weights
@@ -49,7 +50,7 @@ def glmrob_covariance(X, fit, c):
     return np.linalg.solve(M, np.linalg.solve(M, Q).T) / n
 
 
-def check(name, X, y, family):
+def check(name: Any, X: Any, y: Any, family: Any) -> None:
     entry = ENTRIES[name]
     c = entry["tuning"] or inf
     fit = fit_glm(X, y, family, c, weights=weights_of(entry, X))
@@ -61,18 +62,18 @@ def check(name, X, y, family):
 
 
 @pytest.mark.parametrize("name", [k for k in ENTRIES if k.startswith("epilepsy")])
-def test_poisson_agrees_with_r(name):
+def test_poisson_agrees_with_r(name: str) -> None:
     check(name, *epilepsy(), Poisson())
 
 
-def test_binomial_agrees_with_r():
+def test_binomial_agrees_with_r() -> None:
     found = adult()
     if found is not None:
         for name in (k for k in ENTRIES if k.startswith("adult")):
             check(name, *found, Binomial())
 
 
-def table(family, n=40_000, seed=3):
+def table(family: Any, n: int = 40_000, seed: int = 3) -> tuple[Any, Any, Any]:
     """x (n, 3) with intercept, y from the family at β = (.5, .4, −.3)."""
     rng = np.random.default_rng(seed)
     X = np.column_stack([np.ones(n), rng.normal(size=n), rng.random(n) < 0.3]).astype(float)
@@ -95,7 +96,7 @@ FAMILIES = [Binomial(), Poisson(), Gamma(0.3), Gaussian(0.3)]
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 @pytest.mark.parametrize("c", [1.2, 2.0, inf])
-def test_fisher_consistent_at_the_model(family, c):
+def test_fisher_consistent_at_the_model(family: Any, c: float) -> None:
     """At 40,000 records the fit is within 4 standard errors of the truth; without a(μ) it is not."""
     X, y, beta = table(family)
     fit = fit_glm(X, y, type(family)(), c)
@@ -104,7 +105,7 @@ def test_fisher_consistent_at_the_model(family, c):
     assert fit.family.dispersion == pytest.approx(family.dispersion, rel=0.05)
 
 
-def test_without_the_correction_it_would_not_be_consistent():
+def test_without_the_correction_it_would_not_be_consistent() -> None:
     X, y, _ = table(Gamma(0.3))
     fit = fit_glm(X, y, Gamma(), 1.2)
     a = fit.family.moments(np.zeros(1), 1.2).mean[0]
@@ -112,7 +113,7 @@ def test_without_the_correction_it_would_not_be_consistent():
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
-def test_information_is_the_expected_derivative_of_the_score(family):
+def test_information_is_the_expected_derivative_of_the_score(family: Any) -> None:
     X, y, beta = table(family, n=200_000)
     equation = Equation(X, y, family, 1.3, np.ones(len(y)), (-30.0, 30.0))
     h = 1e-4
@@ -125,7 +126,7 @@ def test_information_is_the_expected_derivative_of_the_score(family):
     np.testing.assert_allclose(numeric, equation.information(beta), rtol=0.06, atol=0.02)
 
 
-def test_separated_and_constant_data_give_a_value():
+def test_separated_and_constant_data_give_a_value() -> None:
     X = np.column_stack([np.ones(50), np.linspace(-1, 1, 50), np.zeros(50)])
     for y in (X[:, 1] > 0, np.zeros(50), np.ones(50)):
         for family in (Binomial(), Poisson()):

@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from support.tables.references import numbers, shared_csv
 R = json.loads((Path(__file__).parents[2] / "fixtures" / "r_huber_regressions.json").read_text())
 
 
-def houses():
+def houses() -> tuple[Any, Any] | None:
     columns = shared_csv("kc_house_data.csv")
     if columns is None:
         return None
@@ -28,7 +29,7 @@ def houses():
     return X, numbers(columns["price"]) / 1e5
 
 
-def made_up(n=300, seed=1):
+def made_up(n: int = 300, seed: int = 1) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     X = np.column_stack([np.ones(n), rng.normal(size=(n, 2)), rng.exponential(size=n)])
     y = X @ [1.0, -2.0, 0.5, 0.0] + rng.standard_t(3, size=n)
@@ -36,7 +37,7 @@ def made_up(n=300, seed=1):
     return X, y
 
 
-def test_agrees_with_r_on_house_prices():
+def test_agrees_with_r_on_house_prices() -> None:
     table = houses()
     if table is None:
         return
@@ -65,7 +66,7 @@ def test_agrees_with_r_on_house_prices():
             np.testing.assert_allclose(fit.standard_errors, R[name]["standard_errors"], rtol=1e-9)
 
 
-def test_proposal_2_solves_its_equations():
+def test_proposal_2_solves_its_equations() -> None:
     X, y = made_up()
     w = np.minimum(1, 2 / np.linalg.norm(X, axis=1))
     fit = fit_huber(X, y, 1.2, weights=w, scale_weights=w, degrees=w.sum() - 4)
@@ -76,12 +77,12 @@ def test_proposal_2_solves_its_equations():
     assert w @ family.psi(z) ** 2 == pytest.approx(family.mean_square * (w.sum() - 4), abs=1e-9)
 
 
-def test_sandwich_is_the_variance_of_the_score_through_the_numerical_jacobian():
+def test_sandwich_is_the_variance_of_the_score_through_the_numerical_jacobian() -> None:
     X, y = made_up()
     fit = fit_huber(X, y, 1.5)
     family, n, h = Huber(1.5), len(y), 1e-7
 
-    def score(beta):
+    def score(beta: Any) -> Any:
         return X.T @ family.psi((y - X @ beta) / fit.scale) / n
 
     moves = fit.coefficients + h * np.eye(4)
@@ -93,7 +94,7 @@ def test_sandwich_is_the_variance_of_the_score_through_the_numerical_jacobian():
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_whitened_fit_solves_all_three_equations(masked):
+def test_whitened_fit_solves_all_three_equations(masked: bool) -> None:
     X, y = made_up(2000)
     used = (np.arange(len(y)) % 3 > 0).astype(float) if masked else np.ones(len(y))
     R2, kappa, family = 3.2, mean_weighted_norm(3, 3.2), Huber(1.0)
@@ -110,7 +111,7 @@ def test_whitened_fit_solves_all_three_equations(masked):
     np.testing.assert_allclose(second, kappa * family.mean_weight * np.eye(4), atol=1e-6)
 
 
-def test_whitened_fit_is_affine_equivariant():
+def test_whitened_fit_is_affine_equivariant() -> None:
     X, y = made_up(1000)
     how = {"radius_squared": 3.2, "mean_norm": mean_weighted_norm(3, 3.2)}
     A = np.array([[1, 2, 0, 1], [0, 3, 1, 0], [0, 0, 0.2, 5], [0, 0, 0, 1.5]])
@@ -121,7 +122,7 @@ def test_whitened_fit_is_affine_equivariant():
     assert moved.scale == pytest.approx(2 * fit.scale, rel=1e-6)
 
 
-def test_columns_left_out_of_the_whitening_do_not_move_the_weights():
+def test_columns_left_out_of_the_whitening_do_not_move_the_weights() -> None:
     X, y = made_up(1000)
     dummy = (np.arange(len(y)) % 50 == 0).astype(float)[:, None]
     how = {"radius_squared": 3.2, "mean_norm": mean_weighted_norm(3, 3.2), "whitened": 4}
@@ -131,7 +132,7 @@ def test_columns_left_out_of_the_whitening_do_not_move_the_weights():
     assert fit.coefficients[4] == pytest.approx(10 * stretched.coefficients[4], rel=1e-6)
 
 
-def test_a_column_that_is_mostly_one_value_keeps_its_records():
+def test_a_column_that_is_mostly_one_value_keeps_its_records() -> None:
     rng = np.random.default_rng(4)
     X = np.column_stack([np.ones(5000), rng.normal(size=(5000, 2)), rng.random(5000) < 0.05])
     y = X.sum(axis=1) / 2 + rng.normal(size=5000)
@@ -149,7 +150,7 @@ def test_a_column_that_is_mostly_one_value_keeps_its_records():
         (np.zeros((4, 3)), np.arange(4.0)),
     ],
 )
-def test_degenerate_tables_give_finite_values(X, y):
+def test_degenerate_tables_give_finite_values(X: Any, y: Any) -> None:
     for fit in (
         fit_huber(X, y, 1.0),
         fit_whitened_mallows(X, y, 1.0, radius_squared=0.8, mean_norm=0.7),
@@ -158,7 +159,7 @@ def test_degenerate_tables_give_finite_values(X, y):
         assert np.all(np.isfinite(fit.covariance))
 
 
-def test_regress_minimises_the_loss():
+def test_regress_minimises_the_loss() -> None:
     X, y = made_up()
     family, s, w = Huber(0.7), 0.8, np.linspace(0.2, 1, 300)
     beta = regress(X, y, s, w, family, np.zeros(4))

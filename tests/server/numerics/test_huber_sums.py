@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Σ ψ_c(x_i − θ) by its definition, in whole numbers of any size."""
 
+from typing import Any
+
 import numpy as np
 
 from reticent_server.numerics.huber_sums import huber_sums
 
 
-def by_definition(x, c, points):
+def by_definition(x: Any, c: Any, points: Any) -> list[Any]:
     return [sum(max(-c, min(c, v - t)) for v in x) for t in points]
 
 
-def test_sums_are_those_of_the_definition():
+def test_sums_are_those_of_the_definition() -> None:
     rng = np.random.default_rng(0)
     for n, c, reach in (
         (1, 1, 3),
@@ -26,7 +28,7 @@ def test_sums_are_those_of_the_definition():
         assert huber_sums(x, c, points).tolist() == by_definition(x.tolist(), c, points.tolist())
 
 
-def test_running_sums_beyond_int64_come_back():
+def test_running_sums_beyond_int64_come_back() -> None:
     """2,000 records of 2⁵²: their sum is no int64, S is."""
     x = np.full(4000, 2**52)
     assert huber_sums(x, 5, np.array([0, 2**52 - 1, 2**52, 2**52 + 9])).tolist() == [

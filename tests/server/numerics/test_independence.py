@@ -10,7 +10,7 @@ from reticent_server.numerics.independence import independence_test
 SHARES = np.outer([0.5, 0.3, 0.2], [0.6, 0.2, 0.1, 0.1])
 
 
-def test_without_noise_it_is_pearsons():
+def test_without_noise_it_is_pearsons() -> None:
     table = np.random.default_rng(1).poisson(40, (3, 4)).astype(float)
     found = independence_test(table, 1e-9)
     statistic, p_value, df, _ = stats.chi2_contingency(table, correction=False)
@@ -19,7 +19,7 @@ def test_without_noise_it_is_pearsons():
 
 
 @pytest.mark.parametrize(("n", "sd"), [(500, 5.0), (500, 20.0), (5000, 50.0)])
-def test_the_level_holds_with_noise_and_would_not_without_it(n, sd):
+def test_the_level_holds_with_noise_and_would_not_without_it(n: int, sd: float) -> None:
     rng = np.random.default_rng(7)
     tables = rng.multinomial(n, SHARES.ravel(), 1500).reshape(-1, 3, 4)
     noisy = tables + np.rint(rng.normal(0, sd, tables.shape))
@@ -29,12 +29,12 @@ def test_the_level_holds_with_noise_and_would_not_without_it(n, sd):
     assert naive > 0.3
 
 
-def test_dependence_is_found():
+def test_dependence_is_found() -> None:
     rng = np.random.default_rng(3)
     table = 5000 * SHARES + 300 * np.outer([1, -1, 0], [1, -1, 0, 0])
     assert independence_test(table + rng.normal(0, 30, table.shape), 30.0).p_value < 1e-6
 
 
-def test_hopeless_tables_have_a_p_value():
+def test_hopeless_tables_have_a_p_value() -> None:
     for table in (np.zeros((2, 2)), np.full((2, 3), -50.0), np.array([[9.0, -40.0], [0.0, -3.0]])):
         assert 0 <= independence_test(table, 30.0).p_value <= 1

@@ -9,7 +9,7 @@ from reticent_server.numerics.lengths import squared_lengths
 
 @pytest.mark.parametrize("size", [1, 2, 5, 11, 64])
 @pytest.mark.parametrize("padding", [0, 8])
-def test_a_column_s_length_does_not_depend_on_its_block(size, padding):
+def test_a_column_s_length_does_not_depend_on_its_block(size: int, padding: int) -> None:
     rng = np.random.default_rng(5)
     whole = rng.standard_cauchy((size, 1000 + padding))[:, :1000]
     expected = np.zeros(1000)
@@ -23,6 +23,6 @@ def test_a_column_s_length_does_not_depend_on_its_block(size, padding):
         assert np.array_equal(np.concatenate(copied), expected)
 
 
-def test_no_components_have_no_length():
+def test_no_components_have_no_length() -> None:
     assert squared_lengths(np.empty((0, 3)), np.empty(3)).tolist() == [0, 0, 0]
     assert squared_lengths(np.empty((0, 1)), np.empty(1)).tolist() == [0]

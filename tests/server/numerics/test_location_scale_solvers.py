@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proposal 2, the biweight and the law of quadratic forms: R's values, and first principles."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from benchmarks.noise_free.huber import fit_huber
@@ -12,7 +14,7 @@ from reticent_server.numerics.weighted_chi2 import survival
 from support.tables.references import REFERENCE, numbers, shared_csv
 
 
-def columns():
+def columns() -> dict[Any, Any]:
     kc, adult = shared_csv("kc_house_data.csv"), shared_csv("adult.data")
     if kc is None or adult is None:
         return {}
@@ -26,7 +28,7 @@ def columns():
     }
 
 
-def test_proposal_2_agrees_with_r():
+def test_proposal_2_agrees_with_r() -> None:
     for name, y in columns().items():
         entry = REFERENCE["hubers"][name]
         for key, degrees in (("n_minus_1", len(y) - 1), ("n_equation", len(y))):
@@ -34,7 +36,7 @@ def test_proposal_2_agrees_with_r():
             np.testing.assert_allclose([fit.location, fit.scale], entry[key], rtol=1e-6)
 
 
-def samples(seed=0, n=400):
+def samples(seed: int = 0, n: int = 400) -> dict[Any, Any]:
     rng = np.random.default_rng(seed)
     return {
         "normal": rng.normal(3, 2, n),
@@ -46,7 +48,9 @@ def samples(seed=0, n=400):
 
 @pytest.mark.parametrize("name", list(samples()))
 @pytest.mark.parametrize("c", [1.0, 1.5])
-def test_influence_of_proposal_2_is_the_derivative_and_its_bound_the_supremum(name, c):
+def test_influence_of_proposal_2_is_the_derivative_and_its_bound_the_supremum(
+    name: str, c: float
+) -> None:
     y, h = samples()[name], 1e-6
     fit = fit_proposal2(y, c)
     assert fit.converged
@@ -64,7 +68,7 @@ def test_influence_of_proposal_2_is_the_derivative_and_its_bound_the_supremum(na
     assert np.all(np.abs(found).max(axis=1) >= 0.98 * bounds)
 
 
-def _weighted_proposal2(y, w, fit, c):
+def _weighted_proposal2(y: Any, w: Any, fit: Any, c: Any) -> Any:
     """Newton on the weighted equations, from the unweighted solution."""
     mu, s = fit.location, fit.scale
     kappa = chi2.cdf(c * c, 3) + c * c * chi2.sf(c * c, 1)
@@ -77,7 +81,7 @@ def _weighted_proposal2(y, w, fit, c):
     return np.array([mu, s])
 
 
-def test_biweight_agrees_with_r():
+def test_biweight_agrees_with_r() -> None:
     kc = shared_csv("kc_house_data.csv")
     if kc is None:
         return
@@ -96,7 +100,7 @@ def test_biweight_agrees_with_r():
     np.testing.assert_allclose(fit.coefficients, loose["coefficients"], rtol=1e-5)
 
 
-def test_biweight_resists_what_bends_huber():
+def test_biweight_resists_what_bends_huber() -> None:
     rng = np.random.default_rng(5)
     X = np.column_stack([np.ones(2000), rng.normal(size=2000)])
     y = X @ [1.0, 2.0] + 0.5 * rng.normal(size=2000)
@@ -109,7 +113,7 @@ def test_biweight_resists_what_bends_huber():
     assert np.all(flat.coefficients == 0)
 
 
-def test_biweight_moments_and_bound():
+def test_biweight_moments_and_bound() -> None:
     family = Biweight(4.685061)
     assert family.mean_derivative**2 / family.mean_square == pytest.approx(0.95, abs=1e-6)
     z = np.linspace(-6, 6, 200_001)
@@ -121,12 +125,12 @@ def test_biweight_moments_and_bound():
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7])
-def test_equal_weights_are_chi_square_deep_into_the_tail(k):
+def test_equal_weights_are_chi_square_deep_into_the_tail(k: int) -> None:
     for x in (1e-4, 0.1, 1.0, 4.0, 30.0, 400.0):
         assert survival(2.5 * x, np.full(k, 2.5)) == pytest.approx(chi2.sf(x, k), rel=1e-9)
 
 
-def test_unequal_weights_have_the_law_of_the_quadratic_form():
+def test_unequal_weights_have_the_law_of_the_quadratic_form() -> None:
     lam = np.array([3.0, 1.0, 0.02])
     draws = np.random.default_rng(0).normal(size=(400_000, 3)) ** 2 @ lam
     for x in (0.2, 2.0, 8.0, 20.0):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact linear algebra and exact optima: against floating point, by duality, and where it is degenerate."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from reticent_server.numerics.minimax import Program, signed_basis, smallest_max
 from reticent_server.numerics.rational_matrices import dot, exchanged, inverse, times
 
 
-def test_inverses_are_exact_and_follow_an_exchange():
+def test_inverses_are_exact_and_follow_an_exchange() -> None:
     rows = [[3, 1, -2], [0, 5, 7], [2, -4, 10**20]]
     solved = inverse(rows)
     assert [[dot(row, column) for column in zip(*solved, strict=True)] for row in rows] == [
@@ -27,11 +29,11 @@ def test_inverses_are_exact_and_follow_an_exchange():
     assert inverse([[1, 2], [2, 4]]) is None
 
 
-def times_of(rows, vector):
+def times_of(rows: Any, vector: Any) -> list[Any]:
     return [dot(row, vector) for row in rows]
 
 
-def programs(d, rng):
+def programs(d: Any, rng: np.random.Generator) -> Iterator[Any]:
     """Programs of ordinary, tied, flat, far-off and hugely different numbers."""
     U = np.array(public_directions(d, 40))
     K = len(U)
@@ -53,7 +55,7 @@ def programs(d, rng):
                          [v * big for v in spread.tolist()])  # fmt: skip
 
 
-def value_at(program, x):
+def value_at(program: Any, x: Any) -> Any:
     """max over all functions at a point, exactly."""
     ends = zip(
         program.directions.tolist(), program.lower, program.upper, program.scale, strict=True
@@ -62,7 +64,7 @@ def value_at(program, x):
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8])
-def test_optima_are_exact(d):
+def test_optima_are_exact(d: int) -> None:
     """The point has the value, and multipliers prove that no point has less."""
     rng = np.random.default_rng(d)
     for _, program in programs(d, rng):
@@ -78,7 +80,7 @@ def test_optima_are_exact(d):
 
 
 @pytest.mark.parametrize("d", [2, 5])
-def test_optima_are_those_of_a_solver_in_floating_point(d):
+def test_optima_are_those_of_a_solver_in_floating_point(d: int) -> None:
     for name, program in programs(d, np.random.default_rng(d)):
         if name in {"ordinary", "ranges", "tied"}:
             s = np.array(program.scale, float)[:, None]
@@ -93,7 +95,7 @@ def test_optima_are_those_of_a_solver_in_floating_point(d):
 
 
 @pytest.mark.parametrize("d", [2, 3])
-def test_blands_rule_ends_too_and_finds_the_same(d, monkeypatch):
+def test_blands_rule_ends_too_and_finds_the_same(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minimax, "MOST_PIVOTS", 0)
     for _, program in programs(d, np.random.default_rng(9)):
         slow = smallest_maximum(program, signed_basis(program.directions))
@@ -103,7 +105,7 @@ def test_blands_rule_ends_too_and_finds_the_same(d, monkeypatch):
 
 
 @pytest.mark.parametrize("d", range(1, 9))
-def test_all_planned_directions_have_a_basis_whatever_the_data(d):
+def test_all_planned_directions_have_a_basis_whatever_the_data(d: int) -> None:
     for number in {2 * d, 2 * d + 1, 40, 500, MOST_DIRECTIONS}:
         U = np.array(public_directions(d, number))
         basis = signed_basis(U)
@@ -112,7 +114,7 @@ def test_all_planned_directions_have_a_basis_whatever_the_data(d):
         assert all(v < 0 for v in kernel)
 
 
-def test_directions_that_do_not_span_have_no_basis():
+def test_directions_that_do_not_span_have_no_basis() -> None:
     assert signed_basis(np.array([[1, 0], [2, 0], [0, 3]])) is None
     assert signed_basis(np.array([[1, 2], [2, 4], [-1, -2]])) is None
     for signs in product((1, -1), repeat=2):

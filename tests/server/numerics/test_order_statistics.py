@@ -3,6 +3,7 @@
 
 from functools import lru_cache
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from reticent_server.numerics.smooth_sensitivity import smooth_sensitivity
 VALUES = (0.0, 1.0, 3.0, 7.0)
 
 
-def test_quartiles_are_the_first_values_that_enough_records_do_not_exceed():
+def test_quartiles_are_the_first_values_that_enough_records_do_not_exceed() -> None:
     for n in range(1, 30):
         ordered = np.arange(1, n + 1)
         expected = np.quantile(ordered, [0.25, 0.5, 0.75], method="inverted_cdf")
@@ -31,7 +32,7 @@ def test_quartiles_are_the_first_values_that_enough_records_do_not_exceed():
 
 
 @lru_cache
-def within(sample, k):
+def within(sample: Any, k: Any) -> Any:
     """Every sample with at most k records replaced."""
     found = set()
     for rows in combinations(range(len(sample)), k):
@@ -46,13 +47,13 @@ def within(sample, k):
 SAMPLES = [tuple(s) for s in product(VALUES, repeat=5) if list(s) == sorted(s)]
 
 
-def windows(sample, reach=4):
+def windows(sample: Any, reach: int = 4) -> list[Any]:
     ordered = np.array(sample)
     return [window(ordered, rank, reach) for rank in quartile_ranks(len(sample))]
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
-def test_bounds_hold_for_every_sample_within_k_replacements(k):
+def test_bounds_hold_for_every_sample_within_k_replacements(k: int) -> None:
     q1, h, q3 = (r - 1 for r in quartile_ranks(5))
     for sample in SAMPLES:
         low, middle, high = windows(sample)
@@ -64,7 +65,7 @@ def test_bounds_hold_for_every_sample_within_k_replacements(k):
             assert smallest_gap(low, high, k) <= gap <= largest_gap(low, high, k)
 
 
-def test_the_bounds_are_attained():
+def test_the_bounds_are_attained() -> None:
     """The local sensitivity within distance k is exact where the sample is inside the values' range."""
     _, h, _ = quartile_ranks(5)
     for k in (0, 1):
@@ -75,7 +76,7 @@ def test_the_bounds_are_attained():
         assert attained > 5
 
 
-def test_the_shift_property():
+def test_the_shift_property() -> None:
     for sample in SAMPLES:
         low, middle, high = windows(sample)
         for neighbour in within(sample, 1):
@@ -86,7 +87,7 @@ def test_the_shift_property():
                 assert largest_gap(low_, high_, k - 1) <= largest_gap(low, high, k)
 
 
-def test_windows_of_several_samples_at_once():
+def test_windows_of_several_samples_at_once() -> None:
     rows = np.sort(np.random.default_rng(0).normal(size=(3, 9)), axis=1)
     together = window(rows, 5, 6)
     assert together.shape == (3, 13)
@@ -98,17 +99,17 @@ def test_windows_of_several_samples_at_once():
 
 
 @pytest.mark.parametrize("truth", range(7))
-def test_safe_distance(truth):
+def test_safe_distance(truth: int) -> None:
     assert safe_distance(lambda k: k <= truth, 6) == truth
 
 
-def naive_smooth_sensitivity(ordered, rank, beta, upper):
+def naive_smooth_sensitivity(ordered: Any, rank: Any, beta: Any, upper: Any) -> Any:
     x = [0.0, *ordered, upper]
     pairs = ((i, j) for i in range(rank + 1) for j in range(rank, len(x)) if i < j)
     return max((x[j] - x[i]) * np.exp(-beta * (j - i - 1)) for i, j in pairs)
 
 
-def test_smooth_sensitivity_against_its_definition():
+def test_smooth_sensitivity_against_its_definition() -> None:
     rng = np.random.default_rng(2)
     for _ in range(300):
         n = int(rng.integers(1, 40))
@@ -118,7 +119,7 @@ def test_smooth_sensitivity_against_its_definition():
         assert found == pytest.approx(naive_smooth_sensitivity(ordered, h, beta, 1000.0), rel=1e-12)
 
 
-def test_lattices_are_public_fine_and_exact_for_whole_numbers():
+def test_lattices_are_public_fine_and_exact_for_whole_numbers() -> None:
     for lower, upper in ((0.0, 1e7), (-3.0, 5.0), (0.0, 1.0), (1.5, 1.5), (-1e-9, 2e-9)):
         lattice = lattice_between(lower, upper)
         assert lattice.size <= 2**40
@@ -135,7 +136,7 @@ def test_lattices_are_public_fine_and_exact_for_whole_numbers():
 
 @pytest.mark.parametrize("bins", [GeometricBins(1.0, 1.3, 20), UniformBins(0.7)])
 @pytest.mark.parametrize("shift", [0.0, 0.5])
-def test_bins_are_monotone_and_hold_their_centres(bins, shift):
+def test_bins_are_monotone_and_hold_their_centres(bins: Any, shift: float) -> None:
     values = np.sort(np.random.default_rng(1).uniform(-3, 200, 500))
     numbers = [bin_of(bins, shift, v) for v in [-np.inf, *values, np.inf]]
     assert numbers == sorted(numbers)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The biweight's whitened regression: its equations, and the solution that its start decides on."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from benchmarks.noise_free.whitened import fit_whitened_biweight, fit_whitened_mallows, inverse_root
@@ -13,7 +15,7 @@ SIZES = {"radius_squared": 3.2, "mean_norm": mean_weighted_norm(3, 3.2)}
 TRUTH = np.array([0.2, 0.4, 0.3, -0.2])
 
 
-def made_up(n, outliers=0):
+def made_up(n: int, outliers: int = 0) -> tuple[Any, Any]:
     rng = np.random.default_rng(3)
     X = np.column_stack([np.ones(n), rng.normal(size=(n, 3))])
     y = X @ TRUTH + 0.4 * rng.standard_t(3, n)
@@ -21,13 +23,13 @@ def made_up(n, outliers=0):
     return X, y
 
 
-def fitted(X, y, whitened=None):
+def fitted(X: Any, y: Any, whitened: Any = None) -> tuple[Any, Any]:
     start = fit_whitened_mallows(X, y, 1.0, whitened=whitened, **SIZES)
     return start, fit_whitened_biweight(X, y, 4.685, start, **SIZES)
 
 
 @pytest.mark.parametrize("whitened", [None, 3])
-def test_it_solves_all_three_equations(whitened):
+def test_it_solves_all_three_equations(whitened: int | None) -> None:
     X, y = made_up(2000)
     start, fit = fitted(X, y, whitened)
     family, q = Biweight(4.685), whitened or 4
@@ -43,12 +45,12 @@ def test_it_solves_all_three_equations(whitened):
     assert np.all(np.linalg.eigvalsh(fit.whitening - start.guard) >= -1e-12)
 
 
-def test_its_covariance_has_the_derivative_that_is_negative_in_places():
+def test_its_covariance_has_the_derivative_that_is_negative_in_places() -> None:
     X, y = made_up(3000)
     _, fit = fitted(X, y)
     family, h = Biweight(4.685), 1e-6
 
-    def score(beta):
+    def score(beta: Any) -> Any:
         z = (y - X @ beta) / fit.scale
         return X.T @ (fit.weights * family.psi(z)) / len(y)
 
@@ -60,7 +62,7 @@ def test_its_covariance_has_the_derivative_that_is_negative_in_places():
     np.testing.assert_allclose(fit.covariance, expected, rtol=1e-4, atol=1e-12)
 
 
-def test_outliers_bend_the_start_and_not_the_fit():
+def test_outliers_bend_the_start_and_not_the_fit() -> None:
     X, y = made_up(4000, outliers=400)
     start, fit = fitted(X, y)
     clean = fitted(X[400:], y[400:])[1]
@@ -68,7 +70,7 @@ def test_outliers_bend_the_start_and_not_the_fit():
     assert np.max(np.abs(fit.coefficients - clean.coefficients)) < 0.02
 
 
-def test_the_start_decides_between_two_clusters():
+def test_the_start_decides_between_two_clusters() -> None:
     """Half the records follow one line, half another: the equation has a solution near each."""
     rng = np.random.default_rng(1)
     X, noise = np.ones((2000, 1)), 0.1 * rng.normal(size=2000)

@@ -5,7 +5,9 @@ Never an exception, never another status, and the reply is the JSON that a good 
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +37,7 @@ COLUMNS = (
 KEYS = {"coefficients", "covariance", "estimable", "confidence_intervals", "warnings", "p_values"}
 
 
-def table(n=N, seed=0):
+def table(n: Any = N, seed: int = 0) -> dict[Any, Any]:
     rng = np.random.default_rng(seed)
     x = np.clip(rng.normal(size=n), -5, 5)
     arrays = {
@@ -52,19 +54,19 @@ def table(n=N, seed=0):
 class Served:
     """A table with its profile, and one query at a time on an engine."""
 
-    def __init__(self, arrays, *, profile=True):
+    def __init__(self, arrays: Any, *, profile: bool = True) -> None:
         self.arrays, self.n = arrays, len(arrays["y"])
         known = profile_of(arrays, COLUMNS[:-1], {"g": 3}) if profile else None
         facts = facts_of(self.n, [], known)
         self.facts = replace(facts, schema=Schema(COLUMNS))
 
-    def batches(self, columns):
+    def batches(self, columns: Any) -> Iterator[Any]:
         yield Private(pa.RecordBatch.from_pydict({k: pa.array(self.arrays[k]) for k in columns}))
 
-    def confirm(self, reservation):
+    def confirm(self, reservation: Any) -> bool:
         return True
 
-    def answer(self, query, epsilon):
+    def answer(self, query: Any, epsilon: Any) -> Any:
         engine = LocalEngine(lambda _: self, self, cache_bytes=1 << 24, threads=1, block_rows=1024)
         plan = planning.plan(self.facts, query, Privacy(epsilon, 1e-6))
         reply = engine.execute(plan, Reservation("rel", "version", plan.cost, ""))
@@ -92,7 +94,7 @@ MASKS = {"all": None, "nobody": "x > 4.99", "hardly anybody": "rare == 1"}
 
 
 @pytest.mark.parametrize("formula", FORMULAS.values(), ids=FORMULAS)
-def test_every_degenerate_design_is_answered(formula):
+def test_every_degenerate_design_is_answered(formula: str) -> None:
     for epsilon, profile in ((0.05, True), (50.0, False)):
         result = Served(table(), profile=profile).answer(LinearRegression(formula), epsilon)
         assert set(result) >= KEYS
@@ -103,26 +105,26 @@ def test_every_degenerate_design_is_answered(formula):
 
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("n", [1, 4, N])
-def test_few_records_and_empty_masks_are_answered(n, mask):
+def test_few_records_and_empty_masks_are_answered(n: int, mask: str | None) -> None:
     served = Served({k: v[:n] for k, v in table().items()})
     formula = "y ~ poly(x, 2) + bs(twice, knots=[0], degree=1)"
     assert set(served.answer(LinearRegression(formula, where=mask), 20.0)) >= KEYS
 
 
 @pytest.mark.parametrize("formula", FORMULAS.values(), ids=FORMULAS)
-def test_every_degenerate_design_has_a_forecast(formula):
+def test_every_degenerate_design_has_a_forecast(formula: str) -> None:
     plan = planning.plan(Served(table()).facts, LinearRegression(formula), Privacy(1.0, 1e-6))
     json.dumps(dict(plan.planned.forecast), allow_nan=False)
 
 
-def test_degenerate_designs_have_an_epsilon_for_a_target():
+def test_degenerate_designs_have_an_epsilon_for_a_target() -> None:
     for formula in ("y ~ x + never", "y ~ 0 + flat + never", "y ~ poly(flat, 3)"):
         plan = planning.plan(Served(table()).facts, LinearRegression(formula), Privacy(1.0, 1e-6))
         json.dumps(forecast_json(plan), allow_nan=False)
 
 
 @pytest.mark.audit
-def test_at_a_large_epsilon_the_flags_are_right():
+def test_at_a_large_epsilon_the_flags_are_right() -> None:
     """But by chance: noise passes for information some times in a hundred."""
     cases = {
         "y ~ x + twice": [True, False, False],
@@ -137,7 +139,7 @@ def test_at_a_large_epsilon_the_flags_are_right():
         assert sum(f == expected for f in found) >= 7, formula
 
 
-def test_a_polynomial_finds_a_curve():
+def test_a_polynomial_finds_a_curve() -> None:
     arrays = table(20_000)
     t = arrays["x"] / 5
     arrays["y"] = np.clip(1 + 10 * t + 6 * (3 * t**2 - 1) / 2 + 0.1 * t, -50, 50)
@@ -146,7 +148,7 @@ def test_a_polynomial_finds_a_curve():
     assert result["coefficients"] == pytest.approx([1, 10.1, 6], abs=0.3)
 
 
-def test_tests_of_degenerate_terms_are_answered():
+def test_tests_of_degenerate_terms_are_answered() -> None:
     for test in ("wald", "score", "lr"):
         query = HypothesisTest("y ~ x + flat + poly(twice, 2)", ("flat = 0",), test)
         assert "statistic" in json.dumps(Served(table()).answer(query, 4.0))

@@ -8,6 +8,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +51,7 @@ INFLUENCE = {"mechanism": "influence"}
 ASYMPTOTIC = INFLUENCE | {"calibration": "asymptotic"}
 
 
-def each(first, **choices):
+def each(first: Any, **choices: Any) -> Iterator[Any]:
     """The first with every combination of the choices; None leaves a field out."""
     for values in product(*choices.values()):
         yield first | {k: v for k, v in zip(choices, values, strict=True) if v is not None}
@@ -123,7 +124,7 @@ QUERIES: dict[str, list[dict]] = {
 }  # fmt: skip
 
 
-def columns(lower, upper):
+def columns(lower: Any, upper: Any) -> tuple[Any, Any, Any, Any, Any]:
     return (
         Column("y", ColumnKind.NUMERIC, lower, upper),
         Column("x", ColumnKind.NUMERIC, lower, upper),
@@ -133,13 +134,13 @@ def columns(lower, upper):
     )
 
 
-def facts_of(n, bounds, unit_rows=1):
+def facts_of(n: int, bounds: Any, unit_rows: int = 1) -> DatasetFacts:
     unit = Unit("person", unit_rows) if unit_rows > 1 else Unit()
     policy = Policy(tiers=("unconditional", "conditional"))
     return DatasetFacts("d", "d", 1, "v", n, Schema(columns(*bounds), unit), None, policy)
 
 
-def planned(facts, query, epsilon, delta) -> Plan | None:
+def planned(facts: Any, query: Any, epsilon: Any, delta: Any) -> Plan | None:
     """The plan, or None where it is refused in words."""
     document = {"dataset": "d", "query": query, "privacy": {"epsilon": epsilon, "delta": delta}}
     try:
@@ -155,11 +156,11 @@ def planned(facts, query, epsilon, delta) -> Plan | None:
     return plan
 
 
-def _in_words(refused) -> None:
+def _in_words(refused: Any) -> None:
     assert len(refused.detail) > 20
 
 
-def tables(facts) -> Iterator[dict[str, np.ndarray]]:
+def tables(facts: Any) -> Iterator[dict[str, np.ndarray]]:
     """Constant, at the ends, and spread over the bounds."""
     n, rng = facts.n, np.random.default_rng(facts.n)
     ends = {c.name: (c.lower, c.upper) for c in facts.schema.columns}
@@ -176,16 +177,16 @@ def tables(facts) -> Iterator[dict[str, np.ndarray]]:
 class Served:
     """A table behind an engine, and what its steps cost by what their noise is drawn at."""
 
-    def __init__(self, facts, arrays):
+    def __init__(self, facts: Any, arrays: Any) -> None:
         self.n, self._facts, self._arrays = facts.n, facts, arrays
 
-    def batches(self, names):
+    def batches(self, names: Any) -> Iterator[Any]:
         yield Private(pa.RecordBatch.from_pydict({k: pa.array(self._arrays[k]) for k in names}))
 
-    def confirm(self, reservation):
+    def confirm(self, reservation: Any) -> bool:
         return True
 
-    def status(self, plan):
+    def status(self, plan: Any) -> Any:
         engine = LocalEngine(lambda _: self, self, cache_bytes=1 << 22, threads=1, block_rows=512)
         try:
             with warnings.catch_warnings():
@@ -209,7 +210,9 @@ def billed(step: Step, plan: Plan) -> PrivacyCost:
 COST = local._cost
 
 
-def refused_or_replied(facts, query, epsilon, delta, only=slice(None)) -> int:
+def refused_or_replied(
+    facts: Any, query: Any, epsilon: Any, delta: Any, only: Any = slice(None)
+) -> int:
     """How many tables had a reply, or none, in the real sense. only: which of the tables."""
     plan, count = planned(facts, query, epsilon, delta), 0
     for table in list(tables(facts))[only] if plan else ():
@@ -218,18 +221,18 @@ def refused_or_replied(facts, query, epsilon, delta, only=slice(None)) -> int:
     return count
 
 
-def some(queries, share):
+def some(queries: Any, share: Any) -> Any:
     """About 1/share of them, evenly; all of them in the audit."""
     return queries[:: max(1, round(len(queries) * share))]
 
 
-def in_turn(kind, bounds):
+def in_turn(kind: Any, bounds: Any) -> Any:
     """Some of a kind's queries; each fit, which takes a hundred times as long, at a third of the bounds."""
     chosen = some(QUERIES[kind], 0.15)
     return chosen[list(BOUNDS).index(bounds) % 3 :: 3] if kind in FITS else chosen
 
 
-def one(number):
+def one(number: Any) -> Any:
     """One table, each in its turn."""
     return slice(number % 3, number % 3 + 1)
 
@@ -244,8 +247,8 @@ AUDIT = pytest.param(True, marks=pytest.mark.audit)
 @pytest.mark.parametrize("whole", [False, AUDIT])
 @pytest.mark.parametrize("kind", QUERIES)
 def test_any_epsilon_and_delta_are_refused_or_give_a_mechanism_that_replies(
-    kind, whole, monkeypatch
-):
+    kind: str, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(local, "_cost", billed)
     facts, queries = facts_of(60, BOUNDS["usual"]), QUERIES[kind]
     pairs = list(product(EPSILONS, DELTAS))
@@ -261,8 +264,8 @@ def test_any_epsilon_and_delta_are_refused_or_give_a_mechanism_that_replies(
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_any_bounds_and_parameters_are_refused_or_give_a_mechanism_that_replies(
-    kind, bounds, whole, monkeypatch
-):
+    kind: str, bounds: str, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(local, "_cost", billed)
     shapes = ((1, 1), (60, 1), (60, 30)) if whole else ((60, 1), (1, 2))
     for n, unit_rows in shapes:
@@ -272,7 +275,7 @@ def test_any_bounds_and_parameters_are_refused_or_give_a_mechanism_that_replies(
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
-def test_a_profile_of_any_bounds_is_a_reply(bounds, monkeypatch):
+def test_a_profile_of_any_bounds_is_a_reply(bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "_cost", billed)
     for epsilon, (n, unit_rows) in product((1e-3, 50.0), ((1, 1), (60, 30))):
         facts = facts_of(n, BOUNDS[bounds], unit_rows)

@@ -2,6 +2,7 @@
 """What every plan is held to, whatever its kind: its cost, and the words of its promise."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,13 +18,13 @@ SCHEMA = Schema((Column("x", ColumnKind.NUMERIC, -5, 5),))
 FACTS = DatasetFacts("d", "d", 1, "v", 100, SCHEMA)
 
 
-def with_plan(monkeypatch, room, dearer):
+def with_plan(monkeypatch: pytest.MonkeyPatch, room: Any, dearer: Any) -> None:
     """The room's kind, with a plan that costs a unit more."""
     others = tuple(kind for kind in kinds.KINDS if kind is not room)
     monkeypatch.setattr(kinds, "KINDS", (*others, replace(room, plan=dearer)))
 
 
-def test_a_plan_that_costs_more_than_was_offered_is_none(monkeypatch):
+def test_a_plan_that_costs_more_than_was_offered_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ρ, where its (ε, δ) are what was asked for; of ε, where it has a cost of its own."""
     with_plan(
         monkeypatch,
@@ -45,7 +46,7 @@ def test_a_plan_that_costs_more_than_was_offered_is_none(monkeypatch):
         planning.plan(FACTS, Median("x"), Privacy(1.0, 1e-6))
 
 
-def test_a_promise_says_what_is_replaced():
+def test_a_promise_says_what_is_replaced() -> None:
     row = planning.plan(FACTS, Count(), Privacy(1.0, 1e-6)).guarantee
     assert row.statement.startswith("Replacing one row changes the probability of any reply")
     assert row.statement.endswith("this holds for every table.")

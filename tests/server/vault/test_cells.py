@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cells of a registered source: each by itself, in a time that no cell decides."""
 
+from collections.abc import Iterator
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,7 @@ G = Column("g", ColumnKind.CATEGORICAL, 0, 1, ("a", "é"), ("NA",))
 B = Column("b", ColumnKind.BOOLEAN, 0, 1)
 
 
-def texts(values):
+def texts(values: Any) -> Any:
     """A column of texts from bytes, of which some are not UTF-8, as files and databases give it."""
     stored = pa.array(values, pa.binary())
     return pa.Array.from_buffers(pa.string(), len(stored), stored.buffers(), stored.null_count)
@@ -26,7 +28,7 @@ def texts(values):
 BROKEN = [b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"a\x80"]
 
 
-def test_a_text_that_is_not_utf8_is_a_bad_cell_and_no_other():
+def test_a_text_that_is_not_utf8_is_a_bad_cell_and_no_other() -> None:
     found = check(G, texts([b"a", *BROKEN, "é".encode(), b" a ", None, b"NA", b"b"]))
     assert found.bad.tolist() == [False] + [True] * 6 + [False] * 4 + [True]
     assert found.missing.tolist() == [False] * 9 + [True] * 2 + [False]
@@ -36,7 +38,7 @@ def test_a_text_that_is_not_utf8_is_a_bad_cell_and_no_other():
     assert found.values.tolist() == [2.0] + [1.0] * 6 + [3.5, 5.0] + [1.0] * 4
 
 
-def test_utf8_is_told_as_python_tells_it():
+def test_utf8_is_told_as_python_tells_it() -> None:
     rng = np.random.default_rng(0)
     some = [bytes(rng.integers(0, 256, rng.integers(0, 5), dtype=np.uint8)) for _ in range(20_000)]
     some += [bytes([a, b]) for a in range(256) for b in range(0, 256, 3)]
@@ -50,7 +52,7 @@ def test_utf8_is_told_as_python_tells_it():
     level = Column("g", ColumnKind.CATEGORICAL, 0, 0, ("?",))
     taken = []
 
-    def codes(values, levels):
+    def codes(values: Any, levels: Any) -> Any:
         taken.append(values.is_valid().to_numpy(zero_copy_only=False))
         return np.zeros(len(values))
 
@@ -66,7 +68,7 @@ def test_utf8_is_told_as_python_tells_it():
             assert valid
 
 
-def blocks():
+def blocks() -> Iterator[Any]:
     """Columns and cells: as they should be, and with one, or all, of what could be slow."""
     numbers = [b"%d.25" % (k % 10) for k in range(ROWS)]
     levels = [b"a" if k % 3 else "é".encode() for k in range(ROWS)]
@@ -77,7 +79,7 @@ def blocks():
         yield column, good, [[*good[:-1], bad], [bad, *good[1:]], [bad] * ROWS]
 
 
-def test_no_cell_decides_how_long_the_others_take():
+def test_no_cell_decides_how_long_the_others_take() -> None:
     """Processor time of a block with one bad cell, or with nothing else, against one with none: it was a
     thousand times as much. The least of a few runs, so that a busy machine does not show."""
     for column, good, others in blocks():
@@ -86,7 +88,7 @@ def test_no_cell_decides_how_long_the_others_take():
             assert least_time(column, other) <= 4 * usual + 0.02
 
 
-def least_time(column, values):
+def least_time(column: Any, values: Any) -> Any:
     block, found = texts(values), []
     for _ in range(5):
         start = process_time()
@@ -95,11 +97,13 @@ def least_time(column, values):
     return min(found)
 
 
-def test_a_failure_that_nobody_has_foreseen_is_found_by_halves(monkeypatch):
+def test_a_failure_that_nobody_has_foreseen_is_found_by_halves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One of a thousand cells that no function can take: a bad cell, and twenty passes."""
     real, calls = cells._check, []
 
-    def fails(column, part):
+    def fails(column: Any, part: Any) -> Any:
         calls.append(len(part))
         if "7" in part.to_pylist():
             raise pa.ArrowInvalid

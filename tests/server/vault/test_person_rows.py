@@ -2,6 +2,7 @@
 """Rows of persons in their places: nobody's number of rows moves anybody else."""
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -31,7 +32,7 @@ def text(rows: dict[str, list[tuple[int, str]]], seed: int = 0) -> str:
     return "\n".join(["id,year,x", *(lines[k] for k in order)]) + "\n"
 
 
-def stored(vault: Vault, folder: Path, rows, seed: int = 0) -> pa.Table:
+def stored(vault: Vault, folder: Path, rows: Any, seed: int = 0) -> pa.Table:
     loaded = vault.load(csv_file(folder, text(rows, seed)), SCHEMA)
     assert (loaded.n, loaded.source.n) == (len(rows), M * len(rows))
     return vault.read(loaded.source, ["year", "x"])

@@ -2,6 +2,8 @@
 """Rows by reference: the values of a load, whatever the source; and no row that decides about others."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,13 +46,13 @@ SOURCES = [*SQL, "parquet"]
 QUERY = LinearRegression("y ~ x + C(g) + b + m", where="k >= 2")
 
 
-def placed(kind, folder, table):
+def placed(kind: Any, folder: Any, table: Any) -> Any:
     if kind == "parquet":
         return write_parquet(folder / "files", table)
     return write_sql(new_url(kind, folder), table)
 
 
-def sums(opened_reader, threads=2, subset=None, **engine):
+def sums(opened_reader: Any, threads: int = 2, subset: Any = None, **engine: Any) -> Any:
     """The exact integer sums of a regression's first steps."""
     facts = DatasetFacts("t", "t", 1, "v", opened_reader.n, SCHEMA)
     plan = planning.plan(facts, QUERY, Privacy(1.0, 1e-6))
@@ -68,7 +70,7 @@ def sums(opened_reader, threads=2, subset=None, **engine):
     return found
 
 
-def fixed(part):
+def fixed(part: Any) -> Released:
     """What a release might be: the same for every source."""
     match part:
         case QuantileTree():
@@ -82,7 +84,7 @@ def fixed(part):
     return Released(values=values, sd=1.0)
 
 
-def moved(part, a, b):
+def moved(part: Any, a: Any, b: Any) -> Any:
     """What one record's change costs, in shares of what is charged; at most 1."""
     if isinstance(part, QuantileTree):
         return np.abs(a - b).sum() / 2
@@ -90,7 +92,7 @@ def moved(part, a, b):
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any, Any]:
     """The table as it is loaded: its stored columns and a regression's sums."""
     folder = tmp_path_factory.mktemp("loaded")
     vault = Vault(f"sqlite:///{folder}/vault.db")
@@ -100,7 +102,7 @@ def loaded(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_every_source_gives_the_sums_of_a_load(kind, tmp_path, loaded):
+def test_every_source_gives_the_sums_of_a_load(kind: str, tmp_path: Path, loaded: Any) -> None:
     table, expected, stored, _ = loaded
     place = placed(kind, tmp_path, rows())
     key = (
@@ -120,7 +122,9 @@ def test_every_source_gives_the_sums_of_a_load(kind, tmp_path, loaded):
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_a_subset_is_of_the_same_rows_in_every_source(kind, tmp_path, loaded):
+def test_a_subset_is_of_the_same_rows_in_every_source(
+    kind: str, tmp_path: Path, loaded: Any
+) -> None:
     opened_load = loaded[-1]
     place = placed(kind, tmp_path, rows())
     source = registered(place, **({"order": ("id",)} if kind == "postgresql" else {})).source
@@ -149,7 +153,9 @@ POISON = {
         for change in changes
     ],
 )
-def test_a_changed_cell_moves_no_sum_by_more_than_its_own_record(kind, change, tmp_path):
+def test_a_changed_cell_moves_no_sum_by_more_than_its_own_record(
+    kind: str, change: str, tmp_path: Path
+) -> None:
     place = placed(kind, tmp_path, rows(300))
     source = registered(place).source
     before = sums(reader(place, source))
@@ -161,7 +167,7 @@ def test_a_changed_cell_moves_no_sum_by_more_than_its_own_record(kind, change, t
 
 
 @pytest.mark.parametrize("kind", SQL)
-def test_a_bad_record_contributes_nothing_where_the_cell_is_used(kind, tmp_path):
+def test_a_bad_record_contributes_nothing_where_the_cell_is_used(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path, rows(300))
     source = registered(place).source
     sql(place, "UPDATE people SET x = NULL WHERE id = 12")
@@ -177,7 +183,7 @@ def test_a_bad_record_contributes_nothing_where_the_cell_is_used(kind, tmp_path)
 
 
 @pytest.mark.parametrize("kind", SQL)
-def test_rows_that_come_and_go_do_not_show(kind, tmp_path):
+def test_rows_that_come_and_go_do_not_show(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path, rows(300))
     source = registered(place).source
     columns = "1000 + id, y, x, k, b, g, m"
@@ -192,7 +198,7 @@ def test_rows_that_come_and_go_do_not_show(kind, tmp_path):
     assert read(place, source, ()).num_rows == 300
 
 
-def test_a_file_that_was_cut_or_has_grown_keeps_its_number_of_rows(tmp_path):
+def test_a_file_that_was_cut_or_has_grown_keeps_its_number_of_rows(tmp_path: Path) -> None:
     place = write_parquet(tmp_path / "files", rows(90), files=2)
     source = registered(place).source
     whole = pq.read_table(place / "part-0.parquet")
@@ -204,7 +210,7 @@ def test_a_file_that_was_cut_or_has_grown_keeps_its_number_of_rows(tmp_path):
     assert found.column("y")[45:].to_pylist() == whole.column("y").to_pylist()
 
 
-def test_a_text_that_is_not_utf8_spoils_its_own_cell_only(tmp_path):
+def test_a_text_that_is_not_utf8_spoils_its_own_cell_only(tmp_path: Path) -> None:
     place = write_parquet(tmp_path / "files", rows(60), files=1)
     source = registered(place).source
     table = pq.read_table(place / "part-0.parquet")
@@ -218,7 +224,7 @@ def test_a_text_that_is_not_utf8_spoils_its_own_cell_only(tmp_path):
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_a_source_that_is_gone_says_one_constant_sentence(kind, tmp_path):
+def test_a_source_that_is_gone_says_one_constant_sentence(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path, rows(30))
     source = registered(place).source
     if kind == "parquet":
@@ -232,7 +238,7 @@ def test_a_source_that_is_gone_says_one_constant_sentence(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", SQL)
-def test_rows_can_be_ordered_by_a_key_and_a_view_must_be(kind, tmp_path):
+def test_rows_can_be_ordered_by_a_key_and_a_view_must_be(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path, rows(300))
     sql(place, "CREATE VIEW seen AS SELECT 1000 - id AS key, y, x, k, b, g, m FROM people")
     with pytest.raises(CuratorError, match="--order"):
@@ -259,7 +265,7 @@ def test_rows_can_be_ordered_by_a_key_and_a_view_must_be(kind, tmp_path):
         "k, rowid TEXT",
     ],
 )
-def test_a_private_or_hidden_key_orders_nothing(definition, tmp_path):
+def test_a_private_or_hidden_key_orders_nothing(definition: str, tmp_path: Path) -> None:
     url = new_url("sqlite", tmp_path)
     (tmp_path / "external.db").touch()
     sql(url, f"CREATE TABLE people ({definition})")
@@ -268,7 +274,7 @@ def test_a_private_or_hidden_key_orders_nothing(definition, tmp_path):
 
 
 @pytest.mark.parametrize("kind", SQL)
-def test_connections_only_read(kind, tmp_path):
+def test_connections_only_read(kind: str, tmp_path: Path) -> None:
     place = placed(kind, tmp_path, rows(30))
     with opened(source_url(place)) as connection, pytest.raises(DRIVER_ERRORS):
         execute(connection, "DELETE FROM people")
@@ -294,7 +300,9 @@ def test_connections_only_read(kind, tmp_path):
         ("postgresql", "DROP TABLE people", "no such table"),
     ],
 )
-def test_what_does_not_fit_is_refused_when_it_is_registered(kind, change, words, tmp_path, request):
+def test_what_does_not_fit_is_refused_when_it_is_registered(
+    kind: str, change: str, words: str, tmp_path: Path, request: Any
+) -> None:
     if kind == "postgresql":
         request.applymarker(pytest.mark.postgres)
     place = placed(kind, tmp_path, rows(30))
@@ -307,13 +315,13 @@ def test_what_does_not_fit_is_refused_when_it_is_registered(kind, change, words,
 @pytest.mark.parametrize(
     "name", ["people; DROP TABLE people", 'a"b', "", "main.people", "people --"]
 )
-def test_only_plain_names_are_tables(name, tmp_path):
+def test_only_plain_names_are_tables(name: str, tmp_path: Path) -> None:
     place = placed("sqlite", tmp_path, rows(3))
     with pytest.raises(CuratorError, match="plain name"):
         registered(place, table=name)
 
 
-def test_texts_in_sqlite_are_read_as_they_would_be_in_a_file(tmp_path):
+def test_texts_in_sqlite_are_read_as_they_would_be_in_a_file(tmp_path: Path) -> None:
     place = placed("sqlite", tmp_path, rows(30))
     sql(place, "CREATE TABLE texts AS SELECT *, CAST(k AS TEXT) || ' ' AS t FROM people")
     sql(place, "ALTER TABLE texts DROP COLUMN k")
@@ -350,7 +358,7 @@ RECODED = Schema(
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_recodes_are_the_same_in_every_source(kind, tmp_path):
+def test_recodes_are_the_same_in_every_source(kind: str, tmp_path: Path) -> None:
     table = rows()
     vault = Vault(f"sqlite:///{tmp_path}/vault.db")
     stored = vault.load(write_csv(tmp_path / "rows.csv", table), RECODED)

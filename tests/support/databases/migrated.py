@@ -47,13 +47,37 @@ def migrated(backend: str, folder: Path) -> Iterator[str]:
     postgresql.drop_database(url)
 
 
+@contextmanager
+def copied(url: str, folder: Path) -> Iterator[str]:
+    """The URL of a copy of a database that nobody uses now; SQLite's file is in `folder`."""
+    if url.startswith("sqlite:///"):
+        shutil.copy(url.removeprefix("sqlite:///"), folder / "reticent.db")
+        yield f"sqlite:///{folder / 'reticent.db'}"
+        return
+    copy = postgresql.new_database(postgresql.database_name(url))
+    yield copy
+    postgresql.drop_database(copy)
+
+
+def lasting(backend: str) -> str:
+    """The URL of a new database with all tables that is there until the process ends, to be copied."""
+    if backend == "sqlite":
+        return f"sqlite:///{shutil.copy(_sqlite_template(), _folder() / 'lasting.db')}"
+    return postgresql.new_database(_postgres_template())
+
+
 @cache
 def _sqlite_template() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="reticent-test-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / "template.db"
+    path = _folder() / "template.db"
     database.upgrade(f"sqlite:///{path}")
     return path
+
+
+def _folder() -> Path:
+    """A new folder, removed when the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="reticent-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @cache

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The code blocks of the documentation, and the places in which they are run."""
 
+import atexit
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from support.documents.session import Session
+from support.documents.session import Session, session
 from support.tables.houses import SCHEMA, write_houses
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -71,18 +75,11 @@ def setup_of(path: Path) -> str:
 
 def prepare(terminal: Session, setup: str) -> None:
     """Makes what a page begins with. served: also `client` and `ds`, as the user guide names them."""
-    write_houses(Path("houses.csv"))
     if not setup:
+        write_houses(Path("houses.csv"))
         return
-    Path("houses.yaml").write_text(SCHEMA, "utf-8")
-    terminal.shell(
-        "reticent init\n"
-        "reticent dataset load houses houses.csv --schema houses.yaml\n"
-        "reticent budget set --dataset houses --epsilon 500 --delta 1e-3\n"
-        "reticent dataset policy houses --tier unconditional --tier conditional\n"
-        "reticent dataset profile houses --epsilon 5\n"
-        "reticent analyst add ada --dataset houses --epsilon 60 --delta 1e-4\n"
-    )
+    folder, terminal.key = _loaded()
+    shutil.copytree(folder, ".", dirs_exist_ok=True)
     if setup == "loaded":
         return
     terminal.shell("reticent serve")
@@ -91,6 +88,25 @@ def prepare(terminal: Session, setup: str) -> None:
         f'client = reticent.Client("{terminal.url}", key="{terminal.key}")\n'
         'ds = client.dataset("houses")\n'
     )
+
+
+@cache
+def _loaded() -> tuple[Path, str]:
+    """A folder with a table, a profile and an analyst, and her key: made once a process, to be copied."""
+    folder = Path(tempfile.mkdtemp(prefix="reticent-documents-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with session(folder) as terminal:
+        write_houses(Path("houses.csv"))
+        Path("houses.yaml").write_text(SCHEMA, "utf-8")
+        terminal.shell(
+            "reticent init\n"
+            "reticent dataset load houses houses.csv --schema houses.yaml\n"
+            "reticent budget set --dataset houses --epsilon 500 --delta 1e-3\n"
+            "reticent dataset policy houses --tier unconditional --tier conditional\n"
+            "reticent dataset profile houses --epsilon 5\n"
+            "reticent analyst add ada --dataset houses --epsilon 60 --delta 1e-4\n"
+        )
+        return folder, terminal.key
 
 
 def run(terminal: Session, block: Block) -> None:

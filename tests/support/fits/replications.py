@@ -29,7 +29,9 @@ TABLES_OF_A_PROFILE = 50
 class MemoryTable:
     """Reader, ledger and engine of one table; without a profile it releases one of its own."""
 
-    def __init__(self, arrays: Table, columns: Sequence[Column], profile: Profile | None = None):
+    def __init__(
+        self, arrays: Table, columns: Sequence[Column], profile: Profile | None = None
+    ) -> None:
         self.arrays, self.n = arrays, len(arrays["y"])
         self.facts = facts_of(self.n, list(columns), None)
         self.engine = LocalEngine(

@@ -3,7 +3,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
@@ -19,6 +21,7 @@ from reticent_server.access.secrets import Secrets, secrets_text
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
+from reticent_server.database import connect
 from reticent_server.domain.facts import ColumnProfile, Policy, Profile
 from reticent_server.domain.roles import STAFF
 from reticent_server.domain.schema import Column, ColumnKind, Schema
@@ -26,7 +29,7 @@ from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import SecondPerson
 from reticent_server.ledger.budgets import BudgetTerms
 from reticent_server.ledger.service import Ledger
-from support.databases.migrated import SetClock
+from support.databases.migrated import SetClock, copied, lasting
 from support.ledger.accounts import LEASE_SECONDS
 
 PEPPER = only(b"p" * 32)
@@ -81,6 +84,35 @@ def make_world(engine: Engine, clock: SetClock) -> World:
     propose(Approvals(engine, clock))
     rotate(engine, clock)
     return World(access, sign_ins, catalog, ledger, keys, analyst_id, version_id)
+
+
+@contextmanager
+def inhabited(backend: str, folder: Path) -> Iterator[str]:
+    """The URL of a copy of a database with a world, which `reopened` finds there; SQLite's file is in `folder`."""
+    url, _ = _made(backend)
+    with copied(url, folder) as copy:
+        yield copy
+
+
+def reopened(engine: Engine, clock: SetClock) -> World:
+    """The world of an inhabited database."""
+    _, made = _made(engine.dialect.name)
+    access = Access(engine, PEPPER, clock)
+    sign_ins = SignIns(engine, access, Identities(engine, clock), clock)
+    ledger = Ledger(engine, clock, LEASE_SECONDS)
+    return replace(
+        made, access=access, sign_ins=sign_ins, catalog=Catalog(engine, clock), ledger=ledger
+    )
+
+
+@cache
+def _made(backend: str) -> tuple[str, World]:
+    """(URL, world): made once a process."""
+    url = lasting(backend)
+    engine = connect(url)
+    world = make_world(engine, SetClock())
+    engine.dispose()
+    return url, world
 
 
 def rotate(engine: Engine, clock: SetClock) -> None:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process of its own that uses the ledger: `race URL THREADS`, `die URL POINT`, `upgrade URL`.
 
-race prints "ready", waits for a line, then spends a tenth from every thread at once, and prints how
+race prints "ready", waits until somebody opens and closes GATE (a named pipe), then spends a tenth from every thread at once, and prints how
 many were answered. die kills itself (SIGKILL) at a named point of a reservation with the key "k".
 """
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 from typing import Any
 
@@ -77,9 +77,6 @@ def main(command: str, url: str, *arguments: str) -> None:
     if command == "die":
         die(ledger, *arguments)
     print("ready", flush=True)
-    sys.stdin.readline()
-    print(race(ledger, int(arguments[0])))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    threads, gate = arguments
+    Path(gate).read_text()
+    print(race(ledger, int(threads)), flush=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`reticent serve` that lives again and again, and kills itself where it is told.
 
-    python -m support.processes.killable_server
+    main(ORDERS)
 
-prints "at PORT" and reads lines "POINT NTH": a process is forked that serves until the nth pass of
+prints "at PORT" and reads lines "POINT NTH" from a named pipe: a process is forked that serves until the nth pass of
 the point, where it kills itself (SIGKILL); "calm 1" serves until a signal. It prints "up PID" and
 "down STATUS". One listening socket serves all lives, so that a client sees broken connections only.
 """
@@ -11,8 +11,8 @@ the point, where it kills itself (SIGKILL); "calm 1" serves until a signal. It p
 import os
 import signal
 import socket
-import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import event
@@ -123,20 +123,21 @@ def live(listener: socket.socket, settings: Settings, point: str, nth: int) -> N
     run(create_app(services), listener)
 
 
-def main() -> None:
+def main(orders: str) -> None:
     settings = Settings()
     configure_logging("error")
     listener = listen("127.0.0.1", 0)
     print(f"at {listener.getsockname()[1]}", flush=True)
-    for line in sys.stdin:
-        point, nth = line.split()
-        child = os.fork()
-        if child == 0:
-            live(listener, settings, point, int(nth))
-            os._exit(0)
-        print(f"up {child}", flush=True)
-        print(f"down {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}", flush=True)
+    with Path(orders).open() as lines:
+        for line in lines:
+            live_once(listener, settings, *line.split())
 
 
-if __name__ == "__main__":
-    main()
+def live_once(listener: socket.socket, settings: Settings, point: str, nth: str) -> None:
+    """Forks a life, and waits until it has ended."""
+    child = os.fork()
+    if child == 0:
+        live(listener, settings, point, int(nth))
+        os._exit(0)
+    print(f"up {child}", flush=True)
+    print(f"down {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}", flush=True)

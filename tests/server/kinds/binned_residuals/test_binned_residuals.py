@@ -2,6 +2,7 @@
 """Binned residuals against numpy on the same table, their coverage, and fits that are wrong where they say."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ QUESTIONS = {
 }
 
 
-def table(n, seed=0, curve=0.0):
+def table(n: Any, seed: Any = 0, curve: Any = 0.0) -> Any:
     """Whose fit by BETA is right but for `curve` times x² − 1 in the predictor."""
     rng = np.random.default_rng(seed)
     x = np.clip(rng.normal(size=n), -5, 5)
@@ -48,14 +49,14 @@ def table(n, seed=0, curve=0.0):
     }
 
 
-def found_in(query, own, epsilon, missing=None):
+def found_in(query: Any, own: Any, epsilon: Any, missing: Any = None) -> Any:
     n = len(own["x"])
     gone = np.zeros(n, bool) if missing is None else missing
     plan = registry.plan(facts_of(n, COLUMNS), query, offer(epsilon))
     return outcome(plan, whole(own, {"m": gone}))
 
 
-def means_of(query, own, edges):
+def means_of(query: Any, own: Any, edges: Any) -> Any:
     """Numbers, mean residuals and standard deviations by bin, without noise."""
     eta = BETA[0] + BETA[1] * own["x"]
     mu = MEANS[query.link].mean(eta)
@@ -65,7 +66,7 @@ def means_of(query, own, edges):
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_without_noise_to_speak_of_they_are_what_numpy_says(name):
+def test_without_noise_to_speak_of_they_are_what_numpy_says(name: Any) -> None:
     own = table(20_000, curve=0.1)
     found = found_in(QUESTIONS[name], own, 10**5)
     numbers, residuals, spreads = means_of(QUESTIONS[name], own, found.edges)
@@ -78,7 +79,7 @@ def test_without_noise_to_speak_of_they_are_what_numpy_says(name):
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_right_fit_has_residuals_of_zero_within_their_intervals(name):
+def test_a_right_fit_has_residuals_of_zero_within_their_intervals(name: Any) -> None:
     """60 tables of 2,000 records at ε = 1; bins that say nothing are said to."""
     hits = []
     for seed in range(60):
@@ -89,13 +90,13 @@ def test_a_right_fit_has_residuals_of_zero_within_their_intervals(name):
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_curve_that_the_fit_leaves_out_is_seen(name):
+def test_a_curve_that_the_fit_leaves_out_is_seen(name: Any) -> None:
     found = found_in(QUESTIONS[name], table(50_000, curve=0.3), 4.0)
     outside = [not low <= 0 <= high for low, high in found.confidence_intervals]
     assert sum(outside) >= 5
 
 
-def test_given_bins_need_no_first_step_and_conditions_and_missing_cells_hold():
+def test_given_bins_need_no_first_step_and_conditions_and_missing_cells_hold() -> None:
     own = table(20_000)
     gone = np.random.default_rng(1).random(20_000) < 0.5
     query = BinnedResiduals("y ~ m", BETA, bins=(-1.0, 0.5, 2.0), where="b == 1")
@@ -109,7 +110,7 @@ def test_given_bins_need_no_first_step_and_conditions_and_missing_cells_hold():
     assert found.residuals == pytest.approx(residuals, abs=0.05)
 
 
-def test_an_empty_bin_has_the_interval_of_all_that_is_possible():
+def test_an_empty_bin_has_the_interval_of_all_that_is_possible() -> None:
     query = BinnedResiduals("b ~ x", BETA, "logit", bins=(1e-9, 1e-8, 0.5, 0.9))
     found = found_in(query, table(2000), 1.0)
     assert found.confidence_intervals[0] == found.clipped[0]
@@ -117,7 +118,7 @@ def test_an_empty_bin_has_the_interval_of_all_that_is_possible():
     assert found.standard_errors[0] >= 0.49
 
 
-def test_ranges_hold_what_they_say():
+def test_ranges_hold_what_they_say() -> None:
     """Of an exponential law .3 % is beyond; of counts less; nothing of shares."""
     rng = np.random.default_rng(0)
     e = rng.exponential(size=10**5) * 3
@@ -133,7 +134,7 @@ def test_ranges_hold_what_they_say():
     assert wide == pytest.approx(np.sqrt(0.25 * 3 + 18))
 
 
-def test_coefficients_that_meet_no_record_still_have_an_answer():
+def test_coefficients_that_meet_no_record_still_have_an_answer() -> None:
     """All fitted values the same, and fitted values that overflow."""
     for query in (BinnedResiduals("y ~ x", (1.0, 1e-9)), BinnedResiduals("k ~ x", (-5.0, 200.0), "log")):  # fmt: skip
         found = found_in(query, table(2000), 1.0)
@@ -141,7 +142,7 @@ def test_coefficients_that_meet_no_record_still_have_an_answer():
         assert np.all(np.diff(found.edges) > 0)
 
 
-def test_bad_questions_are_refused():
+def test_bad_questions_are_refused() -> None:
     facts = facts_of(2000, COLUMNS)
     bad = {
         BinnedResiduals("y ~ x", (1.0,)): InvalidQuery,

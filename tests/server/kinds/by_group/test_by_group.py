@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers by group: each is that of its own group, and its interval covers; small groups are answered as well."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,15 +20,15 @@ N = 4000
 QUIET = offer(100, 100)
 
 
-def by_level(result):
+def by_level(result: Any) -> dict[Any, Any]:
     return {group["level"]: group for group in result["groups"]}
 
 
-def asked(query, table, cost=QUIET):
+def asked(query: Any, table: Any, cost: Any = QUIET) -> Any:
     return answer(registry.plan(people_facts(len(table["y"])), query, cost), block_of(**table))
 
 
-def test_every_group_has_its_own_answer():
+def test_every_group_has_its_own_answer() -> None:
     table = people(N)
     used = table["x"] > 0
     counts, sums, means = (
@@ -41,7 +43,7 @@ def test_every_group_has_its_own_answer():
         assert means[level]["standard_error"] == pytest.approx(own.std() / np.sqrt(len(own)), rel=0.2)  # fmt: skip
 
 
-def test_histograms_of_groups_are_those_of_their_records():
+def test_histograms_of_groups_are_those_of_their_records() -> None:
     table = people(N)
     for bins, edges in ((None, np.arange(11) - 0.5), ((0.0, 4.0, 9.0), (0.0, 4.0, 9.0))):
         found = asked(Histogram("k", bins, by="b"), table)
@@ -51,7 +53,7 @@ def test_histograms_of_groups_are_those_of_their_records():
             assert by_level(found)[level]["values"] == pytest.approx(truth, abs=3)
 
 
-def test_records_of_no_known_group_are_out_of_use():
+def test_records_of_no_known_group_are_out_of_use() -> None:
     h = Column("h", ColumnKind.CATEGORICAL, 0, 1, ("u", "v"), ("NA",))
     table = {"y": np.full(100, 2.0), "h": np.arange(100) % 2.0}
     absent = np.arange(100) < 50
@@ -69,7 +71,9 @@ H = Column("h", ColumnKind.CATEGORICAL, 0, 3, ("a", "b", "c", "d"))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4])
-def test_intervals_of_means_and_of_their_differences_cover_in_small_groups_too(epsilon):
+def test_intervals_of_means_and_of_their_differences_cover_in_small_groups_too(
+    epsilon: float,
+) -> None:
     """The mean of group k is 3 + k; group d has some 20 of 2,000 records."""
     hits, differences, reps = np.zeros(4), 0, 200
     plan = registry.plan(facts_of(2000, (Y, H)), Mean("y", by="h"), offer(epsilon))
@@ -86,7 +90,7 @@ def test_intervals_of_means_and_of_their_differences_cover_in_small_groups_too(e
     assert 0.9 <= differences / reps <= 0.99
 
 
-def test_intervals_of_counts_and_sums_cover_the_table():
+def test_intervals_of_counts_and_sums_cover_the_table() -> None:
     table, hits = people(500), []
     facts = people_facts(500)
     plans = {q: registry.plan(facts, q, offer(1)) for q in (Count(by="g"), Sum("y", by="g"))}
@@ -103,7 +107,7 @@ def test_intervals_of_counts_and_sums_cover_the_table():
     assert 0.93 <= np.mean(hits) <= 0.97
 
 
-def test_a_group_without_records_has_a_wide_interval():
+def test_a_group_without_records_has_a_wide_interval() -> None:
     table = people(N)
     table["g"] = np.where(table["g"] == 2, 0.0, table["g"])
     for _ in range(20):
@@ -113,7 +117,7 @@ def test_a_group_without_records_has_a_wide_interval():
         assert -10 <= found["value"] <= 10
 
 
-def test_a_mean_whose_number_noise_may_have_made_has_the_whole_range():
+def test_a_mean_whose_number_noise_may_have_made_has_the_whole_range() -> None:
     """At an end of the range 1.96 standard errors, each half of it, do not reach the other one."""
     plan = registry.plan(people_facts(N), Mean("y", by="g"), offer(0.5))
     found = plan._estimate(9.9, 3.0, 3.0, sure=False)
@@ -122,7 +126,7 @@ def test_a_mean_whose_number_noise_may_have_made_has_the_whole_range():
     assert plan._estimate(9.9, 3.0, 3.0, sure=True).confidence_interval[0] > 4
 
 
-def test_sums_of_a_column_without_zero_in_its_middle():
+def test_sums_of_a_column_without_zero_in_its_middle() -> None:
     table = people(N)
     found = by_level(asked(Sum("k", by="b"), table))
     for code, level in enumerate(("0", "1")):
@@ -130,7 +134,7 @@ def test_sums_of_a_column_without_zero_in_its_middle():
         assert found[level]["value"] == pytest.approx(own.sum(), abs=12)
 
 
-def test_the_noise_of_a_group_is_that_of_one_answer():
+def test_the_noise_of_a_group_is_that_of_one_answer() -> None:
     """The whole ε for each group: a sum of a symmetric column, and a count but for √2."""
     facts = people_facts(N)
     noise = {
@@ -141,7 +145,7 @@ def test_the_noise_of_a_group_is_that_of_one_answer():
     assert noise[Count(by="g")] == pytest.approx(np.sqrt(2) * noise[Count()], rel=1e-5)
 
 
-def test_columns_that_make_no_groups_are_refused():
+def test_columns_that_make_no_groups_are_refused() -> None:
     many = Column("w", ColumnKind.CATEGORICAL, 0, 64, tuple(map(str, range(65))))
     facts = facts_of(N, (Y, numeric("x"), many, H))
     for query in (
@@ -156,7 +160,7 @@ def test_columns_that_make_no_groups_are_refused():
             registry.plan(facts, query, offer(1))
 
 
-def test_a_column_of_one_value_has_that_mean():
+def test_a_column_of_one_value_has_that_mean() -> None:
     constant = numeric("c", 3.0, 3.0)
     facts = facts_of(100, (constant, H))
     block = block_of(c=np.full(100, 3.0), h=np.arange(100) % 4.0)

@@ -2,6 +2,7 @@
 """Descriptions against numpy on the same table, their intervals, and what they say of tables that tell little."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ CLEAR = 10**5
 """ε at which noise is below what is compared here."""
 
 
-def described(query, table, missing=None, facts=None, epsilon=CLEAR):
+def described(
+    query: Any, table: Any, missing: Any = None, facts: Any = None, epsilon: Any = CLEAR
+) -> Any:
     n = len(table["y"])
     gone = np.zeros(n, bool) if missing is None else missing
     table = table | {"m": np.where(gone, 0.0, table["m"])}
@@ -30,11 +33,11 @@ def described(query, table, missing=None, facts=None, epsilon=CLEAR):
     return outcome(plan, whole(table, {"m": gone}))
 
 
-def column(found, name):
+def column(found: Any, name: Any) -> Any:
     return next(c for c in found.columns if c.column == name)
 
 
-def test_without_noise_to_speak_of_it_is_what_numpy_says():
+def test_without_noise_to_speak_of_it_is_what_numpy_says() -> None:
     table, gone = people(20_000), np.random.default_rng(5).random(20_000) < 0.1
     found = described(Describe(), table, gone)
     assert [size.number for size in found.sizes] == pytest.approx([20_000])
@@ -53,7 +56,7 @@ def test_without_noise_to_speak_of_it_is_what_numpy_says():
     assert group.mean.value == pytest.approx(table["m"][~gone].mean(), abs=2e-3)
 
 
-def test_groups_have_figures_of_their_own_and_all_records_come_first():
+def test_groups_have_figures_of_their_own_and_all_records_come_first() -> None:
     table = people(20_000)
     found = described(Describe(("y", "b"), "g", "x > 0"), table)
     used = table["x"] > 0
@@ -71,7 +74,7 @@ def test_groups_have_figures_of_their_own_and_all_records_come_first():
         assert first.count_standard_error == pytest.approx(3**0.5 * group.count_standard_error)
 
 
-def test_bins_hold_what_numpy_counts():
+def test_bins_hold_what_numpy_counts() -> None:
     table = people(5_000)
     found = column(described(Describe(("y",)), table), "y")
     inner = np.searchsorted(found.edges[1:-1], table["y"], side="right")
@@ -79,7 +82,7 @@ def test_bins_hold_what_numpy_counts():
     assert found.clipped == (found.edges[0], found.edges[-1])
 
 
-def test_without_a_profile_a_first_step_finds_the_bins():
+def test_without_a_profile_a_first_step_finds_the_bins() -> None:
     columns = (Column("y", ColumnKind.NUMERIC, -1e4, 1e4), *PEOPLE[1:])
     table = people(20_000)
     found = column(described(Describe(("y",)), table, facts=facts_of(20_000, columns), epsilon=2.0), "y")  # fmt: skip
@@ -89,7 +92,7 @@ def test_without_a_profile_a_first_step_finds_the_bins():
 
 
 @pytest.mark.parametrize("name", ["y", "k", "g", "m"])
-def test_a_table_without_a_record_in_use_has_intervals_of_all_that_is_possible(name):
+def test_a_table_without_a_record_in_use_has_intervals_of_all_that_is_possible(name: Any) -> None:
     by = "b" if name == "y" else None
     found = column(described(Describe((name,), by, "x > 4.9"), people(2000), epsilon=1.0), name)
     for group in found.groups:
@@ -103,7 +106,7 @@ def test_a_table_without_a_record_in_use_has_intervals_of_all_that_is_possible(n
             assert all(s.confidence_interval == (0.0, 1.0) for s in group.shares)
 
 
-def test_bad_questions_are_refused():
+def test_bad_questions_are_refused() -> None:
     facts = people_facts(2000)
     for query in (Describe(("y", "y")), Describe(("z",)), Describe(("y",), "y"), Describe(("y",), "k")):  # fmt: skip
         with pytest.raises(InvalidQuery):
@@ -115,14 +118,14 @@ def test_bad_questions_are_refused():
         registry.plan(facts, Describe(), replace(offer(1), rho=5))
 
 
-def test_a_profile_of_some_columns_is_used_for_these():
+def test_a_profile_of_some_columns_is_used_for_these() -> None:
     whole_facts = people_facts(2000)
     known = {k: v for k, v in whole_facts.profile.columns.items() if k != "x"}
     plan = registry.plan(replace(whole_facts, profile=Profile(known)), Describe(), offer(1))
     assert plan.own.map_fn.design.columns == ("x",)
 
 
-def test_a_public_number_takes_noise_away():
+def test_a_public_number_takes_noise_away() -> None:
     released = np.array([40.0, 55.0, 11.0])
     free, known = Cells(released, 3.0), Cells(released, 3.0, 100.0)
     assert known.counts.sum() == pytest.approx(100)
@@ -131,7 +134,7 @@ def test_a_public_number_takes_noise_away():
     assert free.sd == 3.0
 
 
-def coverage(draw, truth, reps=4000):
+def coverage(draw: Any, truth: Any, reps: Any = 4000) -> Any:
     """How often an interval of `draw(rng)` holds the truth."""
     rng = np.random.default_rng(11)
     ends = np.array([draw(rng).confidence_interval for _ in range(reps)])
@@ -140,10 +143,10 @@ def coverage(draw, truth, reps=4000):
 
 @pytest.mark.parametrize("total", [None, 600.0])
 @pytest.mark.parametrize("p", [0.02, 0.3])
-def test_shares_cover(total, p):
+def test_shares_cover(total: Any, p: Any) -> None:
     """Of 600 records and noise of 12: 4,000 tables; rare levels are covered too often."""
 
-    def draw(rng):
+    def draw(rng: Any) -> Any:
         counts = rng.multinomial(600, [p, 0.5, 0.5 - p]) + 12 * rng.normal(size=3)
         return share(Cells(counts, 12.0, total), np.eye(3)[0], np.ones(3))
 
@@ -152,22 +155,22 @@ def test_shares_cover(total, p):
 
 @pytest.mark.parametrize("q", [0, 1, 2])
 @pytest.mark.parametrize("total", [None, 2000.0])
-def test_quartiles_cover(q, total):
+def test_quartiles_cover(q: Any, total: Any) -> None:
     """Of an exponential law in ten bins, with noise of 25 in each count of 2,000 records."""
     at = np.arange(0, 1.01, 0.1)
     edges = -np.log(1 - np.minimum(at, 0.995))
 
-    def draw(rng):
+    def draw(rng: Any) -> Any:
         counts = rng.multinomial(2000, np.full(10, 0.1)) + 25 * rng.normal(size=10)
         return quartiles(Cells(counts, 25.0, total), np.ones(10), edges, (0.0, 50.0))[q]
 
     assert 0.93 < coverage(draw, -np.log(1 - (q + 1) / 4)) < 0.985
 
 
-def test_quartiles_of_whole_numbers_cover_and_are_whole():
+def test_quartiles_of_whole_numbers_cover_and_are_whole() -> None:
     law = np.array([0.1, 0.16, 0.3, 0.2, 0.24])
 
-    def draw(rng):
+    def draw(rng: Any) -> Any:
         counts = rng.multinomial(400, law) + 15 * rng.normal(size=5)
         return whole_quartiles(Cells(counts, 15.0), np.ones(5), np.arange(2.0, 7.0))[0]
 
@@ -180,7 +183,7 @@ def test_quartiles_of_whole_numbers_cover_and_are_whole():
         assert all(x == int(x) for x in (low, high, figure.value))
 
 
-def test_means_and_spreads_count_noise():
+def test_means_and_spreads_count_noise() -> None:
     """m and s² with noise of sd .01 and .02: their intervals are wider by what that says."""
     clear = NoisyMoments(1000.0, 0.1, 0.09, 0.0, 0.0, 0.02, ClipRange(-2, 2, 0), sure=True)
     noisy = replace(clear, eta=1e-4, tau2=4e-4)
@@ -191,7 +194,7 @@ def test_means_and_spreads_count_noise():
     assert (low, high) == pytest.approx((2 * np.sqrt(0.09 - reach), 2 * np.sqrt(0.09 + reach)))
 
 
-def test_means_and_spreads_cover_in_whole_descriptions():
+def test_means_and_spreads_cover_in_whole_descriptions() -> None:
     """150 tables of 2,000 records in two groups at ε = 1; a true .95 has less than .85 once in 10⁶."""
     plan = registry.plan(people_facts(2000), Describe(("y", "x"), "b"), offer(1))
     hits = []

@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ ASKED = Hazards(
 )
 
 
-def result_of(fit):
+def result_of(fit: Any) -> Any:
     """As a client has it."""
     return HazardResults({"result": result_json(fit), "query": {"formula": FORMULA}})
 
@@ -44,7 +45,7 @@ def result_of(fit):
 @pytest.mark.parametrize(
     ("name", "late", "formula"), [("plain", 0.0, FORMULA), ("late", 0.5, LATE)]
 )
-def test_with_little_noise_it_is_rs_regression(name, late, formula):
+def test_with_little_noise_it_is_rs_regression(name: Any, late: Any, formula: Any) -> None:
     """Weights and stopped follow-up cost a few per cent of the information: what two such fits differ by is some .3
     standard errors."""
     data = persons(np.random.default_rng(18), 8000, late=late)
@@ -63,7 +64,7 @@ def test_with_little_noise_it_is_rs_regression(name, late, formula):
     assert (curves.survival < curves.upper).all()
 
 
-def test_late_entry_matters():
+def test_late_entry_matters() -> None:
     """Without the start column the persons who left unseen before it would be missing from the baseline."""
     data = persons(np.random.default_rng(18), 8000, late=0.5)
     early = outcome(planned(data, HUGE_RHO, FORMULA, CUTS), whole(data)).baseline.hazards
@@ -75,7 +76,7 @@ CELLS = [(2000, 4.0), (5000, 1.0), (20_000, 1.0)]
 
 
 @pytest.mark.parametrize(("n", "epsilon"), CELLS)
-def test_intervals_hold_the_truth_and_the_noise_is_as_reported(n, epsilon):
+def test_intervals_hold_the_truth_and_the_noise_is_as_reported(n: Any, epsilon: Any) -> None:
     """Of 24 seeded tables: 72 intervals, whose coverage has a standard error of .026."""
     rng = np.random.default_rng(n)
     held, distance = [], []
@@ -91,7 +92,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(n, epsilon):
     assert 0.6 < np.sqrt(np.mean(np.square(distance))) < {4.0: 1.8, 1.0: 1.6}[epsilon]
 
 
-def test_baseline_and_curves_cover_the_true_survival():
+def test_baseline_and_curves_cover_the_true_survival() -> None:
     """Of 20 seeded tables at three times: 60 intervals of a person's survival, dependent within a table."""
     rng, held = np.random.default_rng(4), []
     person = {"age": [0.5], "arm": [1.0], "dose": [0.5]}
@@ -106,7 +107,7 @@ def test_baseline_and_curves_cover_the_true_survival():
     assert np.mean(held) >= 0.85
 
 
-def test_stopped_follow_up_by_hand():
+def test_stopped_follow_up_by_hand() -> None:
     table = {
         "t": [3.0, 0.5, 12.0, 2.0, 5.0],
         "e": [1.0, 1.0, 0.0, 1.0, 1.0],
@@ -132,7 +133,7 @@ def test_stopped_follow_up_by_hand():
 
 
 @pytest.mark.parametrize("stop", [1.0, 2.0])
-def test_stopping_biases_nothing_at_the_true_hazards(stop):
+def test_stopping_biases_nothing_at_the_true_hazards(stop: Any) -> None:
     """m_j and x_j Σm have mean 0: within 4.9 standard errors, as all but one in 10^6 of such means are."""
     rng, n = np.random.default_rng(7), 100_000
     x, hazards = rng.normal(size=n), np.array([0.05, 0.2, 0.1, 0.3, 0.1, 0.2, 0.1])
@@ -150,7 +151,7 @@ def test_stopping_biases_nothing_at_the_true_hazards(stop):
         assert abs(values.mean()) < 4.9 * values.std() / np.sqrt(len(values))
 
 
-def test_a_dummy_group_and_records_out_of_use():
+def test_a_dummy_group_and_records_out_of_use() -> None:
     rng, n = np.random.default_rng(5), 20_000
     data = persons(rng, n)
     data["g"] = rng.integers(0, 3, n) * 1.0
@@ -171,7 +172,7 @@ def test_a_dummy_group_and_records_out_of_use():
     assert plan.rho == sum(plan.budget.amounts.values())
 
 
-def test_without_a_profile_the_query_makes_its_own():
+def test_without_a_profile_the_query_makes_its_own() -> None:
     data = persons(np.random.default_rng(6), 20_000)
     plan = planned(data, offer(4.0).rho, profile=False)
     fit = outcome(plan, whole(data))
@@ -180,7 +181,7 @@ def test_without_a_profile_the_query_makes_its_own():
     assert (np.abs(np.array(fit.coefficients) - BETA) < 5 * np.array(fit.standard_errors)).all()
 
 
-def test_too_little_is_said_to_be_too_little():
+def test_too_little_is_said_to_be_too_little() -> None:
     data = persons(np.random.default_rng(8), 300)
     fit = outcome(planned(data, offer(0.3).rho), whole(data))
     assert not any(fit.estimable)
@@ -189,7 +190,7 @@ def test_too_little_is_said_to_be_too_little():
     json.dumps(result_json(fit), allow_nan=False)
 
 
-def test_collinear_regressors_are_not_identifiable():
+def test_collinear_regressors_are_not_identifiable() -> None:
     data = persons(np.random.default_rng(9), 10_000)
     data["dose"] = np.clip(data["age"] + 6, 0, 12)
     fit = outcome(planned(data, offer(2.0).rho), whole(data))
@@ -197,7 +198,7 @@ def test_collinear_regressors_are_not_identifiable():
     assert not fit.estimable[2]
 
 
-def test_what_is_planned_from_sizes_alone():
+def test_what_is_planned_from_sizes_alone() -> None:
     assert sum(SHARES.values()) == pytest.approx(1.0)
     assert planned_stop(5000, 3, offer(1.0).rho // 2, 1) == 1.0
     assert planned_stop(200_000, 3, offer(4.0).rho // 2, 1) == 3.0
@@ -224,13 +225,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("formula", WRONG)
-def test_wrong_formulas_are_refused_when_planning(formula):
+def test_wrong_formulas_are_refused_when_planning(formula: Any) -> None:
     facts = facts_of(1000, COLUMNS, None)
     with pytest.raises(WRONG[formula]):
         parse_hazards(formula, facts, None, None, 0.01)
 
 
 @pytest.mark.parametrize("cuts", [(), (0.0, 1.0), (2.0, 1.0), (1.0, 13.0), (float("nan"),)])
-def test_wrong_cuts_are_refused_when_planning(cuts):
+def test_wrong_cuts_are_refused_when_planning(cuts: Any) -> None:
     with pytest.raises(InvalidQuery):
         parse_hazards(FORMULA, facts_of(1000, COLUMNS, None), cuts, None, 0.01)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Correlations and tests of distributions: SciPy's where there is hardly noise, the right level where there is."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -24,23 +27,23 @@ METHODS = ("pearson", "spearman", "kendall")
 
 
 @pytest.fixture(autouse=True)
-def _seeded(monkeypatch, request):
+def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     seed_noise(monkeypatch, request.node.name)
 
 
-def uniform_pairs(n, slope=0.5, seed=0):
+def uniform_pairs(n: int, slope: float = 0.5, seed: int = 0) -> dict[Any, Any]:
     """Bounded values, which no correlation draws in."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, n)
     return {"x": x, "y": slope * x + rng.uniform(-1, 1, n)}
 
 
-def ask(kind, query, table, public=None, privacy=QUIET):
+def ask(kind: Any, query: Any, table: Any, public: Any = None, privacy: Any = QUIET) -> Any:
     n = len(table["y"])
     return outcome(kind.plan(public or people_facts(n), query, privacy), block_of(**table))
 
 
-def test_pearsons_is_scipys_for_pairs_that_are_near():
+def test_pearsons_is_scipys_for_pairs_that_are_near() -> None:
     table = uniform_pairs(N)
     public = facts(N, x=table["x"], y=table["y"])
     found = ask(CORRELATION, Correlation(("x", "y")), table, public)
@@ -50,7 +53,7 @@ def test_pearsons_is_scipys_for_pairs_that_are_near():
     assert found.effect_interval == pytest.approx((interval.low, interval.high), abs=0.005)
 
 
-def test_spearmans_is_scipys_where_the_released_quantiles_are_right():
+def test_spearmans_is_scipys_where_the_released_quantiles_are_right() -> None:
     table = {k: np.exp(v) for k, v in uniform_pairs(N).items()}
     public = facts(N, x=table["x"], y=table["y"])
     found = ask(CORRELATION, Correlation(("x", "y"), "spearman"), table, public)
@@ -59,7 +62,7 @@ def test_spearmans_is_scipys_where_the_released_quantiles_are_right():
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
-def test_kendalls_is_scipys_of_binned_values(alternative):
+def test_kendalls_is_scipys_of_binned_values(alternative: str) -> None:
     table = people(N)
     table["k"] = np.clip(np.rint(table["k"] - 0.2 * table["y"]), 0, 9)
     query = Correlation(("y", "k"), "kendall", alternative)
@@ -76,10 +79,10 @@ def test_kendalls_is_scipys_of_binned_values(alternative):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("law", ["normal", "skewed"])
-def test_the_level_holds_for_independent_columns(method, law):
+def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
     rng = np.random.default_rng(5)
 
-    def make():
+    def make() -> dict[Any, Any]:
         z = rng.normal(size=(2, 1000))
         x, y = np.clip(np.exp(z), 0, 5) if law == "skewed" else z
         return {"x": x, "y": y}
@@ -90,11 +93,11 @@ def test_the_level_holds_for_independent_columns(method, law):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_intervals_cover_a_strong_correlation(method):
+def test_intervals_cover_a_strong_correlation(method: str) -> None:
     """Of normal pairs; truths are those of a large table, as each method sees it."""
     rng = np.random.default_rng(6)
 
-    def make(n):
+    def make(n: int) -> dict[Any, Any]:
         x, e = rng.normal(size=(2, n))
         return {"x": x, "y": 0.7 * x + np.sqrt(0.51) * e}
 
@@ -111,7 +114,7 @@ def test_intervals_cover_a_strong_correlation(method):
     assert 0.90 <= np.mean([low <= truth <= high for low, high in results]) <= 0.99
 
 
-def test_grades_of_counted_values_are_their_middle_ranks():
+def test_grades_of_counted_values_are_their_middle_ranks() -> None:
     counts = tuple(float(c) for c in (10, 0, 30, 0, 0, 0, 0, 0, 0, 60))
     public = facts_of(100, (K,))
     profile = Profile({"k": ColumnProfile(quantiles=(0.0, 9.0), counts=counts)})
@@ -120,18 +123,18 @@ def test_grades_of_counted_values_are_their_middle_ranks():
     assert found == pytest.approx([0.05, 0.25, 0.7])
 
 
-def test_grades_without_a_profile_are_shares_of_the_declared_bounds():
+def test_grades_without_a_profile_are_shares_of_the_declared_bounds() -> None:
     grade = grades_of(facts_of(100, (K,)), K)
     assert grade.of(block_of(k=np.array([0.0, 4.5, 9.0]))) == pytest.approx([0, 0.5, 1])
 
 
-def _with(public, profile):
+def _with(public: Any, profile: Any) -> Any:
     from dataclasses import replace
 
     return replace(public, profile=profile)
 
 
-def test_the_largest_distance_of_two_groups_is_that_at_the_edges():
+def test_the_largest_distance_of_two_groups_is_that_at_the_edges() -> None:
     table = people(N)
     table["y"] = table["y"] * (1 + table["g"]) / 2
     found = ask(KS_TEST, KsTest("y", "g", ("a", "c")), table)
@@ -153,7 +156,9 @@ def test_the_largest_distance_of_two_groups_is_that_at_the_edges():
         ("exponential", (1.5,), lambda rng, n: rng.exponential(1.5, n)),
     ],
 )
-def test_a_law_is_refused_at_its_level_and_another_one_always(law, parameters, draw):
+def test_a_law_is_refused_at_its_level_and_another_one_always(
+    law: str, parameters: tuple[Any, ...], draw: Callable[..., Any]
+) -> None:
     rng = np.random.default_rng(3)
     plan = KS_TEST.plan(people_facts(1000), KsTest("y", law=law, parameters=parameters), BUSY)
     found = [outcome(plan, block_of(y=draw(rng, 1000))).p_value for _ in range(600)]
@@ -163,11 +168,11 @@ def test_a_law_is_refused_at_its_level_and_another_one_always(law, parameters, d
 
 
 @pytest.mark.parametrize("law", ["ties", "continuous"])
-def test_two_equal_distributions_are_refused_at_the_level(law):
+def test_two_equal_distributions_are_refused_at_the_level(law: str) -> None:
     rng = np.random.default_rng(5)
     n = 1000
 
-    def make():
+    def make() -> dict[Any, Any]:
         y = rng.exponential(size=n)
         y = np.floor(2 * y) if law == "ties" else y
         return {"g": rng.choice(3, n, p=[0.2, 0.5, 0.3]).astype(float), "y": y}
@@ -179,7 +184,7 @@ def test_two_equal_distributions_are_refused_at_the_level(law):
 
 @pytest.mark.parametrize("privacy", [offer(0.01), BUSY, QUIET])
 @pytest.mark.parametrize("table", ["constants", "no record in use", "few"])
-def test_every_table_has_a_reply(privacy, table):
+def test_every_table_has_a_reply(privacy: Any, table: str) -> None:
     rng = np.random.default_rng(2)
     n = 3 if table == "few" else 800
     x, y = (np.full((2, n), 4.0)) if table == "constants" else rng.normal(size=(2, n))
@@ -215,6 +220,6 @@ def test_every_table_has_a_reply(privacy, table):
         (KS_TEST, KsTest("g", law="exponential", parameters=(1.0,))),
     ],
 )
-def test_questions_that_do_not_go_together_are_refused_with_a_reason(kind, query):
+def test_questions_that_do_not_go_together_are_refused_with_a_reason(kind: Any, query: Any) -> None:
     with pytest.raises(InvalidQuery):
         kind.plan(people_facts(N), query, BUSY)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of ranks and of proportions: SciPy's where there is hardly noise, the right level where there is."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -24,21 +26,23 @@ LEVEL = (0.015, 0.09)  # of 600 p-values: chances below 10⁻⁶ outside (binomi
 
 
 @pytest.fixture(autouse=True)
-def _seeded(monkeypatch, request):
+def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     seed_noise(monkeypatch, request.node.name)
 
 
-def ask(kind, query, table, privacy=QUIET):
+def ask(kind: Any, query: Any, table: Any, privacy: Any = QUIET) -> Any:
     return outcome(kind.plan(people_facts(len(table["y"])), query, privacy), block_of(**table))
 
 
-def binned(values, edges):
+def binned(values: Any, edges: Any) -> Any:
     return np.searchsorted(edges, values, side="right")
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 @pytest.mark.parametrize("column", ["y", "k"])
-def test_two_groups_ranks_are_mann_and_whitneys_of_binned_values(alternative, column):
+def test_two_groups_ranks_are_mann_and_whitneys_of_binned_values(
+    alternative: str, column: str
+) -> None:
     table = people(N)
     table[column] = np.clip(table[column] + (table["g"] == 0) * (table["b"] == 0), -10, 9)
     found = ask(MANN_WHITNEY, MannWhitney(column, "g", ("a", "c"), alternative), table)
@@ -52,19 +56,19 @@ def test_two_groups_ranks_are_mann_and_whitneys_of_binned_values(alternative, co
     assert found.effect_interval[0] < found.effect < found.effect_interval[1]
 
 
-def test_whole_numbers_that_are_few_have_a_bin_each():
+def test_whole_numbers_that_are_few_have_a_bin_each() -> None:
     found = ask(MANN_WHITNEY, MannWhitney("k", "b"), people(N))
     assert found.edges == tuple(float(k) for k in range(1, 10))
 
 
-def test_a_value_that_many_share_has_a_bin_of_its_own():
+def test_a_value_that_many_share_has_a_bin_of_its_own() -> None:
     values = np.where(np.arange(4000) < 2400, 0.0, np.linspace(0.1, 5, 4000))
     plan = MANN_WHITNEY.plan(facts(20_000, y=values), MannWhitney("y", "b"), QUIET)
     assert {0.0, np.nextafter(0.0, 1)} <= set(plan.cells.edges)
     assert all(a < b for a, b in zip(plan.cells.edges, plan.cells.edges[1:], strict=False))
 
 
-def test_several_groups_ranks_are_kruskal_and_walliss_of_binned_values():
+def test_several_groups_ranks_are_kruskal_and_walliss_of_binned_values() -> None:
     table = people(N)
     table["y"] = table["y"] + 0.1 * table["g"]
     found = ask(KRUSKAL, Kruskal("y", "g"), table)
@@ -80,10 +84,10 @@ def test_several_groups_ranks_are_kruskal_and_walliss_of_binned_values():
 
 @pytest.mark.parametrize("n", [500, 5000])
 @pytest.mark.parametrize("law", ["ties", "continuous"])
-def test_the_level_holds_where_noise_is_larger_than_sampling(n, law):
+def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -> None:
     rng = np.random.default_rng(5)
 
-    def make():
+    def make() -> dict[Any, Any]:
         y = rng.exponential(size=n)
         return {
             "g": rng.choice(3, n, p=[0.2, 0.5, 0.3]).astype(float),
@@ -103,7 +107,7 @@ def test_the_level_holds_where_noise_is_larger_than_sampling(n, law):
         assert LEVEL[0] <= level <= LEVEL[1]
 
 
-def test_the_interval_covers_the_probability_of_superiority():
+def test_the_interval_covers_the_probability_of_superiority() -> None:
     rng = np.random.default_rng(9)
     n = 1000
     plan = MANN_WHITNEY.plan(facts(n, y=rng.normal(size=5000)), MannWhitney("y", "b"), BUSY)
@@ -120,7 +124,7 @@ def test_the_interval_covers_the_probability_of_superiority():
     assert 0.91 <= np.mean(covered) <= 0.985
 
 
-def test_two_proportions_are_compared_as_usual():
+def test_two_proportions_are_compared_as_usual() -> None:
     table = people(N)
     table["b"] = (np.random.default_rng(1).random(N) < 0.3 + 0.05 * table["g"]).astype(float)
     found = ask(PROPORTION_TEST, ProportionTest("b", "g", ("a", "c")), table)
@@ -135,7 +139,7 @@ def test_two_proportions_are_compared_as_usual():
     assert found.intervals[0] == pytest.approx(wilson, abs=0.003)
 
 
-def test_one_proportion_is_tested_against_a_number():
+def test_one_proportion_is_tested_against_a_number() -> None:
     table = people(N)
     query = ProportionTest("g", success="b", value=0.3, alternative="greater")
     found = ask(PROPORTION_TEST, query, table)
@@ -145,7 +149,7 @@ def test_one_proportion_is_tested_against_a_number():
     assert found.effect == pytest.approx(share - 0.3, abs=0.001)
 
 
-def test_intervals_of_proportions_cover_where_noise_is_larger_than_sampling():
+def test_intervals_of_proportions_cover_where_noise_is_larger_than_sampling() -> None:
     rng = np.random.default_rng(4)
     n = 400
     plan = PROPORTION_TEST.plan(people_facts(n), ProportionTest("b", "g", ("a", "b")), offer(0.5))
@@ -160,7 +164,7 @@ def test_intervals_of_proportions_cover_where_noise_is_larger_than_sampling():
 
 @pytest.mark.parametrize("privacy", [offer(0.01), BUSY, QUIET])
 @pytest.mark.parametrize("table", ["an empty group", "a constant", "one group", "few"])
-def test_every_table_has_a_reply(privacy, table):
+def test_every_table_has_a_reply(privacy: Any, table: str) -> None:
     rng = np.random.default_rng(2)
     n = 3 if table == "few" else 800
     y = np.full(n, 10.0) if table == "a constant" else rng.normal(size=n)
@@ -197,6 +201,6 @@ def test_every_table_has_a_reply(privacy, table):
         (PROPORTION_TEST, ProportionTest("b", levels=("a", "b"), value=0.5)),
     ],
 )
-def test_questions_that_do_not_go_together_are_refused_with_a_reason(kind, query):
+def test_questions_that_do_not_go_together_are_refused_with_a_reason(kind: Any, query: Any) -> None:
     with pytest.raises(InvalidQuery):
         kind.plan(people_facts(N), query, BUSY)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which records the named tests are about: those that the condition names, of the groups that are asked for."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_condition_leaves_records_out(name):
+def test_a_condition_leaves_records_out(name: str) -> None:
     """Records with x ≤ 0 have quite another y: whoever counts them replies something else."""
     table = people(N)
     table["y"] = np.where(table["x"] > 0, table["y"], 8 * (table["g"] == 0) - 4 * table["m"])
@@ -47,11 +49,11 @@ def test_a_condition_leaves_records_out(name):
     assert found.p_value == pytest.approx(alone.p_value, abs=0.05)
 
 
-def missing_of(table):
+def missing_of(table: Any) -> dict[Any, Any]:
     return {"m": np.zeros(len(table["y"]), dtype=bool)}
 
 
-def test_missing_cells_leave_records_out():
+def test_missing_cells_leave_records_out() -> None:
     table = people(N)
     absent = np.arange(N) % 2 == 0
     table["m"] = np.where(absent, 0.0, table["m"])

@@ -28,7 +28,7 @@ LAWS = {
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.75])
-def test_with_little_noise_it_is_quantreg_with_the_replys_weights(law, tau):
+def test_with_little_noise_it_is_quantreg_with_the_replys_weights(law: str, tau: float) -> None:
     rng, n = np.random.default_rng(3), 20_000
     data = table(rng, n, LAWS[law][0])
     (fit,) = outcome(planned(data, (tau,), HUGE_RHO), whole(data)).fits
@@ -40,7 +40,9 @@ CELLS = [("normal", 0.5, 5000, 1.0), ("skewed", 0.25, 5000, 4.0)]
 
 
 @pytest.mark.parametrize(("law", "tau", "n", "epsilon"), CELLS)
-def test_intervals_hold_the_truth_and_the_noise_is_as_reported(law, tau, n, epsilon):
+def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
+    law: str, tau: float, n: int, epsilon: float
+) -> None:
     """Of 30 seeded tables: 90 intervals, whose coverage has a standard error of .02; the distance from QuantReg in
     reported errors of the noise, to which the kernel adds where errors are skewed."""
     rng, (errors, quantile) = np.random.default_rng(n), LAWS[law]
@@ -57,7 +59,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(law, tau, n, epsi
     assert 0.6 < np.sqrt(np.mean(np.square(distance))) < {"normal": 1.6, "skewed": 2.5}[law]
 
 
-def test_several_levels_share_the_charge_and_come_in_order():
+def test_several_levels_share_the_charge_and_come_in_order() -> None:
     rng = np.random.default_rng(1)
     data = table(rng, 20_000, LAWS["normal"][0])
     plan = planned(data, (0.75, 0.25, 0.5), offer(4.0).rho)
@@ -74,7 +76,7 @@ def test_several_levels_share_the_charge_and_come_in_order():
     assert plan.forecast["taus"] == [0.25, 0.5, 0.75]
 
 
-def test_quantiles_that_cross_are_noted():
+def test_quantiles_that_cross_are_noted() -> None:
     apart = np.array([[0.0, 0.1], [1.0, -0.2]])
     assert not crosses(apart, intercept=True)
     assert crosses(np.array([[0.0, 2.0], [1.0, 0.5]]), intercept=True)
@@ -84,7 +86,7 @@ def test_quantiles_that_cross_are_noted():
     assert found.crossing == bool(found.warnings)
 
 
-def test_a_response_with_many_equal_values_has_no_intervals():
+def test_a_response_with_many_equal_values_has_no_intervals() -> None:
     rng, n = np.random.default_rng(5), 5000
     data = table(rng, n, LAWS["normal"][0])
     data["y"] = np.rint(data["y"] / 2)
@@ -93,7 +95,7 @@ def test_a_response_with_many_equal_values_has_no_intervals():
     assert any("quantiles jump" in said for said in fit.warnings)
 
 
-def test_bandwidths_are_wider_where_there_is_less_to_see():
+def test_bandwidths_are_wider_where_there_is_less_to_see() -> None:
     data = table(np.random.default_rng(0), 5000, LAWS["normal"][0])
     plan = planned(data, (0.5,), offer(1.0).rho).first
     sizes, rho = plan.sizes, plan.rho
@@ -103,7 +105,7 @@ def test_bandwidths_are_wider_where_there_is_less_to_see():
     assert planned_bandwidth(sizes, HUGE_RHO, 0.9, 0.8) == pytest.approx((3 / 5000) ** (2 / 9))
 
 
-def test_the_radius_is_the_widest_whose_noise_is_not_felt():
+def test_the_radius_is_the_widest_whose_noise_is_not_felt() -> None:
     sizes = Sizes(size=5, radius_squared=0.0, n=54_875, expected_n=54_875)
     ample, ordinary = offer(4.0).rho, offer(1.0).rho
     assert planned_radius(sizes, ample, 0.5) == RADII[-1]
@@ -113,7 +115,7 @@ def test_the_radius_is_the_widest_whose_noise_is_not_felt():
     assert planned_radius(replace(sizes, unit_rows=9), ordinary, 0.5) == RADII[0]
 
 
-def test_weights_that_move_the_target_are_told():
+def test_weights_that_move_the_target_are_told() -> None:
     """A slope that differs in the tail of a term: near all records' at a wide radius, with a warning at a narrow one."""
     rng, n = np.random.default_rng(8), 20_000
     data = table(rng, n, LAWS["normal"][0])
@@ -129,13 +131,13 @@ def test_weights_that_move_the_target_are_told():
     assert away[1] < away[0] / 2
 
 
-def test_the_same_level_twice_is_refused():
+def test_the_same_level_twice_is_refused() -> None:
     data = table(np.random.default_rng(0), 100, LAWS["normal"][0])
     with pytest.raises(InvalidQuery, match="different"):
         planned(data, (0.5, 0.5), offer(1.0).rho)
 
 
-def test_without_a_profile_or_an_intercept_it_still_replies():
+def test_without_a_profile_or_an_intercept_it_still_replies() -> None:
     rng, n = np.random.default_rng(4), 5000
     data = table(rng, n, LAWS["normal"][0])
     for formula, profile in (("y ~ x0 + x1", None), ("y ~ 0 + x0 + x1", profile_of(data, [*X, Y]))):

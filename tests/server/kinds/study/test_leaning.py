@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clipping has moved, judged by a narrower radius."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,12 +13,12 @@ from reticent_server.numerics.mallows import mallows_weights
 N, RADII = 20_000, (6.0, 24.0)
 
 
-def moments_at(Z, radius_squared):
+def moments_at(Z: Any, radius_squared: Any) -> Any:
     w = mallows_weights(np.sum(Z**2, axis=1), radius_squared)
     return (Z * w[:, None]).T @ Z
 
 
-def tailed(seed=1):
+def tailed(seed: Any = 1) -> Any:
     """(1, y, x): 2 % of the records lie far out, where the slope is another one."""
     rng = np.random.default_rng(seed)
     x, far = rng.normal(size=N), rng.random(N) < 0.02
@@ -25,7 +27,7 @@ def tailed(seed=1):
     return np.column_stack([np.ones(N), y / 2, x])
 
 
-def fitted(Z, sd=0.0):
+def fitted(Z: Any, sd: Any = 0.0) -> Any:
     wide, inner = moments_at(Z, RADII[1]), moments_at(Z, RADII[0])
     fit = Moments(wide, np.eye(3), 0.0).least_squares(np.eye(3)[1], np.eye(3)[[0, 2]])
     lengths = np.sum(Z**2, axis=1)
@@ -34,7 +36,7 @@ def fitted(Z, sd=0.0):
     return fit, narrow.leaning(wide, fit.residual, np.eye(3)[[0, 2]], fit.inverse)
 
 
-def test_it_points_to_least_squares_of_all_records_and_is_of_the_right_size():
+def test_it_points_to_least_squares_of_all_records_and_is_of_the_right_size() -> None:
     Z = tailed()
     fit, leaning = fitted(Z)
     exact = np.linalg.lstsq(Z[:, [0, 2]], Z[:, 1], rcond=None)[0]
@@ -45,7 +47,7 @@ def test_it_points_to_least_squares_of_all_records_and_is_of_the_right_size():
     assert square == pytest.approx(leaning.moved[1] ** 2)
 
 
-def test_nothing_is_added_where_it_is_no_larger_than_its_noise():
+def test_nothing_is_added_where_it_is_no_larger_than_its_noise() -> None:
     _, quiet = fitted(tailed())
     sd = 2 * abs(quiet.moved[1]) / np.sqrt(fitted(tailed(), 1.0)[1].noise[1, 1])
     _, loud = fitted(tailed(), sd)
@@ -53,7 +55,7 @@ def test_nothing_is_added_where_it_is_no_larger_than_its_noise():
     assert quiet.squares(np.eye(2))[1] > 0
 
 
-def test_its_noise_is_that_of_the_narrow_moments():
+def test_its_noise_is_that_of_the_narrow_moments() -> None:
     """The sd of b over draws of noise: within 15 % of what is said (500 draws: 3 %)."""
     Z, sd, rng = tailed(), 40.0, np.random.default_rng(0)
     X = np.eye(3)[[0, 2]]
@@ -69,7 +71,7 @@ def test_its_noise_is_that_of_the_narrow_moments():
     np.testing.assert_allclose(spread, np.sqrt(np.diag(found[0].noise)), rtol=0.15)
 
 
-def test_lengthened_errors_keep_their_correlations():
+def test_lengthened_errors_keep_their_correlations() -> None:
     C = np.array([[4.0, 1.0], [1.0, 1.0]])
     longer = lengthened(C, np.array([5.0, 0.0]))
     np.testing.assert_allclose(np.diag(longer), [9.0, 1.0])
@@ -77,7 +79,7 @@ def test_lengthened_errors_keep_their_correlations():
     np.testing.assert_array_equal(lengthened(C, np.zeros(2)), C)
 
 
-def test_the_ratio_is_what_is_missing_over_what_lies_between():
+def test_the_ratio_is_what_is_missing_over_what_lies_between() -> None:
     assert ratio(1.0, 5.0) == pytest.approx(0.25)
     assert ratio(0.0, 5.0) == 0
     assert ratio(5.0, 5.0) == 1

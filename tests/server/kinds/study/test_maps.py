@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one record contributes, against the formulas."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -31,13 +33,13 @@ FRAMES = tuple(MomentFrame(w, RADIUS) for w in W)
 
 
 @pytest.fixture
-def table():
+def table() -> tuple[Any, Any]:
     x, y = RNG.normal(0, 3, (2, N))
     found = {"x": x, "y": y, "g": np.arange(N) % 3 * 1.0}
     return found, np.arange(N) % 5 == 0
 
 
-def expected(table, g):
+def expected(table: Any, g: Any) -> tuple[Any, Any, Any, Any]:
     """u and ω of a group's records in use, and which these are."""
     found, missing = table
     z = np.stack([np.ones(N), (found["x"] - 1) / 2, (found["y"] + 1) / 0.5])
@@ -46,7 +48,7 @@ def expected(table, g):
     return z, u, np.minimum(1, RADIUS / np.sum(u**2, axis=0)), used
 
 
-def test_rows_are_weighted_by_the_radius(table):
+def test_rows_are_weighted_by_the_radius(table: Any) -> None:
     rows, codes = MomentsMap(CODING, GROUPS, FRAMES, count=True)(whole(table[0], {"x": table[1]}))
     for g in range(2):
         _, u, w, used = expected(table, g)
@@ -57,7 +59,7 @@ def test_rows_are_weighted_by_the_radius(table):
     assert np.all(np.sum(rows**2, axis=0) <= 1 + 1e-9)
 
 
-def test_lengths_are_counted_by_bin(table):
+def test_lengths_are_counted_by_bin(table: Any) -> None:
     edges = (1.0, 4.0, 20.0)
     (codes,) = LengthsMap(CODING, GROUPS, FRAMES, edges)(whole(table[0], {"x": table[1]}))
     for g in range(2):
@@ -67,7 +69,7 @@ def test_lengths_are_counted_by_bin(table):
     assert np.all(codes[table[1] | (table[0]["g"] == 2)] == -1)
 
 
-def test_scores_are_weighted_as_the_moments_are(table):
+def test_scores_are_weighted_as_the_moments_are(table: Any) -> None:
     B, v = RNG.normal(size=(2, 3)), RNG.normal(size=3)
     scores = tuple(StudyScores(B * (g + 1), v) for g in range(2))
     (rows,) = StudyScoresMap(CODING, GROUPS, FRAMES, scores, LIMIT)(
@@ -79,7 +81,7 @@ def test_scores_are_weighted_as_the_moments_are(table):
         np.testing.assert_allclose(rows[2 * g : 2 * g + 2], exact, atol=1e-2)
 
 
-def test_a_record_that_is_no_number_contributes_nothing_to_the_lengths(table):
+def test_a_record_that_is_no_number_contributes_nothing_to_the_lengths(table: Any) -> None:
     found = table[0] | {"y": np.where(np.arange(N) == 1, np.nan, table[0]["y"])}
     (codes,) = LengthsMap(CODING, RecordGroups(), FRAMES[:1], (1.0,))(whole(found, {"x": table[1]}))
     assert codes[1] == -1

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The radius between noise and clipping."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,20 +19,20 @@ Q, N = 6, 50_000.0
 BINS = len(EDGES) + 1
 
 
-def lengths(tail=0, at=24.0):
+def lengths(tail: Any = 0, at: Any = 24.0) -> Any:
     """Squared lengths of white normal rows, and of a tail."""
     body = np.random.default_rng(1).chisquare(Q, int(N) - tail)
     return np.append(body, np.full(tail, at * Q))
 
 
-def test_the_excess_is_what_lies_beyond():
+def test_the_excess_is_what_lies_beyond() -> None:
     rows = lengths(500)
     exact = np.sum(np.maximum(rows - 5 * Q, 0.0))
     assert excess(counted(rows, Q), Q, 5 * Q) == pytest.approx(exact, rel=0.15)
     assert excess(counted(rows, Q), Q, 5_000 * Q) == 0
 
 
-def test_more_noise_makes_it_smaller_and_a_tail_wider():
+def test_more_noise_makes_it_smaller_and_a_tail_wider() -> None:
     bins = counted(lengths(), Q)
     quiet, loud = (choose_radius(bins, 1.0, Q, N, unit).squared for unit in (0.3, 30.0))
     assert quiet > 1.3 * loud
@@ -40,7 +42,7 @@ def test_more_noise_makes_it_smaller_and_a_tail_wider():
     )
 
 
-def test_bins_that_noise_can_fill_do_not_count():
+def test_bins_that_noise_can_fill_do_not_count() -> None:
     bins = counted(lengths(), Q)
     filled = bins + np.append(np.zeros(BINS - 1), 70.0)
     apart = [
@@ -52,7 +54,7 @@ def test_bins_that_noise_can_fill_do_not_count():
 
 
 @pytest.mark.parametrize(("alpha", "body"), [(1.6, 40_000), (2.2, 40_000)])
-def test_a_tail_that_noise_hides_is_followed_from_where_it_is_seen(alpha, body):
+def test_a_tail_that_noise_hides_is_followed_from_where_it_is_seen(alpha: Any, body: Any) -> None:
     """A Pareto tail of ‖u‖²/q beyond 2: Σ(‖u‖² − R²)₊ within a factor of two, most of it in bins that noise hides."""
     rng = np.random.default_rng(3)
     tail = 2 * Q * rng.random(int(N) - body) ** (-1 / alpha)
@@ -67,7 +69,7 @@ def test_a_tail_that_noise_hides_is_followed_from_where_it_is_seen(alpha, body):
     assert clear < 0.6 * exact
 
 
-def test_an_excess_is_never_negative():
+def test_an_excess_is_never_negative() -> None:
     """Also where noise is all that the bins have, and where only the first bins are clear."""
     rng = np.random.default_rng(6)
     for first in (0.0, 500.0):
@@ -77,18 +79,18 @@ def test_an_excess_is_never_negative():
             assert min(tail.excess(r * Q) for r in (1.0, 2.0, 6.0, 50.0)) >= 0
 
 
-def test_a_tail_is_continuous_at_its_edge():
+def test_a_tail_is_continuous_at_its_edge() -> None:
     tail = Tail.seen(counted(lengths(500), Q), 10.0, Q)
     assert tail.excess(tail.edge * (1 - 1e-9)) == pytest.approx(tail.excess(tail.edge), rel=1e-6)
 
 
-def test_without_a_profile_the_forecast_counts_on_the_widest():
+def test_without_a_profile_the_forecast_counts_on_the_widest() -> None:
     assert 11 * Q < widest_radius(Q, N, 0.3) <= 12 * Q
     assert widest_radius(Q, N, 0.3) >= choose_radius(counted(lengths(), Q), 1.0, Q, N, 0.3).squared
     assert widest_radius(Q, 10.0, 1e4) == Q
 
 
-def test_it_ends_where_noise_is_felt():
+def test_it_ends_where_noise_is_felt() -> None:
     heavy = counted(lengths(5_000, 400.0), Q)
     assert choose_radius(heavy, 1.0, Q, N, 1.5).squared <= 12 * Q
     assert choose_radius(heavy, 1.0, Q, N, 0.01).squared > 100 * Q
@@ -96,7 +98,7 @@ def test_it_ends_where_noise_is_felt():
 
 @pytest.mark.parametrize("unit", [1.0, 100.0, 1e4])
 @pytest.mark.parametrize("records", [50.0, 1e3, 1e6])
-def test_the_noise_stays_below_a_quarter_of_the_records(unit, records):
+def test_the_noise_stays_below_a_quarter_of_the_records(unit: float, records: float) -> None:
     """Or the radius is the smallest."""
     squared = choose_radius(counted(lengths(50), Q), 1.0, Q, records, unit).squared
     assert squared == Q or squared * unit * np.sqrt(2 * Q) <= records / 4

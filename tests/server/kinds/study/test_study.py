@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study's moments and its declared formula against least squares on the table, and tables that nothing can be said of."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -24,7 +26,7 @@ from support.kinds.studies import (
 COLUMNS = [numeric("y"), numeric("x"), numeric("k"), boolean("b"), factor("g", "acd")]
 
 
-def table(n=4_000, seed=1):
+def table(n: int = 4_000, seed: int = 1) -> dict[Any, Any]:
     rng = np.random.default_rng(seed)
     x = rng.uniform(-2, 3, n)
     g = rng.integers(0, 3, n) * 1.0
@@ -33,21 +35,21 @@ def table(n=4_000, seed=1):
     return {"y": y, "x": x, "k": rng.normal(40, 3, n), "b": b, "g": g}
 
 
-def answered(data, query, epsilon=NO_NOISE, **facts):
+def answered(data: Any, query: Any, epsilon: Any = NO_NOISE, **facts: Any) -> Any:
     plan = planned(data, COLUMNS, query, epsilon, **facts)
     return drive(plan.run(), whole(data)).result
 
 
-def design(data, *columns):
+def design(data: Any, *columns: Any) -> Any:
     return np.column_stack([np.ones(len(data["y"])), *columns])
 
 
 @pytest.fixture(scope="module")
-def data():
+def data() -> Any:
     return table()
 
 
-def test_moments_are_the_tables_own(data):
+def test_moments_are_the_tables_own(data: Any) -> None:
     result = answered(data, Study(("y", "x", "I(x**2)", "k", "C(g)")))
     x, g = data["x"], data["g"]
     Z = design(data, data["y"], x, data["k"], g == 1, g == 2, x**2)
@@ -62,7 +64,7 @@ def test_moments_are_the_tables_own(data):
     assert result["variables"]["C(g)"] == ["C(g)[c]", "C(g)[d]"]
 
 
-def test_the_declared_formula_is_least_squares_with_robust_errors(data):
+def test_the_declared_formula_is_least_squares_with_robust_errors(data: Any) -> None:
     formula = "y ~ x + I(x**2) + b + C(g)"
     result = answered(data, Study(("y", "x", "I(x**2)", "b", "C(g)", "k"), main=formula))
     main, x, g = result["main"], data["x"], data["g"]
@@ -80,7 +82,7 @@ def test_the_declared_formula_is_least_squares_with_robust_errors(data):
     assert np.max(np.abs(fit.bse / sm.OLS(data["y"], X).fit().bse - 1)) > 0.15
 
 
-def test_a_formula_without_intercept_is_about_columns_as_they_are(data):
+def test_a_formula_without_intercept_is_about_columns_as_they_are(data: Any) -> None:
     main = answered(data, Study(("y", "x", "k"), main="y ~ 0 + x + k"))["main"]
     X = np.column_stack([data["x"], data["k"]])
     fit = sm.OLS(data["y"], X).fit(cov_type="HC0")
@@ -88,7 +90,7 @@ def test_a_formula_without_intercept_is_about_columns_as_they_are(data):
     np.testing.assert_allclose(main["standard_errors"], fit.bse, rtol=0.05)
 
 
-def test_groups_have_moments_of_their_own(data):
+def test_groups_have_moments_of_their_own(data: Any) -> None:
     result = answered(data, Study(("y", "x"), by="g", main="y ~ x", where="x < 2"))
     assert set(result["groups"]) == {"a", "c", "d"}
     for code, level in enumerate("acd"):
@@ -102,7 +104,7 @@ def test_groups_have_moments_of_their_own(data):
     assert "moments" not in result
 
 
-def test_missing_cells_leave_records_out(data):
+def test_missing_cells_leave_records_out(data: Any) -> None:
     columns = [numeric("y"), numeric("x", missing=("NA",))]
     gone = np.arange(len(data["y"])) % 3 == 0
     x = np.where(gone, 0.0, data["x"])
@@ -113,7 +115,7 @@ def test_missing_cells_leave_records_out(data):
     assert np.max(np.abs(away)) < 0.2
 
 
-def test_without_a_profile_a_share_pays_for_one(data):
+def test_without_a_profile_a_share_pays_for_one(data: Any) -> None:
     result = answered(data, Study(("y", "x", "b"), main="y ~ x + b"), profile=False)
     assert result["shares"]["profile"] > 0
     assert result["warnings"]
@@ -122,13 +124,13 @@ def test_without_a_profile_a_share_pays_for_one(data):
     assert np.max(np.abs(away)) < 0.3
 
 
-def test_shares_are_the_whole_budget(data):
+def test_shares_are_the_whole_budget(data: Any) -> None:
     for query in (Study(("y", "x")), Study(("y", "x"), main="y ~ x", by="g")):
         plan = planned(data, COLUMNS, query)
         assert 0.999 < sum(plan.forecast["shares"].values()) <= 1 + 1e-12
 
 
-def test_the_forecast_is_what_comes(data):
+def test_the_forecast_is_what_comes(data: Any) -> None:
     """Privacy over sampling error of a regression of the first variable, and a correlation's interval."""
     big = table(40_000)
     query = Study(("y", "x", "k", "b"))
@@ -143,7 +145,7 @@ def test_the_forecast_is_what_comes(data):
     assert (high - low) / 2 == pytest.approx(forecast["correlation_half_width"], rel=0.5)
 
 
-def test_the_noise_of_coefficients_is_what_is_said():
+def test_the_noise_of_coefficients_is_what_is_said() -> None:
     """The sd of θ over draws of noise, over its prediction: within 15 % (200 draws: 5 % each)."""
     data, query = table(5_000), Study(("y", "x", "k", "b"))
     plan = planned(data, COLUMNS, query, 4.0)
@@ -155,7 +157,7 @@ def test_the_noise_of_coefficients_is_what_is_said():
     np.testing.assert_allclose(spread / said, 1.0, atol=0.25)
 
 
-def test_a_tail_that_the_profile_does_not_know_is_seen_in_the_histogram():
+def test_a_tail_that_the_profile_does_not_know_is_seen_in_the_histogram() -> None:
     data = table(20_000)
     data["k"] = np.where(np.arange(20_000) % 50 == 0, 900.0, data["k"])
     query = Study(("y", "x", "k"))
@@ -164,7 +166,7 @@ def test_a_tail_that_the_profile_does_not_know_is_seen_in_the_histogram():
     assert result["warnings"][-1] in read(query, result).ols("y ~ x").result["warnings"]
 
 
-def test_a_term_of_few_large_values_is_named():
+def test_a_term_of_few_large_values_is_named() -> None:
     data = table(20_000)
     data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
     query = Study(("y", "x", "k"))
@@ -189,7 +191,7 @@ DEGENERATE = {
 @pytest.mark.parametrize("n", [1, 5, 300])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, NO_NOISE])
 @pytest.mark.parametrize("by", [None, "g"])
-def test_it_always_replies(name, n, epsilon, by):
+def test_it_always_replies(name: str, n: int, epsilon: float, by: str | None) -> None:
     made = DEGENERATE[name](n)
     query = Study(("y", "x", "I(x**2)"), main="y ~ x + I(x**2)", by=by)
     facts = {k: np.zeros(n) for k in made}
@@ -202,7 +204,7 @@ def test_it_always_replies(name, n, epsilon, by):
         assert not any(one.main.estimable) or epsilon == NO_NOISE
 
 
-def test_a_shut_gate_gives_no_interval_and_says_what_to_leave_out():
+def test_a_shut_gate_gives_no_interval_and_says_what_to_leave_out() -> None:
     data = table(3_000)
     data["k"] = data["x"] + 1e-4 * data["k"]
     query = Study(("y", "x", "k"), main="y ~ x + k")
@@ -230,7 +232,7 @@ def test_a_shut_gate_gives_no_interval_and_says_what_to_leave_out():
         ),
     ],
 )
-def test_what_cannot_be_asked(data, query, error):
+def test_what_cannot_be_asked(data: Any, query: Any, error: Any) -> None:
     if error is None:
         planned(data, COLUMNS, query)
         return
@@ -238,7 +240,7 @@ def test_what_cannot_be_asked(data, query, error):
         planned(data, COLUMNS, query)
 
 
-def test_a_factor_of_one_level_leaves_the_intercept():
+def test_a_factor_of_one_level_leaves_the_intercept() -> None:
     columns = [factor("g", "a")]
     made = {"g": np.zeros(50)}
     query = Study(("g",))
@@ -250,7 +252,7 @@ def test_a_factor_of_one_level_leaves_the_intercept():
 
 
 @pytest.mark.parametrize("profile", [True, False])
-def test_bounds_beyond_what_moments_can_be_of_are_refused(profile):
+def test_bounds_beyond_what_moments_can_be_of_are_refused(profile: bool) -> None:
     columns = [numeric("y", -1e200, 1e200)]
     with pytest.raises(InvalidQuery, match="too wide"):
         planned({"y": np.array([-1e200, 0.0, 1e200] * 9)}, columns, Study(("y",)), profile=profile)
@@ -260,13 +262,13 @@ def test_bounds_beyond_what_moments_can_be_of_are_refused(profile):
     assert np.all(np.isfinite(drive(plan.run(), whole(made)).result["moments"]))
 
 
-def test_terms_that_two_variables_share_count_once(data):
+def test_terms_that_two_variables_share_count_once(data: Any) -> None:
     result = answered(data, Study(("y", "x*b", "x", "b:x")))
     assert result["terms"] == ["Intercept", "y", "x", "b", "x:b"]
     assert result["variables"] == {"y": ["y"], "x*b": ["x", "b", "x:b"], "x": ["x"], "b:x": ["x:b"]}
 
 
-def test_scores_are_white_where_errors_have_one_variance():
+def test_scores_are_white_where_errors_have_one_variance() -> None:
     """The meat's expectation is I then: what the whitener is for."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(20_000, 3)) @ np.array([[1, 0.8, 0], [0, 0.5, 0], [0, 0, 2.0]])

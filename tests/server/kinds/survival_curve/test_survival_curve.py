@@ -2,6 +2,7 @@
 """Survival curves: Kaplan–Meier's without noise, as accurate as the noise allows with it, and honest about it."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,11 +33,11 @@ MEDIAN = SCALE * np.log(2) ** (1 / SHAPE)
 QUESTION = SurvivalCurve("t", "e", None, CUTS)
 
 
-def plan(n, cost, query=QUESTION, **more):
+def plan(n: int, cost: Any, query: Any = QUESTION, **more: Any) -> Any:
     return KIND.plan(facts(n, **more), query, cost)
 
 
-def test_without_noise_or_censoring_it_is_the_share_that_survives():
+def test_without_noise_or_censoring_it_is_the_share_that_survives() -> None:
     rng, n = np.random.default_rng(0), 3000
     time = SCALE * rng.weibull(SHAPE, n)
     data = block_of({"m": np.zeros(n, bool)}, t=time, e=np.ones(n), g=np.zeros(n), m=np.zeros(n))
@@ -52,7 +53,7 @@ def test_without_noise_or_censoring_it_is_the_share_that_survives():
     assert max(found.privacy_standard_errors) < 1e-6
 
 
-def test_without_noise_it_is_kaplan_meier_with_fine_cuts():
+def test_without_noise_it_is_kaplan_meier_with_fine_cuts() -> None:
     rng, n = np.random.default_rng(1), 20_000
     data = block(rng, n)
     cuts = tuple(np.linspace(0.06, 12, 200).tolist())
@@ -61,7 +62,7 @@ def test_without_noise_it_is_kaplan_meier_with_fine_cuts():
     assert np.array(found.survival) == pytest.approx(exact, abs=1e-4)
 
 
-def test_ends_belong_to_their_interval_and_later_times_to_the_last():
+def test_ends_belong_to_their_interval_and_later_times_to_the_last() -> None:
     data = block_of(
         {"m": np.zeros(5, bool)},
         t=np.array([0.0, 2.0, 4.0, 5.0, 9.0]),
@@ -80,7 +81,9 @@ WORSE = {(1000, 1.0): 1.9, (5000, 0.5): 1.9, (2000, 4.0): 1.15, (4000, 1.0): 2.0
 
 
 @pytest.mark.parametrize(("n", "epsilon", "groups"), CELLS)
-def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(n, epsilon, groups):
+def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(
+    n: int, epsilon: float, groups: int
+) -> None:
     """Of 120 seeded tables: coverage of curve, restricted mean and median, and the RMSE beside Kaplan–Meier's."""
     rng, held, squares, exact = np.random.default_rng(n), [], [], []
     query = SurvivalCurve("t", "e", "g" if groups == 2 else None, CUTS)
@@ -100,7 +103,7 @@ def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(n, epsilon, 
     assert np.sqrt(np.mean(squares) / np.mean(exact)) < WORSE[n, epsilon]
 
 
-def test_medians_and_restricted_means_are_in_their_intervals():
+def test_medians_and_restricted_means_are_in_their_intervals() -> None:
     rng, n, medians, means = np.random.default_rng(5), 4000, [], []
     grid = np.linspace(0, CUTS[-1], 20_001)
     area = float(np.trapezoid(survival(grid), grid))
@@ -115,7 +118,7 @@ def test_medians_and_restricted_means_are_in_their_intervals():
     assert 0.90 <= np.mean(means) <= 0.99
 
 
-def test_a_curve_ends_where_the_noise_hides_who_is_at_risk():
+def test_a_curve_ends_where_the_noise_hides_who_is_at_risk() -> None:
     n = 60
     found = outcome(plan(n, offer(0.2)), block(np.random.default_rng(3), n))
     assert len(found.times) < len(CUTS)
@@ -123,7 +126,7 @@ def test_a_curve_ends_where_the_noise_hides_who_is_at_risk():
     json.dumps(result_json(found), allow_nan=False)
 
 
-def test_a_group_without_anybody_has_a_curve_without_times():
+def test_a_group_without_anybody_has_a_curve_without_times() -> None:
     n, rng = 2000, np.random.default_rng(4)
     data = block(rng, n)
     data.columns["g"][:] = 0.0
@@ -137,7 +140,7 @@ def test_a_group_without_anybody_has_a_curve_without_times():
     assert "times" not in reply
 
 
-def test_records_out_of_use_are_in_no_cell():
+def test_records_out_of_use_are_in_no_cell() -> None:
     n, rng = 3000, np.random.default_rng(6)
     data = block(rng, n)
     data.missing["m"][: n // 2] = True
@@ -149,7 +152,7 @@ def test_records_out_of_use_are_in_no_cell():
     assert np.array(found.survival) == pytest.approx(exact, abs=0.005)
 
 
-def test_the_public_number_of_records_makes_curves_better():
+def test_the_public_number_of_records_makes_curves_better() -> None:
     """Noise of the numbers at risk, with n known and with a condition that leaves it unknown."""
     rng, sums = np.random.default_rng(7), []
     for where in (None, "t >= 0"):
@@ -159,12 +162,12 @@ def test_the_public_number_of_records_makes_curves_better():
     assert np.std(sums[1]) > 10
 
 
-def test_rows_of_a_unit_make_more_noise():
+def test_rows_of_a_unit_make_more_noise() -> None:
     one, three = (plan(1000, offer(1.0), max_rows=m).forecast for m in (1, 3))
     assert three["privacy_standard_error"] == pytest.approx(3 * one["privacy_standard_error"])
 
 
-def test_cuts_that_are_left_out_come_from_the_profile_or_the_bounds():
+def test_cuts_that_are_left_out_come_from_the_profile_or_the_bounds() -> None:
     whole = Column("k", ColumnKind.INTEGER, 0, 9)
     assert default_cuts(facts(100), TIME) == tuple(float(k) for k in range(1, 21))
     assert default_cuts(facts(100), whole) == tuple(float(k) for k in range(1, 10))
@@ -190,18 +193,18 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_question_that_cannot_be_answered_says_what_to_change(name):
+def test_a_question_that_cannot_be_answered_says_what_to_change(name: str) -> None:
     with pytest.raises(InvalidQuery):
         plan(100, offer(1.0), BAD[name])
 
 
-def test_times_below_zero_are_refused_by_their_bounds():
+def test_times_below_zero_are_refused_by_their_bounds() -> None:
     columns = (numeric("t", -1.0, 5.0), Column("e", ColumnKind.BOOLEAN, 0, 1))
     with pytest.raises(InvalidQuery, match="bounds"):
         KIND.plan(facts_of(10, columns), SurvivalCurve("t", "e"), offer(1.0))
 
 
-def test_a_curve_is_made_monotone_and_crosses_one_half_once():
+def test_a_curve_is_made_monotone_and_crosses_one_half_once() -> None:
     curve = monotone(np.array([0.9, 0.95, 0.4, 0.45, 0.1]))
     assert curve == pytest.approx([0.925, 0.925, 0.425, 0.425, 0.1])
     assert crossing(np.array([1.0, 2.0]), np.array([0.75, 0.25])) == pytest.approx(1.5)
