@@ -227,3 +227,22 @@ def test_a_kind_of_a_later_version_can_be_looked_at() -> None:
     text = repr(reticent.Release(document))
     assert "New kind on houses" in text
     assert "point: [1, 2]" in text
+
+
+def test_a_fit_by_person_names_its_clusters() -> None:
+    plain = reticent.RegressionResults(release())
+    terms = plain.result["terms"]
+    assert plain.clusters is plain.effective_clusters is plain.df_resid is None
+    assert "Clusters" not in str(plain.summary())
+    more = {
+        "clusters": 4012.4,
+        "effective_clusters": 1801.2,
+        "degrees_of_freedom": [150.0 + k for k in range(len(terms))],
+    }
+    fit = reticent.RegressionResults(release(result=plain.result | more))
+    text = str(fit.summary())
+    assert "Clusters: 4,012 persons with a row in use (noisy)   effective: 1,801" in text
+    assert f"degrees of freedom: 150 to {149 + len(terms)}" in text
+    assert "Persons:" in text
+    assert fit.df_resid is not None
+    assert fit.df_resid[terms[0]] == 150

@@ -266,3 +266,21 @@ def test_a_catalogue_that_refuses_the_version_leaves_no_table(folder: Path) -> N
     assert "reticent: " in done[1]
     assert Vault("sqlite:///reticent-vault.db").stored_tables() == set()
     assert run_json("dataset", "list") == []
+
+
+def test_rows_of_persons_are_loaded_with_their_number_hidden_and_not_registered(
+    folder: Path,
+) -> None:
+    run("init")
+    (folder / "s.yaml").write_text("unit: {column: secret, max_rows: 3}\n" + SCHEMA)
+    shown = load()
+    assert (shown["n"], shown["left_out"]) == (1, 1), "four rows of one person, of which three stay"
+    text, _ = run("dataset", "load", "houses", "rows.csv", "--schema", "s.yaml")
+    assert "Rows left out (private: for the curator only): 1, beyond the 3 of a secret." in text
+    strict = run("dataset", "load", "h", "rows.csv", "--schema", "s.yaml", "--strict", status=1)
+    assert "has more than 3 rows" in strict[1] or "is outside" in strict[1]
+    pq.write_table(pa.table({"price": [1.0]}), folder / "one.parquet")
+    refused = run(
+        *("dataset", "register", "p", "--parquet", str(folder), "--schema", "s.yaml"), status=1
+    )
+    assert "use `reticent dataset load`" in refused[1].replace("\n", " ")
