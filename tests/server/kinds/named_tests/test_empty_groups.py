@@ -36,7 +36,7 @@ def test_levels_without_a_record_change_the_effects_interval_by_little(kind: Any
     """Of 30 tables of 5,000 records in 6 of 10 levels, beside the same question about these 6; ε = 1."""
     every = np.array([found_in(kind("y", "g"), seed).effect_interval for seed in range(30)])
     six = np.array([found_in(kind("y", "g", LEVELS[:6]), s).effect_interval for s in range(30)])
-    assert np.median(every, axis=0) == pytest.approx(np.median(six, axis=0), abs=0.015)
+    assert np.median(every, axis=0) == pytest.approx(np.median(six, axis=0), abs=0.03)
     assert np.all((every[:, 0] > 0) & (every[:, 1] < 0.2))
 
 
