@@ -11,7 +11,16 @@ from math import isfinite
 from pathlib import Path
 
 from reticent_server.catalog.strict_yaml import load_yaml
-from reticent_server.domain.schema import BOOLEAN_TEXTS, Column, ColumnKind, Schema, Unit
+from reticent_server.domain.schema import (
+    BOOLEAN_TEXTS,
+    LEAST_WIDTH,
+    MAX_INTEGER,
+    MAX_NUMBER,
+    Column,
+    ColumnKind,
+    Schema,
+    Unit,
+)
 from reticent_server.errors import CuratorError
 
 MAX_COLUMNS = 500
@@ -20,9 +29,6 @@ MAX_MARKERS = 100
 MAX_TEXT = 256
 MAX_DESCRIPTION = 4000
 MAX_UNIT_ROWS = 1_000_000
-MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
-LEAST_WIDTH = 1e-50  # so do those of inverse scales
-MAX_INTEGER = 2**53  # larger integers are not exact in float64
 
 _NAMED = 12  # columns, in one message
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.persons import PersonView
 from reticent_server.domain.query import Query
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import (
@@ -133,7 +134,10 @@ class Planned(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A request made ready: everything public, fixed before a private cell is read."""
+    """A request made ready: everything public, fixed before a private cell is read.
+
+    facts: of the table that the question is about; with a view, of its one row a person.
+    """
 
     facts: DatasetFacts
     query: Query
@@ -143,6 +147,7 @@ class Plan:
     guarantee: Guarantee
     planned: Planned
     deadline_ms: int
+    view: PersonView | None = None
 
     def paid_by(self, reservation: Reservation) -> bool:
         """Whether this is what was charged: asked here only, before anything is computed."""

@@ -17,6 +17,7 @@ from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds import registry
 from reticent_server.pipeline import policy
 from reticent_server.pipeline.guarantees import guarantee_of
+from reticent_server.pipeline.persons import facts_of_persons, reading_ms, view_of
 
 MAX_EPSILON = 100.0
 MAX_DELTA = 0.01
@@ -26,6 +27,9 @@ MIN_RHO = 1000  # 10⁻⁹: below this the shares of a plan are no longer whole 
 
 def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
     """The plan of a request. Raises InvalidRequest's subclasses and PolicyRefused; charges nothing."""
+    view = view_of(facts, query)
+    rows_ms = 0 if view is None else reading_ms(facts, view)
+    facts = facts if view is None else facts_of_persons(facts, view)
     epsilon, delta = _checked_privacy(facts, privacy)
     rho = rho_units(epsilon, delta)
     if rho < MIN_RHO:
@@ -50,7 +54,8 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
         cost=cost,
         guarantee=guarantee,
         planned=planned,
-        deadline_ms=planned.deadline_ms(facts.n),
+        deadline_ms=planned.deadline_ms(facts.n) + rows_ms,
+        view=view,
     )
 
 

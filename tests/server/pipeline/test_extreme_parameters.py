@@ -14,7 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from reticent_server.api.schemas import RequestBody
-from reticent_server.catalog.schema_file import LEAST_WIDTH, MAX_NUMBER
+from reticent_server.domain.schema import LEAST_WIDTH, MAX_NUMBER
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Plan

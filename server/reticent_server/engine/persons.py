@@ -1,0 +1,105 @@
+"""A view with one row a person, made from the rows of persons while they are read.
+
+To the rest of the engine it is a reader as any other: the table that it gives is as public a schema says
+(domain.persons: what a feature is, and why neighbours differ in one row of the view). Rows are read in the order of persons,
+a bounded number of them at a time and never a part of a person's.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from reticent_server.domain.persons import Feature, PersonView
+from reticent_server.domain.private import Private
+from reticent_server.domain.steps import Block
+from reticent_server.numerics.features import person_values
+from reticent_server.vault.ports import PersonRows, PersonTables
+
+ROWS_AT_ONCE = 1 << 18
+"""Rows that are sorted together: 2 MB a column, which fits the processor's cache better than more."""
+_MISSING = ":missing"
+
+
+class PersonViewReader:
+    """Reads the features of a view, one row for each of `tables.persons` persons (vault.ports.Reader)."""
+
+    def __init__(self, tables: PersonTables, view: PersonView) -> None:
+        self._tables = tables
+        self._view = view
+
+    @property
+    def n(self) -> int:
+        return self._tables.persons
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Private[Any]]:
+        """Private record batches with n rows in all, as of a stored table; for no columns, rows without columns."""
+        made = _Made(self.n, self._view.only(tuple(columns)).features)
+        for table in dict.fromkeys(f.table for f in made.features):
+            made.add(table, self._tables.rows_of_persons(table, made.reads(table)))
+        yield Private(made.batch(columns))
+
+
+class _Made:
+    """The features of all persons, as far as rows have been read; a person starts without rows."""
+
+    def __init__(self, persons: int, features: Sequence[Feature]) -> None:
+        self.features = features
+        self._persons = persons
+        self._values = {f.column.name: np.zeros(persons) for f in features}
+        self._missing = {f.column.name: np.zeros(persons, np.bool_) for f in features}
+        nobody = np.zeros(0, np.int64)
+        for feature in features:
+            none = Block(0, 0, {name: np.zeros(0) for name in feature.reads}, {})
+            self._put(feature, slice(0, persons), none, nobody)
+
+    def reads(self, table: str | None) -> tuple[str, ...]:
+        """The columns of a table that its features read."""
+        own = (name for f in self.features if f.table == table for name in f.reads)
+        return tuple(dict.fromkeys(own))
+
+    def add(self, table: str | None, batches: Iterator[Private[PersonRows]]) -> None:
+        """The features of one table, from all of its rows."""
+        features = [f for f in self.features if f.table == table]
+        for rows in _whole_persons(batch.unwrap() for batch in batches):
+            first, last = int(rows.slots[0]), int(rows.slots[-1])
+            block = Block(0, len(rows.slots), rows.columns, rows.missing)
+            for feature in features:
+                self._put(feature, slice(first, last + 1), block, rows.slots - first)
+
+    def _put(
+        self, feature: Feature, persons: slice, block: Block, slots: NDArray[np.int64]
+    ) -> None:
+        name = feature.column.name
+        values, missing = person_values(feature, block, slots, persons.stop - persons.start)
+        self._values[name][persons], self._missing[name][persons] = values, missing
+
+    def batch(self, columns: Sequence[str]) -> pa.RecordBatch:
+        """What is made, under the view's names."""
+        fields: dict[str, pa.Array] = {}
+        may_miss = {f.column.name for f in self.features if f.column.may_be_missing}
+        for name in dict.fromkeys(columns):
+            fields[name] = pa.array(self._values[name])
+            if name in may_miss:
+                fields[name + _MISSING] = pa.array(self._missing[name])
+        if not fields:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * self._persons, pa.struct([])))
+        return pa.RecordBatch.from_pydict(fields)
+
+
+def _whole_persons(batches: Iterator[PersonRows]) -> Iterator[PersonRows]:
+    """The rows again, about ROWS_AT_ONCE together, where no person is divided."""
+    kept: list[PersonRows] = []
+    for batch in batches:
+        kept.append(batch)
+        if sum(len(rows.slots) for rows in kept) < ROWS_AT_ONCE:
+            continue
+        together = PersonRows.joined(kept)
+        cut = int(np.searchsorted(together.slots, together.slots[-1]))
+        if cut:
+            yield together.part(0, cut)
+        kept = [together.part(cut, len(together.slots))]
+    if kept and sum(len(rows.slots) for rows in kept):
+        yield PersonRows.joined(kept)
