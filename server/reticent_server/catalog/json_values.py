@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from reticent_server.domain.facts import ColumnProfile, Policy, Profile
-from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.domain.schema import Column, ColumnKind, LinkedTable, Schema, Unit
 from reticent_server.domain.source import (
     Form,
     ParquetFile,
@@ -28,7 +28,15 @@ def schema_to_json(schema: Schema) -> Json:
         "description": schema.description,
         "unit": asdict(schema.unit),
         "columns": [_column_to_json(c) for c in schema.columns],
+        **_persons_to_json(schema),
     }
+
+
+def _persons_to_json(schema: Schema) -> Json:
+    """Left out where there are none, as in schemas of earlier versions, which approvals refer to."""
+    features = [[name, text] for name, text in schema.features]
+    tables = [asdict(table) for table in schema.tables]
+    return ({"features": features} if features else {}) | ({"tables": tables} if tables else {})
 
 
 def _column_to_json(column: Column) -> Json:
@@ -44,6 +52,8 @@ def schema_from_json(stored: Json) -> Schema:
         columns=tuple(_column_from_json(c) for c in stored["columns"]),
         unit=Unit(**stored["unit"]),
         description=stored["description"],
+        features=tuple((name, text) for name, text in stored.get("features", ())),
+        tables=tuple(LinkedTable(**table) for table in stored.get("tables", ())),
     )
 
 

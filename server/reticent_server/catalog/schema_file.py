@@ -32,7 +32,7 @@ MAX_UNIT_ROWS = 1_000_000
 
 _NAMED = 12  # columns, in one message
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
-_TOP_KEYS = ("description", "unit", "columns")
+_TOP_KEYS = ("description", "unit", "columns", "persons")
 _KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
     ColumnKind.NUMERIC: ("kind", "lower", "upper", "missing"),
     ColumnKind.INTEGER: ("kind", "lower", "upper", "missing"),
@@ -57,7 +57,8 @@ def parse_schema(document: object) -> Schema:
     keyed = next((c for c in columns if c.name == unit.column), None)
     if keyed is not None and keyed.may_be_missing:
         raise _error(keyed.name, "it names the unit, so it cannot have `missing`; remove that")
-    return Schema(columns, unit, _description(top.get("description", "")))
+    description = _description(top.get("description", ""))
+    return Schema(columns, unit, description, _features(top.get("persons", {}), unit))
 
 
 def _declared(top: Mapping[object, object]) -> Mapping[object, object]:
@@ -196,6 +197,19 @@ def _unit(value: object) -> Unit:
     if type(max_rows) is not int or not 1 <= max_rows <= MAX_UNIT_ROWS:
         raise CuratorError(f"{help_text}: `max_rows` must be an integer from 1 to {MAX_UNIT_ROWS}.")
     return Unit(column.strip(), max_rows)
+
+
+def _features(value: object, unit: Unit) -> tuple[tuple[str, str], ...]:
+    """The declared features of a person; formula.features reads their texts."""
+    declared = _mapping(value, '`persons` must be a mapping of names to texts, such as "count()".')
+    if declared and unit.column is None:
+        raise CuratorError(
+            "`persons` declares features of a person, so `unit` must be {column: …, max_rows: …}."
+        )
+    for name, text in declared.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise CuratorError('`persons` must be a mapping of names to texts, such as "count()".')
+    return tuple((str(name), str(text)) for name, text in declared.items())
 
 
 def _description(value: object) -> str:

@@ -10,6 +10,7 @@ declared features; nothing of it depends on the number of rows.
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Literal
 
 from reticent_server.domain.design import Expression, Predicate
@@ -54,6 +55,11 @@ class PersonView:
     def reads(self) -> tuple[str, ...]:
         """The columns of rows that are read, each once."""
         return tuple(dict.fromkeys(name for f in self.features for name in f.reads))
+
+    @property
+    def digest(self) -> str:
+        """A name of the features in caches of columns: the same for the same texts only."""
+        return sha256(repr(self.schema.features).encode()).hexdigest()
 
     def only(self, names: tuple[str, ...]) -> "PersonView":
         """The view with the named features only."""

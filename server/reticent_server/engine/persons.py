@@ -15,12 +15,63 @@ from numpy.typing import NDArray
 from reticent_server.domain.persons import Feature, PersonView
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import Block
+from reticent_server.errors import Unavailable
 from reticent_server.numerics.features import person_values
-from reticent_server.vault.ports import PersonRows, PersonTables
+from reticent_server.vault.registered import UNREADABLE
+from reticent_server.vault.ports import PersonRows, PersonTables, Reader
 
 ROWS_AT_ONCE = 1 << 18
 """Rows that are sorted together: 2 MB a column, which fits the processor's cache better than more."""
-_MISSING = ":missing"
+_MISSING, _BAD = ":missing", ":bad"
+_ABSENT = _MISSING
+"""The mask of places without a row: that of the column without a name."""
+
+
+def view_reader(reader: Reader, view: PersonView, persons: int) -> "PersonViewReader":
+    """The view of a data set's rows. persons: N, from the public facts."""
+    tables = reader if isinstance(reader, PersonTables) else OneTable(reader, persons)
+    return PersonViewReader(tables, view)
+
+
+class OneTable:
+    """A table in which person k has the places k·m … k·m + m − 1, m = n/N; some may hold no row (PersonTables)."""
+
+    def __init__(self, reader: Reader, persons: int) -> None:
+        self._reader = reader
+        self.persons = persons
+
+    def rows_of_persons(
+        self, _table: str | None, columns: Sequence[str]
+    ) -> Iterator[Private[PersonRows]]:
+        """The rows of all persons. Raises Unavailable where the table is not of N persons."""
+        if self._reader.n % self.persons:
+            raise Unavailable(UNREADABLE)
+        position, m = 0, self._reader.n // self.persons
+        for batch in self._reader.batches(columns):
+            rows = batch.unwrap()
+            places = np.arange(position, position + rows.num_rows)
+            position += rows.num_rows
+            yield Private(_present(rows, places // m, columns))
+
+
+def _present(batch: pa.RecordBatch, slots: NDArray[np.int64], columns: Sequence[str]) -> PersonRows:
+    """A batch's rows, those of no place left out; a cell that cannot be read counts as missing."""
+    there = slice(None)
+    if _ABSENT in batch.schema.names:
+        there = ~_mask(batch, _ABSENT)
+    missing: dict[str, NDArray[np.bool_]] = {}
+    for name in columns:
+        masks = [
+            _mask(batch, name + end) for end in (_MISSING, _BAD) if name + end in batch.schema.names
+        ]
+        if masks:
+            missing[name] = np.logical_or.reduce(masks)[there]
+    values = {name: np.asarray(batch.column(name))[there] for name in columns}
+    return PersonRows(slots[there], values, missing)
+
+
+def _mask(batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
+    return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 class PersonViewReader:

@@ -53,9 +53,7 @@ _ONE_ROW = (
     "Features of persons need a data set whose unit is a column, such as "
     "`unit: {column: person_id, max_rows: 20}`; here each row is protected by itself."
 )
-_BAD_NAME = (
-    "The name of a feature is a letter or _ followed by up to 63 letters, digits, _ or ., and is given once."
-)
+_BAD_NAME = "The name of a feature is a letter or _ followed by up to 63 letters, digits, _ or ., and is given once."
 
 
 def parse_view(
@@ -77,8 +75,8 @@ def parse_view(
         _Reader(name, Cursor(text, schema, f"text of feature {place}", limits), schema).feature()
         for place, (name, text) in enumerate(texts.items(), start=1)
     )
-    unit = Unit(schema.unit.column, 1)
-    return PersonView(made, Schema(tuple(f.column for f in made), unit, schema.description))
+    columns, unit = tuple(f.column for f in made), Unit(schema.unit.column, 1)
+    return PersonView(made, Schema(columns, unit, schema.description, tuple(texts.items())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +129,7 @@ class _Reader:
         self._cursor.advance()
         return FUNCTIONS[token.text]
 
-    def _subject(
-        self, function: FeatureFunction
-    ) -> tuple[Predicate | None, Expression | None]:
+    def _subject(self, function: FeatureFunction) -> tuple[Predicate | None, Expression | None]:
         """(condition, value) of a row; of count neither."""
         if function == "count":
             self._counted_table()
@@ -286,7 +282,8 @@ class _Reader:
             lower, upper = min(lower, none), max(upper, none)
         if not shape.levels and not _usable(lower, upper):
             self._cursor.fail(
-                f"the feature's bounds {lower:g} and {upper:g} are too far apart, or coincide", start
+                f"the feature's bounds {lower:g} and {upper:g} are too far apart, or coincide",
+                start,
             )
         missing = _NO_ROW if none is None else ()
         return Column(shape.name, shape.kind, lower, upper, shape.levels, missing)

@@ -34,7 +34,9 @@ def feature(text: str) -> Feature:
 
 def block(rows: list[Row]) -> Block:
     """Rows (x, t, b, g, whether x is missing)."""
-    x, t, b, g, missing = (np.array(c) for c in zip(*rows, strict=True)) if rows else [np.zeros(0)] * 5
+    x, t, b, g, missing = (
+        (np.array(c) for c in zip(*rows, strict=True)) if rows else [np.zeros(0)] * 5
+    )
     columns = {"x": x, "t": t, "b": b, "g": g}
     columns = {name: values.astype(np.float64) for name, values in columns.items()}
     return Block(0, len(rows), columns, {"x": missing.astype(np.bool_)})
@@ -116,7 +118,9 @@ def test_a_row_that_is_not_finite_is_not_in_use(bad: float) -> None:
         assert of_one(text, rows) == of_one(text, ROWS)
 
 
-@pytest.mark.parametrize("text", ["sum(x)", "max(x)", "mean(x)", "count()", "min(x)", "last(g, by=t)"])
+@pytest.mark.parametrize(
+    "text", ["sum(x)", "max(x)", "mean(x)", "count()", "min(x)", "last(g, by=t)"]
+)
 def test_values_stay_within_the_bounds_whatever_the_rows_are(text: str) -> None:
     column = feature(text).column
     for many in ([(1e300, 1.0, 1.0, 9.0, False)] * 9, [(-1e300, 1.0, 1.0, -9.0, False)] * 9):
