@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-
 MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
 LEAST_WIDTH = 1e-50  # so do those of inverse scales
 MAX_INTEGER = 2**53  # larger integers are not exact in float64

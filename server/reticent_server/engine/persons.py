@@ -17,8 +17,8 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import Block
 from reticent_server.errors import Unavailable
 from reticent_server.numerics.features import person_values
-from reticent_server.vault.registered import UNREADABLE
 from reticent_server.vault.ports import PersonRows, PersonTables, Reader
+from reticent_server.vault.registered import UNREADABLE
 
 ROWS_AT_ONCE = 1 << 18
 """Rows that are sorted together: 2 MB a column, which fits the processor's cache better than more."""
@@ -56,7 +56,7 @@ class OneTable:
 
 def _present(batch: pa.RecordBatch, slots: NDArray[np.int64], columns: Sequence[str]) -> PersonRows:
     """A batch's rows, those of no place left out; a cell that cannot be read counts as missing."""
-    there = slice(None)
+    there = np.ones(batch.num_rows, np.bool_)
     if _ABSENT in batch.schema.names:
         there = ~_mask(batch, _ABSENT)
     missing: dict[str, NDArray[np.bool_]] = {}

@@ -102,13 +102,13 @@ class _Reader:
         function = self._function()
         cursor.expect("(")
         condition, value = self._subject(function)
-        shape = self._shape(function, value, start)
+        shape = self._shape(function, value)
         options = self._options(function, shape)
         cursor.expect(")")
         cursor.expect_end("end the feature after the bracket")
         self._one_table(start)
         if function == "count":  # whose rows may be told by `where` alone
-            shape = self._shape(function, None, start)
+            shape = self._shape(function, None)
         none = _NOTHING.get(function) if options.none is None else options.none
         return Feature(
             column=self._column(shape, none, start),
@@ -247,7 +247,7 @@ class _Reader:
         names = [self._table] if self._table else [n.partition(".")[0] for n in self._reads]
         return max((of[n] for n in names if n in of), default=self._schema.unit.max_rows)
 
-    def _shape(self, function: FeatureFunction, value: Expression | None, start: Token) -> Column:
+    def _shape(self, function: FeatureFunction, value: Expression | None) -> Column:
         """The view's column, before `none` is known."""
         name, m = self._name, self._rows()
         if function == "count":
@@ -294,4 +294,4 @@ def _whole(value: float) -> bool:
 
 
 def _usable(lower: float, upper: float) -> bool:
-    return -MAX_NUMBER <= lower and upper <= MAX_NUMBER and upper - lower >= LEAST_WIDTH
+    return lower >= -MAX_NUMBER and upper <= MAX_NUMBER and upper - lower >= LEAST_WIDTH

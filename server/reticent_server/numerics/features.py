@@ -69,9 +69,9 @@ def _combined(
     starts, present = ends - counts, counts > 0
     match feature.function:
         case "count" | "sum":
-            return sums
+            return np.asarray(sums, dtype=np.float64)
         case "mean" | "share":
-            return sums / np.maximum(counts, 1)
+            return np.asarray(sums / np.maximum(counts, 1), dtype=np.float64)
         case "any":
             return (sums > 0).astype(np.float64)
         case "all":

@@ -144,11 +144,11 @@ def test_a_cell_that_cannot_be_read_takes_its_row_out_of_the_features_that_read_
 
 
 def test_only_what_is_asked_for_is_read_and_made() -> None:
-    class Watched(Places):
-        asked: list[tuple[str, ...]] = []
+    asked: list[tuple[str, ...]] = []
 
+    class Watched(Places):
         def batches(self, columns: Sequence[str]) -> Iterator[Private[Any]]:
-            self.asked.append(tuple(columns))
+            asked.append(tuple(columns))
             return super().batches(columns)
 
     rows = people(np.random.default_rng(4))
@@ -157,7 +157,7 @@ def test_only_what_is_asked_for_is_read_and_made() -> None:
     assert batch.schema.names == ["worst", "rows"]
     (none,) = (found.unwrap() for found in reader.batches(()))
     assert (none.num_rows, none.num_columns) == (N, 0)
-    assert Watched.asked == [("x",)]
+    assert asked == [("x",)]
 
 
 def test_a_table_of_another_number_of_places_is_not_read() -> None:
