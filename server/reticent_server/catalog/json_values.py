@@ -76,7 +76,7 @@ def source_from_json(stored: Json) -> Source:
     match stored["kind"]:
         case VaultTable.kind:
             columns = tuple(StoredColumn(**c) for c in stored["columns"])
-            return VaultTable(table=stored["table"], n=stored["n"], columns=columns)
+            return VaultTable(stored["table"], stored["n"], columns, stored.get("max_rows", 1))
         case SqlTable.kind:
             return SqlTable(
                 connection=stored["connection"],

@@ -123,15 +123,21 @@ def register(
 
 def _show_version(loaded: "LoadedVersion", title: str, *, as_json: bool) -> None:
     if as_json:
-        print_json(_summary(loaded.facts) | {"clipped": dict(loaded.clipped)})
+        left_out = {"left_out": loaded.left_out} if loaded.facts.schema.unit.many_rows else {}
+        print_json(_summary(loaded.facts) | {"clipped": dict(loaded.clipped)} | left_out)
         return
     show([_summary(loaded.facts)], as_json=False, title=title)
     _show_clipped(loaded.clipped, loaded.facts)
+    if loaded.left_out:
+        out.print(
+            f"Rows left out (private: for the curator only): {loaded.left_out}, beyond the "
+            f"{loaded.facts.schema.unit.max_rows} of a {loaded.facts.schema.unit.column}."
+        )
 
 
 def _show_clipped(clipped: Mapping[str, int], facts: DatasetFacts) -> None:
     rows = [
-        {"column": name, "values clipped": count, "share": count / facts.n}
+        {"column": name, "values clipped": count, "share": count / facts.slots}
         for name, count in clipped.items()
         if count
     ]

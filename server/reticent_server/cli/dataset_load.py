@@ -36,10 +36,12 @@ def approve_load(
 
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:
-    """clipped: by column, how many values were outside the bounds; for the curator's eyes only."""
+    """For the curator's eyes only: clipped, by column, how many values were outside the bounds; left_out, how many
+    rows beyond `max_rows` of a person."""
 
     facts: DatasetFacts
     clipped: Mapping[str, int]
+    left_out: int = 0
 
 
 def load_dataset(
@@ -64,13 +66,13 @@ def load_dataset(
         catalog.population_for(name, population)
         with loading(settings.vault_url, catalog.identity(), catalog.vault_tables) as load:
             loaded = ingest(load, file, schema, strict=strict, progress=progress)
-            approve_load(settings, catalog, (name, population), schema, loaded.source.n)
+            approve_load(settings, catalog, (name, population), schema, loaded.n)
             facts = catalog.add_version(
                 name=name,
                 population=population,
                 schema=schema,
-                n=loaded.source.n,
+                n=loaded.n,
                 source=loaded.source,
                 by=user(),
             )
-    return LoadedVersion(facts, loaded.clipped)
+    return LoadedVersion(facts, loaded.clipped, loaded.left_out)

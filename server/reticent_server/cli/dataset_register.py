@@ -54,6 +54,10 @@ def register_dataset(
     """
     is_table = place.is_table
     schema = read_schema(schema_file)
+    if schema.unit.many_rows:
+        raise CuratorError(
+            "Rows of persons are kept in the vault, in the order of persons: use `reticent dataset load`."
+        )
     with open_catalog(settings) as catalog:
         catalog.population_for(name, population)
         register = _register_table if is_table else _register_files

@@ -90,7 +90,8 @@ Predicate = Compare | Not | AllOf | AnyOf
 class Design:
     """response ~ [1 +] terms, on the records where `where` holds and no used column is missing.
 
-    columns: every column that is read, in order. missing_columns: those of them that may be missing.
+    columns: every column that is read, in order. missing_columns: those of them that may be missing, and ABSENT
+    where a place may hold no row.
     """
 
     response: Term | None

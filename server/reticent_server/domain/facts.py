@@ -1,7 +1,7 @@
 """What is public about one version of a data set: all that planning may look at."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reticent_server.domain.schema import Schema
 
@@ -56,7 +56,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class DatasetFacts:
-    """Public facts of the current version of a data set."""
+    """Public facts of the current version of a data set. n: rows; where the unit is a column, persons.
+
+    persons: their number N, where n is that of places (of_places).
+    """
 
     name: str
     population: str
@@ -66,6 +69,19 @@ class DatasetFacts:
     schema: Schema
     profile: Profile | None = None
     policy: Policy = field(default_factory=Policy)
+    persons: int | None = None
+
+    @property
+    def slots(self) -> int:
+        """Places for rows: N·m where the unit is a column of up to m rows a person, else n. What deadlines, blocks and
+        bounds of sums over rows come from: how many of the places hold a row is private."""
+        return self.n * self.schema.unit.max_rows
+
+    def of_places(self) -> "DatasetFacts":
+        """The table as kinds see it: n places, of which any may be without a row (Design.masked), and `persons`."""
+        if not self.schema.unit.many_rows:
+            return self
+        return replace(self, n=self.slots, persons=self.n)
 
     @property
     def default_delta(self) -> float:

@@ -96,6 +96,11 @@ class Planned(ABC):
         return ()
 
     @property
+    def of_persons(self) -> bool:
+        """Whether sums are over persons, whose rows count together, where the unit has several rows."""
+        return False
+
+    @property
     def column_ms(self) -> int:
         return 0
 

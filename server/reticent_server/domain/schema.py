@@ -62,6 +62,15 @@ class Unit:
     column: str | None = None
     max_rows: int = 1
 
+    @property
+    def many_rows(self) -> bool:
+        """Whether a unit may have another number of rows than its neighbour: the number of rows is private then."""
+        return self.max_rows > 1
+
+
+ABSENT = ""
+"""The name of no column: its mask of missing cells says which places of a table of persons hold no row."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkedTable:

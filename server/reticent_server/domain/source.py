@@ -20,12 +20,17 @@ class StoredColumn:
 
 @dataclass(frozen=True, slots=True)
 class VaultTable:
-    """A table of the vault with exactly `n` rows, in the order of its position column."""
+    """A table of the vault with exactly `n` rows, in the order of its position column.
+
+    max_rows: m > 1 where a person has up to m rows. Then n = N·m is the number of places, person k's rows are
+    at positions from k·m on, and those that are not stored are places without a row.
+    """
 
     kind: ClassVar[str] = "vault_table"
     table: str
     n: int
     columns: tuple[StoredColumn, ...]
+    max_rows: int = 1
 
 
 class Form(StrEnum):

@@ -28,7 +28,9 @@ SELECTION_NANOSECONDS = 300  # planned for one sub-cell of one selection; measur
 class Block:
     """Consecutive records, by column: float64 arrays of length `rows` (a level is its code).
 
-    missing: masks (True where missing; the value is then 0) of the columns that may be missing.
+    missing: masks (True where missing; the value is then 0) of the columns that may be missing; and, of a table of
+    persons with up to m rows, under the name ABSENT the places that hold no row. Its blocks are whole persons, of m
+    places each.
     start: the stored position of the first record. scratch: memory for a map's arrays, which a pass
     uses again for its next block. unusable: records with a cell that cannot be read (a value within
     the bounds stands in its place); the engine makes their contributions none. records: the indices of

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.row_subset import RowSubset
-from reticent_server.domain.schema import Schema
+from reticent_server.domain.schema import ABSENT, Schema
 from reticent_server.domain.steps import Block, GramSum, PowerSum, SumStep, VectorSum
 from reticent_server.engine.cache import ColumnCache, Columns
 from reticent_server.engine.pieces import Arrays, Piece
@@ -46,6 +46,8 @@ class Table:
         self.n = reader.n
         self._names = list(names)
         self._masks = [c.name for c in schema.columns if c.name in names and c.may_be_missing]
+        self._unit_rows = schema.unit.max_rows
+        self._absent = [ABSENT] if schema.unit.many_rows else []
         marks = isinstance(reader, MarkingReader) and reader.marks_bad_cells
         self._bad = [name + BAD for name in self._names] if marks else []
 
@@ -56,7 +58,12 @@ class Table:
         """
         sizes = (p.size for p in step.parts if isinstance(p, VectorSum | GramSum | PowerSum))
         self._width = max(self._width, *sizes, 1)
-        return min(limit, max(LEAST_ROWS, CELLS_PER_BLOCK // (self._width + 1) // 64 * 64))
+        rows = min(limit, max(LEAST_ROWS, CELLS_PER_BLOCK // (self._width + 1) // 64 * 64))
+        return self.whole_units(rows)
+
+    def whole_units(self, rows: int) -> int:
+        """So many rows, or a few more or less, that no unit is divided by blocks of them."""
+        return max(1, rows // self._unit_rows) * self._unit_rows
 
     def parts(self) -> "list[Table] | None":
         """The table in parts that other processes can read; None where they cannot."""
@@ -69,7 +76,7 @@ class Table:
 
     def blocks(self, cache: ColumnCache, block_rows: int) -> Generator[Block, None, None]:
         """Every record once, in stored order."""
-        for piece in self.pieces(cache, block_rows):
+        for piece in self.pieces(cache, self.whole_units(block_rows)):
             yield piece.block()
 
     def rows(self, subset: RowSubset | None) -> int:
@@ -127,7 +134,7 @@ class Table:
         return {key: rows * np.dtype(_kind(key)).itemsize for key in self._keys()}
 
     def _load(self, keys: list[str], *, threads: int, subset: RowSubset | None = None) -> Columns:
-        names = list(dict.fromkeys(key.partition(":")[0] for key in keys))
+        names = [n for n in dict.fromkeys(key.partition(":")[0] for key in keys) if n != ABSENT]
         chosen = subset or RowSubset(1)
         position = self._first
         rows = chosen.count(position + self.n, position)
@@ -151,14 +158,25 @@ class Table:
             start += rows
 
     def _batches(self) -> Iterator[tuple[Columns, int]]:
+        kept: Columns = {}
         for batch in self._reader.batches(self._names):
             record_batch = batch.unwrap()
             arrays = {key: _numpy(record_batch, key) for key in self._keys()}
-            yield arrays, record_batch.num_rows
+            rows = record_batch.num_rows
+            if self._unit_rows > 1:  # the places of one person come in one piece
+                arrays, kept, rows = self._without_rest(_joined(kept, arrays))
+            yield arrays, rows
+
+    def _without_rest(self, arrays: Columns) -> tuple[Columns, Columns, int]:
+        """The rows of whole units, the rest, and the number of the first."""
+        rows = len(arrays[ABSENT + MISSING]) // self._unit_rows * self._unit_rows
+        whole = {key: array[:rows] for key, array in arrays.items()}
+        return whole, {key: array[rows:] for key, array in arrays.items()}, rows
 
     def _keys(self) -> list[str]:
         """What is kept of a record: values, masks, and marks of bad cells."""
-        return [*self._names, *(name + MISSING for name in self._masks), *self._bad]
+        masks = (name + MISSING for name in [*self._absent, *self._masks])
+        return [*self._names, *masks, *self._bad]
 
     def _cut(
         self,
@@ -174,7 +192,7 @@ class Table:
         """
         whole = Arrays(
             columns={name: arrays[name] for name in self._names},
-            missing={name: arrays[name + MISSING] for name in self._masks},
+            missing={name: arrays[name + MISSING] for name in [*self._absent, *self._masks]},
             marks=tuple(arrays[key] for key in self._bad),
         )
         step = block_rows * (subset.stride if subset else 1)
@@ -207,6 +225,12 @@ def _taken(
 def _empty(rows: int, key: str, threads: int) -> Any:
     """Memory for a column: where threads have processes that help, such as these can map."""
     return shared_empty(rows, _kind(key)) if threads > 1 else np.empty(rows, dtype=_kind(key))
+
+
+def _joined(first: Columns, second: Columns) -> Columns:
+    if not first:
+        return second
+    return {key: np.concatenate([first[key], array]) for key, array in second.items()}
 
 
 def _kind(key: str) -> type[np.generic]:

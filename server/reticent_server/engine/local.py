@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from threadpoolctl import threadpool_limits
 
 from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.private import Private
 from reticent_server.domain.reservation import Reservation
@@ -35,6 +36,12 @@ class Ledger(Protocol):
     def confirm(self, reservation: Reservation) -> bool:
         """Whether the reservation is committed, unsettled and still leased."""
         ...
+
+
+def _of_persons(result: dict[str, Any] | None, facts: DatasetFacts) -> dict[str, Any] | None:
+    """The result with the public n: of persons, where a kind's is that of places for their rows."""
+    many = facts.schema.unit.many_rows and result is not None and "n" in result
+    return result | {"n": facts.n} if many and result is not None else result
 
 
 class Cluster(Protocol):
@@ -107,7 +114,7 @@ class LocalEngine:
             try:
                 step = recipe.send(released)
             except StopIteration as stop:
-                return _storable(result_json(stop.value))
+                return _storable(_of_persons(result_json(stop.value), plan.facts))
 
     def _released(self, table: Table, step: Step, key: bytes) -> tuple[Released, ...]:
         if isinstance(step, ColumnStep):
@@ -129,7 +136,7 @@ class LocalEngine:
         if plan.view is not None:
             reader = persons.view_reader(reader, plan.view, plan.facts.n)
             version_id = f"{version_id}/{plan.view.digest}"
-        if reader.n != plan.facts.n:
+        if reader.n != plan.facts.slots:
             raise Unavailable("The data set cannot be read now.")
         return Table(reader, version_id, plan.facts.schema, plan.planned.columns)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.facts import ColumnProfile
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import ABSENT, Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Part, QuantileTree, Released
 from reticent_server.mechanisms.quantile_tree import scale
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
@@ -66,7 +66,9 @@ class Measure:
 
     def codes(self, block: Block, used: NDArray[np.bool_] | None) -> FloatArray:
         """(rows,) codes of this part; −1 where the record does not count. used: records in use; None: all."""
-        missing = block.missing.get(self.column.name)
+        missing, absent = block.missing.get(self.column.name), block.missing.get(ABSENT)
+        if absent is not None:
+            used = ~absent if used is None else used & ~absent
         if self.what == "missing":
             codes = np.where(block.missing[self.column.name], 0.0, -1.0)
             return codes if used is None else np.where(used, codes, -1.0)

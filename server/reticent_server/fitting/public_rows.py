@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
+from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.public_random import public_generator
@@ -92,6 +93,9 @@ def _rows(
         values[name] = marginal(released, levels, bounds)
         if name in design.missing_columns:
             missing[name] = rng.random(ROWS) < missing_share(released, facts.n)
+    if ABSENT in design.missing_columns:
+        rng, m = public_generator("public rows", ABSENT, str(draw)), facts.schema.unit.max_rows
+        missing[ABSENT] = rng.random(ROWS) > (m + 1) / (2 * m)
     block = Block(0, ROWS, values, missing)
     head = [np.ones(ROWS)] * int(design.intercept)
     y = np.zeros(ROWS) if design.response is None else evaluate_term(design.response, block)

@@ -10,7 +10,7 @@ from reticent_server.domain.design import (
     Indicator,
     Predicate,
 )
-from reticent_server.domain.schema import Schema
+from reticent_server.domain.schema import ABSENT, Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.formula.coding import code_terms, columns_by_term, is_dummy, make_term
 from reticent_server.formula.limits import Limits
@@ -136,7 +136,8 @@ def _where(where: str | None, schema: Schema, limits: Limits) -> tuple[Predicate
 
 def _columns(read: Iterable[str], schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
     columns = tuple(dict.fromkeys(read))
-    return columns, tuple(_missing(columns, schema))
+    absent = (ABSENT,) if schema.unit.many_rows else ()
+    return columns, (*absent, *_missing(columns, schema))
 
 
 def _missing(columns: Iterable[str], schema: Schema) -> Iterator[str]:

@@ -23,7 +23,7 @@ def kind_of(query: Query) -> Kind[Any]:
 
 def plan(facts: DatasetFacts, query: Query, offer: PrivacyCost) -> Planned:
     """The plan of a question. offer: the (ε, δ) that was asked for, and the ρ that it allows."""
-    return kind_of(query).plan(facts, query, offer)
+    return kind_of(query).plan(facts.of_places(), query, offer)
 
 
 def stored_query(fields: Mapping[str, Any]) -> Query:

@@ -24,19 +24,22 @@ def unconditional(facts: DatasetFacts, planned: Planned, epsilon: float, delta: 
     replaced = (
         "one row"
         if unit.column is None
-        else f"the rows (at most {unit.max_rows}) that share a value of {unit.column} by as many rows"
+        else f"all rows of one {unit.column} by any others (at most {unit.max_rows})"
     )
     event = f", but for an event of probability {delta:g}" if delta else ""
     statement = (
         f"Replacing {replaced} changes the probability of any reply by a factor of at most "
         f"exp({epsilon:g}){event}; this holds for every table."
     )
+    mechanism = planned.mechanism
+    if unit.many_rows and not planned.of_persons:
+        mechanism += f"; every row at its own bound, times {unit.max_rows} rows"
     return Guarantee(
         tier="unconditional",
         unit="row" if unit.column is None else unit.column,
         epsilon=epsilon,
         delta=delta,
-        mechanism=planned.mechanism,
+        mechanism=mechanism,
         statement=statement,
         reference=planned.reference,
     )

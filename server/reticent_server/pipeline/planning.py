@@ -54,7 +54,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
         cost=cost,
         guarantee=guarantee,
         planned=planned,
-        deadline_ms=planned.deadline_ms(facts.n) + rows_ms,
+        deadline_ms=planned.deadline_ms(facts.slots) + rows_ms,
         view=view,
     )
 

@@ -13,6 +13,7 @@ from reticent_server.vault.blocks import FileBlock
 from reticent_server.vault.cells import Encoded, Fault, encode
 from reticent_server.vault.files import read_blocks
 from reticent_server.vault.loading import Load
+from reticent_server.vault.person_rows import PersonRows
 from reticent_server.vault.units import UnitCounter
 
 Progress = Callable[[float], None]
@@ -20,10 +21,17 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A stored table. clipped: by column, how many values were outside the bounds (curator only)."""
+    """A stored table. n: its rows, or its persons. For the curator only: clipped, by column, how many values were
+    outside the bounds; left_out, how many rows beyond `max_rows` of a person are not stored."""
 
     source: VaultTable
     clipped: Mapping[str, int]
+    left_out: int = 0
+
+    @property
+    def n(self) -> int:
+        """What is public of the size."""
+        return self.source.n // self.source.max_rows
 
 
 def ingest(
@@ -34,24 +42,32 @@ def ingest(
     strict: bool = False,
     progress: Progress = lambda _: None,
 ) -> Loaded:
-    """Stores every row of a .csv or .parquet file in its order, and commits the table.
+    """Stores every row of a .csv or .parquet file in its order, or by persons, and commits the table.
 
-    strict: a value outside the bounds is refused instead of clipped. progress: called after every
-    block with the fraction done. Raises CuratorError naming row and column of the first bad cell.
+    strict: a value outside the bounds is refused instead of clipped, and so is a person's row beyond `max_rows`.
+    progress: called after every block with the fraction done. Raises CuratorError naming row and column of the
+    first bad cell.
     """
     clipped = {column.name: 0 for column in schema.columns}
     stored = load.create(schema)
-    units = UnitCounter(schema.unit)
+    counter, persons = UnitCounter(schema.unit), PersonRows(schema.unit)
+    many = schema.unit.many_rows
     for block in read_blocks(path, wanted_columns(schema)):
         encoded = encode_block(schema, block, strict=strict)
-        units.add(block)
-        load.append(_arrays(stored, encoded), block.rows)
+        if strict or not many:
+            counter.add(block)
+        if many:
+            persons.add(block, _arrays(stored, encoded))
+        else:
+            load.append(_arrays(stored, encoded), block.rows)
         for name, column in encoded.items():
             clipped[name] += column.clipped
         progress(block.done)
+    for positions, rows in persons.batches():
+        load.append_at(positions, rows)
     if not load.rows:
         raise CuratorError(f"{path.name} has no rows.")
-    return Loaded(load.publish(), clipped)
+    return Loaded(load.publish(persons.count if many else None), clipped, persons.left_out)
 
 
 def wanted_columns(schema: Schema) -> list[str]:

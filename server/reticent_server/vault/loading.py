@@ -44,9 +44,11 @@ class Load:
         self.table = table
         self._rows = 0
         self._columns: tuple[StoredColumn, ...] = ()
+        self._max_rows = 1
 
     def create(self, schema: Schema) -> tuple[StoredColumn, ...]:
         """Creates the table with generated column names, which it returns."""
+        self._max_rows = schema.unit.max_rows
         self._columns = tuple(
             StoredColumn(c.name, f"v{i}", f"m{i}" if c.may_be_missing else None)
             for i, c in enumerate(schema.columns)
@@ -71,17 +73,21 @@ class Load:
 
     def append(self, columns: dict[str, pa.Array], rows: int) -> None:
         """Stores consecutive rows: one array for each stored column."""
-        position = pa.array(range(self._rows, self._rows + rows), pa.int64())
-        batch = pa.RecordBatch.from_pydict({"position": position} | columns)
+        self.append_at(pa.array(range(self._rows, self._rows + rows), pa.int64()), columns)
+
+    def append_at(self, positions: pa.Array, columns: dict[str, pa.Array]) -> None:
+        """Stores rows at the given positions."""
+        batch = pa.RecordBatch.from_pydict({"position": positions} | columns)
         with _driver_errors(), self._connection.cursor() as cursor:
             cursor.adbc_ingest(self.table, batch, mode="append")
-        self._rows += rows
+        self._rows += len(positions)
 
-    def publish(self) -> VaultTable:
-        """Commits the table; it is still invisible until the catalogue names it."""
+    def publish(self, persons: int | None = None) -> VaultTable:
+        """Commits the table; it is still invisible until the catalogue names it. persons: N, where rows are theirs."""
         with _driver_errors():
             self._connection.commit()
-        return VaultTable(self.table, self._rows, self._columns)
+        places = self._rows if persons is None else persons * self._max_rows
+        return VaultTable(self.table, places, self._columns, self._max_rows)
 
 
 @contextmanager

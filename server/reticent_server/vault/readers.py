@@ -10,6 +10,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import Unavailable
 from reticent_server.vault.adbc import DRIVER_ERRORS, Permits, parse_url, stream
+from reticent_server.vault.places import ABSENT_MASK, filled
 from reticent_server.vault.ports import Reader
 from reticent_server.vault.registered import MASK_SUFFIX, UNREADABLE
 
@@ -30,6 +31,7 @@ class VaultReader:
         self._permits = permits
         self._table = source.table
         self._n = source.n
+        self._persons = source.max_rows > 1
         self._stored = {column.name: column for column in source.columns}
 
     @property
@@ -40,14 +42,17 @@ class VaultReader:
         """Private record batches with exactly n rows in all; for no columns, rows without columns.
 
         Raises KeyError for a column that is not stored, Unavailable (a constant text) when the
-        vault fails or does not hold n rows.
+        vault fails or does not hold n rows. A table of persons has a row for every place, and the mask of those
+        without one (vault.places).
         """
         return self._read([self._stored[name] for name in dict.fromkeys(columns)])
 
     def _read(self, stored: Sequence[StoredColumn]) -> Iterator[Private[Any]]:
         rows, failed = 0, False
+        sql = _select(self._table, stored, positions=self._persons)
         try:
-            for batch in stream(self._vault, _select(self._table, stored), permits=self._permits):
+            batches = stream(self._vault, sql, permits=self._permits)
+            for batch in filled(batches, self._n) if self._persons else batches:
                 rows += batch.num_rows
                 yield Private(_shape(batch, stored))
         except DRIVER_ERRORS:
@@ -56,15 +61,18 @@ class VaultReader:
             raise Unavailable(UNREADABLE)
 
 
-def _select(table: str, stored: Sequence[StoredColumn]) -> str:
+def _select(table: str, stored: Sequence[StoredColumn], *, positions: bool) -> str:
     names = [name for c in stored for name in (c.values, c.mask) if name is not None]
+    names = names if names and not positions else ["position", *names]
     # Every name was generated at load: no text of a user is in the statement.
-    return f"SELECT {', '.join(names) or 'position'} FROM {table} ORDER BY position"  # noqa: S608
+    return f"SELECT {', '.join(names)} FROM {table} ORDER BY position"  # noqa: S608
 
 
 def _shape(batch: pa.RecordBatch, stored: Sequence[StoredColumn]) -> pa.RecordBatch:
     """The batch under the declared names: float64 values, boolean masks."""
     fields: dict[str, pa.Array] = {}
+    if ABSENT_MASK in batch.schema.names:
+        fields[ABSENT_MASK] = batch.column(ABSENT_MASK)
     for column in stored:
         fields[column.name] = pc.cast(batch.column(column.values), pa.float64())
         if column.mask is not None:

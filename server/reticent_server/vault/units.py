@@ -24,15 +24,22 @@ class UnitCounter:
         column, most = self._unit.column, self._unit.max_rows
         if column is None:
             return
-        cells = texts_of(block.columns[column])
-        if cells is None:
-            raise CuratorError(f"The unit column {column} must hold texts or numbers.")
-        for index, unit in enumerate(cells.to_pylist()):
-            if not unit:
-                raise CuratorError(f"In {block.place(index)}, column {column}: no unit is given.")
+        for index, unit in enumerate(unit_texts(block, column)):
             self._rows[unit] += 1
             if self._rows[unit] > most:
                 raise CuratorError(
                     f"In {block.place(index)}, column {column}: the unit {unit[:40]!r} has more "
                     f"than {most} rows, which `unit: max_rows` allows."
                 )
+
+
+def unit_texts(block: FileBlock, column: str) -> list[str]:
+    """The unit of each row of a block. Raises CuratorError naming the first row without one."""
+    cells = texts_of(block.columns[column])
+    if cells is None:
+        raise CuratorError(f"The unit column {column} must hold texts or numbers.")
+    units: list[str] = cells.to_pylist()
+    for index, unit in enumerate(units):
+        if not unit:
+            raise CuratorError(f"In {block.place(index)}, column {column}: no unit is given.")
+    return units

@@ -252,8 +252,18 @@ def test_noise_for_another_unit_is_refused():
     plan, reservation = prepared()
     unit = replace(plan.facts.schema.unit, max_rows=2)
     facts = replace(plan.facts, schema=replace(plan.facts.schema, unit=unit))
-    release = engine(MemoryReader()).execute(replace(plan, facts=facts), reservation)
+    reader = MemoryReader(facts.slots)
+    reader.arrays[":missing"] = np.zeros(facts.slots, np.bool_)
+    release = engine(reader).execute(replace(plan, facts=facts), reservation)
     assert release.status == "failed"
+
+
+def test_rows_of_several_a_person_that_are_not_in_places_cannot_be_read():
+    plan, reservation = prepared()
+    unit = replace(plan.facts.schema.unit, max_rows=2)
+    facts = replace(plan.facts, schema=replace(plan.facts.schema, unit=unit))
+    with pytest.raises(Unavailable, match="cannot be read"):
+        engine(MemoryReader()).execute(replace(plan, facts=facts), reservation)
 
 
 @dataclass(frozen=True)
