@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.persons import Feature, PersonView
 from reticent_server.domain.private import Private
+from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block
 from reticent_server.errors import Unavailable
 from reticent_server.numerics.features import person_values
-from reticent_server.vault.ports import PersonRows, PersonTables, Reader
+from reticent_server.vault.ports import PersonTables, Reader, RowsOfPersons
 from reticent_server.vault.registered import UNREADABLE
 
 ROWS_AT_ONCE = 1 << 18
 """Rows that are sorted together: 2 MB a column, which fits the processor's cache better than more."""
 _MISSING, _BAD = ":missing", ":bad"
-_ABSENT = _MISSING
-"""The mask of places without a row: that of the column without a name."""
+_ABSENT = ABSENT + _MISSING
 
 
 def view_reader(reader: Reader, view: PersonView, persons: int) -> "PersonViewReader":
@@ -42,7 +42,7 @@ class OneTable:
 
     def rows_of_persons(
         self, _table: str | None, columns: Sequence[str]
-    ) -> Iterator[Private[PersonRows]]:
+    ) -> Iterator[Private[RowsOfPersons]]:
         """The rows of all persons. Raises Unavailable where the table is not of N persons."""
         if self._reader.n % self.persons:
             raise Unavailable(UNREADABLE)
@@ -54,7 +54,9 @@ class OneTable:
             yield Private(_present(rows, places // m, columns))
 
 
-def _present(batch: pa.RecordBatch, slots: NDArray[np.int64], columns: Sequence[str]) -> PersonRows:
+def _present(
+    batch: pa.RecordBatch, slots: NDArray[np.int64], columns: Sequence[str]
+) -> RowsOfPersons:
     """A batch's rows, those of no place left out; a cell that cannot be read counts as missing."""
     there = np.ones(batch.num_rows, np.bool_)
     if _ABSENT in batch.schema.names:
@@ -67,7 +69,7 @@ def _present(batch: pa.RecordBatch, slots: NDArray[np.int64], columns: Sequence[
         if masks:
             missing[name] = np.logical_or.reduce(masks)[there]
     values = {name: np.asarray(batch.column(name))[there] for name in columns}
-    return PersonRows(slots[there], values, missing)
+    return RowsOfPersons(slots[there], values, missing)
 
 
 def _mask(batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
@@ -111,7 +113,7 @@ class _Made:
         own = (name for f in self.features if f.table == table for name in f.reads)
         return tuple(dict.fromkeys(own))
 
-    def add(self, table: str | None, batches: Iterator[Private[PersonRows]]) -> None:
+    def add(self, table: str | None, batches: Iterator[Private[RowsOfPersons]]) -> None:
         """The features of one table, from all of its rows."""
         features = [f for f in self.features if f.table == table]
         for rows in _whole_persons(batch.unwrap() for batch in batches):
@@ -140,17 +142,17 @@ class _Made:
         return pa.RecordBatch.from_pydict(fields)
 
 
-def _whole_persons(batches: Iterator[PersonRows]) -> Iterator[PersonRows]:
+def _whole_persons(batches: Iterator[RowsOfPersons]) -> Iterator[RowsOfPersons]:
     """The rows again, about ROWS_AT_ONCE together, where no person is divided."""
-    kept: list[PersonRows] = []
+    kept: list[RowsOfPersons] = []
     for batch in batches:
         kept.append(batch)
         if sum(len(rows.slots) for rows in kept) < ROWS_AT_ONCE:
             continue
-        together = PersonRows.joined(kept)
+        together = RowsOfPersons.joined(kept)
         cut = int(np.searchsorted(together.slots, together.slots[-1]))
         if cut:
             yield together.part(0, cut)
         kept = [together.part(cut, len(together.slots))]
     if kept and sum(len(rows.slots) for rows in kept):
-        yield PersonRows.joined(kept)
+        yield RowsOfPersons.joined(kept)

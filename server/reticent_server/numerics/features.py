@@ -73,9 +73,9 @@ def _combined(
         case "mean" | "share":
             return np.asarray(sums / np.maximum(counts, 1), dtype=np.float64)
         case "any":
-            return (sums > 0).astype(np.float64)
+            return np.asarray(sums > 0, dtype=np.float64)
         case "all":
-            return (sums == counts).astype(np.float64)
+            return np.asarray(sums == counts, dtype=np.float64)
         case "first" | "min":
             return _taken(values, starts, present)
         case "last" | "max":

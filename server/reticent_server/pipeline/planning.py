@@ -29,6 +29,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
     """The plan of a request. Raises InvalidRequest's subclasses and PolicyRefused; charges nothing."""
     view = view_of(facts, query)
     rows_ms = 0 if view is None else reading_ms(facts, view)
+    most_rows = facts.schema.unit.max_rows
     facts = facts if view is None else facts_of_persons(facts, view)
     epsilon, delta = _checked_privacy(facts, privacy)
     rho = rho_units(epsilon, delta)
@@ -44,7 +45,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy) -> Plan:
     if cost.epsilon > offer.epsilon or cost.delta > offer.delta:
         raise RuntimeError(_TOO_DEAR)
     delta = from_units(cost.delta, DELTA_UNITS)
-    guarantee = guarantee_of(facts, planned, epsilon, delta)
+    guarantee = guarantee_of(facts, planned, epsilon, delta, most_rows)
     policy.check(facts.policy, guarantee, cost)
     return Plan(
         facts=facts,

@@ -47,7 +47,7 @@ class PartitionedReader(Reader, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PersonRows:
+class RowsOfPersons:
     """Consecutive rows in the order of persons; private. slots: (rows,) the person of each, in 0…N − 1, never falling.
 
     columns: (rows,) float64 each. missing: masks (True: missing, or not to be read) of those that have any.
@@ -57,20 +57,20 @@ class PersonRows:
     columns: Mapping[str, NDArray[np.float64]]
     missing: Mapping[str, NDArray[np.bool_]]
 
-    def part(self, start: int, stop: int) -> "PersonRows":
+    def part(self, start: int, stop: int) -> "RowsOfPersons":
         """The rows at [start, stop)."""
-        return PersonRows(
+        return RowsOfPersons(
             self.slots[start:stop],
             {name: values[start:stop] for name, values in self.columns.items()},
             {name: mask[start:stop] for name, mask in self.missing.items()},
         )
 
     @staticmethod
-    def joined(parts: "Sequence[PersonRows]") -> "PersonRows":
+    def joined(parts: "Sequence[RowsOfPersons]") -> "RowsOfPersons":
         """Several parts as one."""
         if len(parts) == 1:
             return parts[0]
-        return PersonRows(
+        return RowsOfPersons(
             np.concatenate([part.slots for part in parts]),
             {name: np.concatenate([p.columns[name] for p in parts]) for name in parts[0].columns},
             {name: np.concatenate([p.missing[name] for p in parts]) for name in parts[0].missing},
@@ -88,6 +88,6 @@ class PersonTables(Protocol):
 
     def rows_of_persons(
         self, table: str | None, columns: Sequence[str]
-    ) -> Iterator[Private[PersonRows]]:
+    ) -> Iterator[Private[RowsOfPersons]]:
         """The rows of a table, in the order of persons; some persons may have none."""
         ...

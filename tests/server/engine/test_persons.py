@@ -16,7 +16,7 @@ from reticent_server.engine import persons as persons_module
 from reticent_server.engine.persons import view_reader
 from reticent_server.errors import Unavailable
 from reticent_server.formula.features import parse_view
-from reticent_server.vault.ports import PersonRows
+from reticent_server.vault.ports import RowsOfPersons
 
 M, N = 5, 40
 SCHEMA = Schema(
@@ -173,10 +173,10 @@ class Linked:
 
     def rows_of_persons(
         self, table: str | None, columns: Sequence[str]
-    ) -> Iterator[Private[PersonRows]]:
+    ) -> Iterator[Private[RowsOfPersons]]:
         slots = {"a": [0, 0, 3], "b": [1, 2, 2, 2]}[table or ""]
         values = {name: np.arange(len(slots), dtype=float) for name in columns}
-        yield Private(PersonRows(np.array(slots), values, {}))
+        yield Private(RowsOfPersons(np.array(slots), values, {}))
 
     @property
     def n(self) -> int:
