@@ -88,11 +88,15 @@ def test_the_order_of_the_file_changes_no_bit(vault: Vault, tmp_path: Path) -> N
     rows = people(generator)
     views = [view_of(vault, tmp_path, rows, generator) for _ in range(5)]
     for view in views[1:]:
-        assert {n: v.tobytes() for n, v in view.items()} == {n: v.tobytes() for n, v in views[0].items()}
+        assert {n: v.tobytes() for n, v in view.items()} == {
+            n: v.tobytes() for n, v in views[0].items()
+        }
 
 
 @pytest.mark.parametrize("number", [1, M, M + 1, 2 * M])
-def test_neighbours_differ_in_one_row_of_the_view(vault: Vault, tmp_path: Path, number: int) -> None:
+def test_neighbours_differ_in_one_row_of_the_view(
+    vault: Vault, tmp_path: Path, number: int
+) -> None:
     generator = np.random.default_rng(number)
     rows = people(generator)
     before = view_of(vault, tmp_path, rows, generator)

@@ -47,7 +47,13 @@ def services(
     with copied(installation_template, directory) as own:
         write_visits(directory / "people.csv", directory / "visits.csv")
         (directory / "visits.yaml").write_text(VISITS)
-        load_dataset(own.settings, "visits", directory / "visits.csv", directory / "visits.yaml", population="people")
+        load_dataset(
+            own.settings,
+            "visits",
+            directory / "visits.csv",
+            directory / "visits.yaml",
+            population="people",
+        )
         with opened(own.settings) as services:
             analyst = services.access.authenticate(own.keys["ana"])
             assert analyst is not None
@@ -105,10 +111,16 @@ def test_what_is_released_is_near_the_truth(api: Api) -> None:
 
 
 def test_the_columns_of_a_view_are_free_to_see(api: Api) -> None:
-    reply = api.post("/v1/datasets/visits/persons", {"persons": {"visits": "count()", "m": "mean(m)"}})
+    reply = api.post(
+        "/v1/datasets/visits/persons", {"persons": {"visits": "count()", "m": "mean(m)"}}
+    )
     assert reply.status_code == 200, reply.text
     view = reply.json()
-    assert (view["name"], view["n"], view["unit"]) == ("visits", 400, {"column": "person", "max_rows": 1})
+    assert (view["name"], view["n"], view["unit"]) == (
+        "visits",
+        400,
+        {"column": "person", "max_rows": 1},
+    )
     assert view["schema"]["columns"] == {
         "visits": {"kind": "integer", "lower": 0.0, "upper": 3.0, "levels": None, "missing": []},
         "m": {"kind": "numeric", "lower": 0.0, "upper": 1.0, "levels": None, "missing": [""]},
@@ -146,14 +158,20 @@ def test_bad_features_are_refused_without_a_charge(
 def test_features_inside_a_model_are_refused(api: Api) -> None:
     model = {"kind": "glm", "formula": "b ~ x", "family": "binomial", "persons": FEATURES}
     for persons in ({}, {"persons": FEATURES}):
-        reply = api.post("/v1/plans", body({"kind": "subsample_aggregate", "model": model} | persons))
+        reply = api.post(
+            "/v1/plans", body({"kind": "subsample_aggregate", "model": model} | persons)
+        )
         assert (reply.status_code, reply.json()["code"]) == (422, "invalid_query")
         assert "beside the question's kind" in reply.json()["detail"]
 
 
-def test_nobody_without_a_grant_sees_the_view(services: Services, installation_template: Installation) -> None:
+def test_nobody_without_a_grant_sees_the_view(
+    services: Services, installation_template: Installation
+) -> None:
     other = Api(services, installation_template.keys["bob"])
-    assert other.post("/v1/datasets/visits/persons", {"persons": {"v": "count()"}}).status_code == 404
+    assert (
+        other.post("/v1/datasets/visits/persons", {"persons": {"v": "count()"}}).status_code == 404
+    )
 
 
 def test_nothing_public_tells_how_many_rows_there_are(
@@ -168,7 +186,9 @@ def test_nothing_public_tells_how_many_rows_there_are(
         more = [row.replace("0,0,", f"0,{t},", 1) for row in first for t in range(1, M + 2)]
         visits.write_text("\n".join([header, *rows, *more]) + "\n")
         (own.directory / "visits.yaml").write_text(VISITS)
-        load_dataset(own.settings, "visits", visits, own.directory / "visits.yaml", population="people")
+        load_dataset(
+            own.settings, "visits", visits, own.directory / "visits.yaml", population="people"
+        )
         with opened(own.settings) as neighbour:
             left, right = services.catalog.facts("visits"), neighbour.catalog.facts("visits")
             assert replace(left, version_id="") == replace(right, version_id="")
@@ -180,9 +200,7 @@ def test_nothing_public_tells_how_many_rows_there_are(
                 assert asdict(plans[0].guarantee) == asdict(plans[1].guarantee)
 
 
-def test_the_curator_declares_features(
-    installation_template: Installation, tmp_path: Path
-) -> None:
+def test_the_curator_declares_features(installation_template: Installation, tmp_path: Path) -> None:
     with copied(installation_template, tmp_path / "declared") as own:
         visits, schema = own.directory / "visits.csv", own.directory / "visits.yaml"
         write_visits(own.directory / "people.csv", visits)
@@ -211,10 +229,26 @@ def test_the_curator_declares_features(
 
 
 def test_a_retry_gives_the_same_release(api: Api) -> None:
-    asked = body({"kind": "count", "where": "visits >= 2", "persons": {"visits": "count()", "a": "any(b)"}})
+    asked = body(
+        {"kind": "count", "where": "visits >= 2", "persons": {"visits": "count()", "a": "any(b)"}}
+    )
     headers = {"Idempotency-Key": "persons"}
     first = api.post("/v1/releases", asked, headers=headers)
     assert first.status_code == 201
-    assert api.post("/v1/releases", json.loads(json.dumps(asked)), headers=headers).content == first.content
-    other = body({"kind": "count", "where": "visits >= 2", "persons": {"visits": "count(where=b == 1)"}})
+    assert (
+        api.post("/v1/releases", json.loads(json.dumps(asked)), headers=headers).content
+        == first.content
+    )
+    other = body(
+        {"kind": "count", "where": "visits >= 2", "persons": {"visits": "count(where=b == 1)"}}
+    )
     assert api.post("/v1/releases", other, headers=headers).status_code == 409
+
+
+def test_features_of_one_name_and_two_texts_are_two_columns(api: Api) -> None:
+    """What is kept of one question's view in memory is not taken for another's."""
+    values = []
+    for text in ("count()", "count(where=b == 1)"):
+        asked = body({"kind": "mean", "column": "v", "persons": {"v": text}}, epsilon=50.0)
+        values.append(api.post("/v1/releases", asked).json()["result"]["value"])
+    assert values == [pytest.approx(799 / 400, abs=0.05), pytest.approx(399 / 400, abs=0.05)]
