@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from secrets import token_hex
+from secrets import token_bytes, token_hex
 from threading import Lock
 from typing import Protocol
 
@@ -23,6 +23,9 @@ from reticent_server.access.secrets import (
 )
 from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
+
+PERSONS_KEY_BYTES = 32
+"""256 bits, of the 512 that BLAKE2b takes: guessing is out of reach."""
 
 COMMAND_SECONDS = 30
 """For the command: a service in another country answers in a second or two."""
@@ -152,6 +155,16 @@ def source_url(place: SecretsPlace, name: str) -> str:
     if found is None:
         raise CuratorError("The secrets lack the URL of a registered database; restore a backup.")
     return found
+
+
+def persons_key(place: SecretsPlace) -> bytes:
+    """The key under which names of persons are kept, made at the first use. Raises CuratorError."""
+    known = place.load().persons
+    if known:
+        return known
+    made = token_bytes(PERSONS_KEY_BYTES)
+    place.change(lambda now: replace(now, persons=now.persons or made))
+    return place.load().persons
 
 
 def add_source(place: SecretsPlace, url: str) -> str:

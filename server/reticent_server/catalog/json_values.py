@@ -10,6 +10,8 @@ from reticent_server.domain.facts import ColumnProfile, Policy, Profile
 from reticent_server.domain.schema import Column, ColumnKind, LinkedTable, Schema, Unit
 from reticent_server.domain.source import (
     Form,
+    LinkedTables,
+    NamedTable,
     ParquetFile,
     ParquetFiles,
     Source,
@@ -75,8 +77,12 @@ def source_to_json(source: Source) -> Json:
 def source_from_json(stored: Json) -> Source:
     match stored["kind"]:
         case VaultTable.kind:
-            columns = tuple(StoredColumn(**c) for c in stored["columns"])
-            return VaultTable(stored["table"], stored["n"], columns, stored.get("max_rows", 1))
+            return _vault_table(stored)
+        case LinkedTables.kind:
+            tables = (
+                NamedTable(**t | {"table": _vault_table(t["table"])}) for t in stored["tables"]
+            )
+            return LinkedTables(n=stored["n"], tables=tuple(tables))
         case SqlTable.kind:
             return SqlTable(
                 connection=stored["connection"],
@@ -90,6 +96,13 @@ def source_from_json(stored: Json) -> Source:
             return ParquetFiles(directory=stored["directory"], files=files)
         case _:
             raise ValueError("a source of an unknown kind; the database is newer than this program")
+
+
+def _vault_table(stored: Json) -> VaultTable:
+    """Earlier versions had neither several rows a person nor names."""
+    columns = tuple(StoredColumn(**c) for c in stored["columns"])
+    more = (stored.get("max_rows", 1), stored.get("names", ""))
+    return VaultTable(stored["table"], stored["n"], columns, *more)
 
 
 def profile_to_json(profile: Profile) -> Json:

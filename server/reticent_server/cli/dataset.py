@@ -76,6 +76,52 @@ def load(
 
 @app.command()
 @command(Act.LOAD)
+def append(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="A .csv or .parquet file with the new rows.")],
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse values outside the bounds and rows beyond max_rows."),
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Append a new wave of rows: a new version with the old rows and these. Schema and budget stay."""
+    from reticent_server.cli.dataset_append import append_dataset  # noqa: PLC0415
+
+    with Progress(console=err, transient=True) as bar:
+        task = bar.add_task(f"Appending {file.name}", total=1.0)
+        appended = append_dataset(
+            Settings(),
+            name,
+            file,
+            strict=strict,
+            progress=lambda done: bar.update(task, completed=done),
+        )
+    _show_version(appended, "Appended", as_json=as_json)
+
+
+@app.command()
+@command(Act.LOAD)
+def link(
+    name: Name,
+    table: Annotated[
+        list[str],
+        typer.Option(help="NAME=DATASET, such as visits=clinic_visits. Repeat it."),
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Link tables about the same persons as one data set, which is asked about features of persons."""
+    from reticent_server.cli.dataset_link import link_datasets  # noqa: PLC0415
+
+    pairs = [each.partition("=") for each in table]
+    tables = {alias: dataset for alias, _, dataset in pairs}
+    if len(tables) < len(pairs) or not all(dataset for _, _, dataset in pairs):
+        raise CuratorError("Give each table once, as --table NAME=DATASET.")
+    _show_version(link_datasets(Settings(), name, tables), "Linked", as_json=as_json)
+
+
+@app.command()
+@command(Act.LOAD)
 def register(
     name: Name,
     *,

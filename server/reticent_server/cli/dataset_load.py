@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reticent_server.access.secret_places import persons_key, place_of
 from reticent_server.catalog.json_values import schema_to_json
 from reticent_server.catalog.repository import Catalog
 from reticent_server.catalog.schema_file import read_schema
@@ -47,6 +48,11 @@ def checked_schema(path: Path) -> Schema:
     return schema
 
 
+def naming_key(settings: Settings, schema: Schema) -> bytes:
+    """The key under which the vault names persons; empty where rows are nobody's."""
+    return b"" if schema.unit.column is None else persons_key(place_of(settings))
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:
     """For the curator's eyes only: clipped, by column, how many values were outside the bounds; left_out, how many
@@ -78,7 +84,8 @@ def load_dataset(
     with open_catalog(settings) as catalog:
         catalog.population_for(name, population)
         with loading(settings.vault_url, catalog.identity(), catalog.vault_tables) as load:
-            loaded = ingest(load, file, schema, strict=strict, progress=progress)
+            key = naming_key(settings, schema)
+            loaded = ingest(load, file, schema, strict=strict, progress=progress, key=key)
             approve_load(settings, catalog, (name, population), schema, loaded.n)
             facts = catalog.add_version(
                 name=name,

@@ -14,66 +14,20 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.persons import Feature, PersonView
 from reticent_server.domain.private import Private
-from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block
-from reticent_server.errors import Unavailable
 from reticent_server.numerics.features import person_values
+from reticent_server.vault.person_tables import OneTable
 from reticent_server.vault.ports import PersonTables, Reader, RowsOfPersons
-from reticent_server.vault.registered import UNREADABLE
 
 ROWS_AT_ONCE = 1 << 18
 """Rows that are sorted together: 2 MB a column, which fits the processor's cache better than more."""
-_MISSING, _BAD = ":missing", ":bad"
-_ABSENT = ABSENT + _MISSING
+_MISSING = ":missing"
 
 
 def view_reader(reader: Reader, view: PersonView, persons: int) -> "PersonViewReader":
     """The view of a data set's rows. persons: N, from the public facts."""
     tables = reader if isinstance(reader, PersonTables) else OneTable(reader, persons)
     return PersonViewReader(tables, view)
-
-
-class OneTable:
-    """A table in which person k has the places k·m … k·m + m − 1, m = n/N; some may hold no row (PersonTables)."""
-
-    def __init__(self, reader: Reader, persons: int) -> None:
-        self._reader = reader
-        self.persons = persons
-
-    def rows_of_persons(
-        self, _table: str | None, columns: Sequence[str]
-    ) -> Iterator[Private[RowsOfPersons]]:
-        """The rows of all persons. Raises Unavailable where the table is not of N persons."""
-        if self._reader.n % self.persons:
-            raise Unavailable(UNREADABLE)
-        position, m = 0, self._reader.n // self.persons
-        for batch in self._reader.batches(columns):
-            rows = batch.unwrap()
-            places = np.arange(position, position + rows.num_rows)
-            position += rows.num_rows
-            yield Private(_present(rows, places // m, columns))
-
-
-def _present(
-    batch: pa.RecordBatch, slots: NDArray[np.int64], columns: Sequence[str]
-) -> RowsOfPersons:
-    """A batch's rows, those of no place left out; a cell that cannot be read counts as missing."""
-    there = np.ones(batch.num_rows, np.bool_)
-    if _ABSENT in batch.schema.names:
-        there = ~_mask(batch, _ABSENT)
-    missing: dict[str, NDArray[np.bool_]] = {}
-    for name in columns:
-        masks = [
-            _mask(batch, name + end) for end in (_MISSING, _BAD) if name + end in batch.schema.names
-        ]
-        if masks:
-            missing[name] = np.logical_or.reduce(masks)[there]
-    values = {name: np.asarray(batch.column(name))[there] for name in columns}
-    return RowsOfPersons(slots[there], values, missing)
-
-
-def _mask(batch: pa.RecordBatch, name: str) -> NDArray[np.bool_]:
-    return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 class PersonViewReader:
@@ -103,10 +57,10 @@ class _Made:
         self._persons = persons
         self._values = {f.column.name: np.zeros(persons) for f in features}
         self._missing = {f.column.name: np.zeros(persons, np.bool_) for f in features}
-        nobody = np.zeros(0, np.int64)
+        everybody = np.arange(persons)
         for feature in features:
             none = Block(0, 0, {name: np.zeros(0) for name in feature.reads}, {})
-            self._put(feature, slice(0, persons), none, nobody)
+            self._put(feature, everybody, none, np.zeros(0, np.int64))
 
     def reads(self, table: str | None) -> tuple[str, ...]:
         """The columns of a table that its features read."""
@@ -117,17 +71,18 @@ class _Made:
         """The features of one table, from all of its rows."""
         features = [f for f in self.features if f.table == table]
         for rows in _whole_persons(batch.unwrap() for batch in batches):
-            first, last = int(rows.slots[0]), int(rows.slots[-1])
-            block = Block(0, len(rows.slots), rows.columns, rows.missing)
+            owners, slots = _numbered(rows.slots)
+            block = Block(0, len(slots), rows.columns, rows.missing)
             for feature in features:
-                self._put(feature, slice(first, last + 1), block, rows.slots - first)
+                self._put(feature, owners, block, slots)
 
     def _put(
-        self, feature: Feature, persons: slice, block: Block, slots: NDArray[np.int64]
+        self, feature: Feature, owners: NDArray[np.int64], rows: Block, slots: NDArray[np.int64]
     ) -> None:
+        """A feature of some persons. slots: (rows,) of each row its person's index in `owners`."""
         name = feature.column.name
-        values, missing = person_values(feature, block, slots, persons.stop - persons.start)
-        self._values[name][persons], self._missing[name][persons] = values, missing
+        values, missing = person_values(feature, rows, slots, len(owners))
+        self._values[name][owners], self._missing[name][owners] = values, missing
 
     def batch(self, columns: Sequence[str]) -> pa.RecordBatch:
         """What is made, under the view's names."""
@@ -142,6 +97,13 @@ class _Made:
         return pa.RecordBatch.from_pydict(fields)
 
 
+def _numbered(slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The persons in their order, and of each row the index of its person among them."""
+    new = np.ones(len(slots), dtype=np.bool_)
+    new[1:] = slots[1:] != slots[:-1]
+    return slots[new], np.cumsum(new) - 1
+
+
 def _whole_persons(batches: Iterator[RowsOfPersons]) -> Iterator[RowsOfPersons]:
     """The rows again, about ROWS_AT_ONCE together, where no person is divided."""
     kept: list[RowsOfPersons] = []
@@ -150,7 +112,8 @@ def _whole_persons(batches: Iterator[RowsOfPersons]) -> Iterator[RowsOfPersons]:
         if sum(len(rows.slots) for rows in kept) < ROWS_AT_ONCE:
             continue
         together = RowsOfPersons.joined(kept)
-        cut = int(np.searchsorted(together.slots, together.slots[-1]))
+        others = np.flatnonzero(together.slots != together.slots[-1])
+        cut = int(others[-1]) + 1 if len(others) else 0
         if cut:
             yield together.part(0, cut)
         kept = [together.part(cut, len(together.slots))]

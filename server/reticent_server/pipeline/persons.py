@@ -39,7 +39,8 @@ def facts_of_persons(facts: DatasetFacts, view: PersonView) -> DatasetFacts:
 
 def reading_ms(facts: DatasetFacts, view: PersonView) -> int:
     """The planned time of making the view, from N and the largest number of rows a person."""
-    rows = facts.n * sum(_rows(facts, f.table) for f in view.features)
+    named = sum(table.max_rows for table in facts.schema.tables)  # whose persons are looked up
+    rows = facts.n * (named + sum(_rows(facts, f.table) for f in view.features))
     return ceil(rows * _ROW_NANOSECONDS / 10**6)
 
 

@@ -48,7 +48,7 @@ class PartitionedReader(Reader, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowsOfPersons:
-    """Consecutive rows in the order of persons; private. slots: (rows,) the person of each, in 0…N − 1, never falling.
+    """Consecutive rows, one person's together; private. slots: (rows,) the person of each, in 0…N − 1.
 
     columns: (rows,) float64 each. missing: masks (True: missing, or not to be read) of those that have any.
     """
@@ -89,5 +89,5 @@ class PersonTables(Protocol):
     def rows_of_persons(
         self, table: str | None, columns: Sequence[str]
     ) -> Iterator[Private[RowsOfPersons]]:
-        """The rows of a table, in the order of persons; some persons may have none."""
+        """The rows of a table, one person's together; some persons may have none."""
         ...
