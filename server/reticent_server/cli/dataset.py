@@ -26,6 +26,7 @@ from reticent_server.cli.common import (
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts, Policy, Profile
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
+from reticent_server.domain.source import LinkedTables, Source
 from reticent_server.errors import CuratorError
 from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.pipeline.second_person import require as require_second
@@ -216,10 +217,13 @@ def show_dataset(name: Name, as_json: JsonFlag = False) -> None:
     """Show what is public about a data set."""
     with open_catalog(Settings()) as catalog:
         facts = catalog.facts(name)
+        linked = _linked(catalog.source(facts.version_id))
     if as_json:
-        print_json(_everything(facts))
+        print_json(_everything(facts) | ({"linked": linked} if linked else {}))
         return
     show([_summary(facts)], as_json=False)
+    if linked:
+        show(linked, as_json=False, title="Linked tables")
     out.print(facts.schema.description, markup=False)
     unit = facts.schema.unit
     rows = "a row" if unit.column is None else f"{unit.column}, at most {unit.max_rows} rows"
@@ -228,6 +232,12 @@ def show_dataset(name: Name, as_json: JsonFlag = False) -> None:
     _show_policy(facts.policy, as_json=False)
     if facts.profile is not None:
         show(_profile_rows(facts, facts.profile), as_json=False, title="Profile (released)")
+
+
+def _linked(source: Source) -> list[dict[str, Any]]:
+    """The versions that a link reads."""
+    tables = source.tables if isinstance(source, LinkedTables) else ()
+    return [{"table": t.name, "dataset": t.dataset, "version": t.version} for t in tables]
 
 
 def _everything(facts: DatasetFacts) -> dict[str, Any]:
