@@ -6,6 +6,7 @@ person, and replacing somebody's rows attains it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.persons import PersonView
 from reticent_server.domain.private import Private
-from reticent_server.domain.schema import Column, Schema, Unit
+from reticent_server.domain.schema import Column, LinkedTable, Schema, Unit
 from reticent_server.domain.schema import ColumnKind as Kind
+from reticent_server.domain.source import LinkedTables, NamedTable
 from reticent_server.domain.steps import PowerSum, SumStep
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
@@ -26,8 +28,11 @@ from reticent_server.engine.persons import view_reader
 from reticent_server.formula.features import parse_view
 from reticent_server.kinds.mean.kind import KIND, Mean
 from reticent_server.mechanisms.power_sum import LIMIT
+from reticent_server.vault.ingest import ingest
+from reticent_server.vault.loading import loading
+from reticent_server.vault.person_tables import LinkedReader
 from reticent_server.vault.readers import open_reader
-from support_vault import Vault
+from support_vault import OWNER, Vault
 
 M, N = 4, 30
 SCHEMA = Schema(
@@ -165,3 +170,76 @@ def allowed(view: PersonView, values: dict[str, np.ndarray]) -> None:
         assert np.all(values[column.name][there] <= column.upper)
         if column.kind is not Kind.NUMERIC:
             assert np.all(values[column.name] == np.round(values[column.name]))
+
+
+LINKED = {
+    "visits": Schema(
+        (Column("x", Kind.NUMERIC, -1, 1), Column("t", Kind.INTEGER, 0, 9)), Unit("person", M)
+    ),
+    "drugs": Schema((Column("dose", Kind.NUMERIC, 0, 5),), Unit("person", 2)),
+}
+"""Two tables about the same persons."""
+OF_BOTH = {
+    "visits": "count(v)",
+    "last": "last(v.x, by=v.t, none=0)",
+    "dose": "sum(d.dose)",
+    "high": "any(d.dose > 4)",
+}
+Both = Mapping[str, tuple[Rows, Sequence[float]]]
+
+
+def linked_view(vault: Vault, tmp_path: Path, persons: Both, seed: int) -> dict[str, np.ndarray]:
+    """(N,) of each column of a view of both tables, whose files stand in random orders."""
+    generator, tables = np.random.default_rng(seed), []
+    texts = {
+        "visits": [f"{p},{x},{t}" for p, (visits, _) in persons.items() for t, x, _ in visits],
+        "drugs": [f"{p},{dose}" for p, (_, doses) in persons.items() for dose in doses],
+    }
+    for name, alias in (("visits", "v"), ("drugs", "d")):
+        columns = ",".join(column.name for column in LINKED[name].columns)
+        file = tmp_path / f"{name}.csv"
+        lines = [f"person,{columns}", *generator.permutation(texts[name])]
+        file.write_text("\n".join(lines) + "\n")
+        with loading(vault.url, OWNER, vault.tables) as load:
+            source = ingest(load, file, LINKED[name], key=b"k" * 32).source
+            vault.kept.add(source.table)
+        tables.append(NamedTable(alias, name, 1, source))
+    reader = LinkedReader(vault.url, LinkedTables(len(persons), tuple(tables)), None)
+    view = parse_view(OF_BOTH, SCHEMA_OF_BOTH)
+    found = view_reader(reader, view, len(persons)).batches(tuple(OF_BOTH))
+    (batch,) = (each.unwrap() for each in found)
+    return {n: np.asarray(batch.column(n)) for n in batch.schema.names}
+
+
+SCHEMA_OF_BOTH = Schema(
+    tuple(
+        replace(column, name=f"{alias}.{column.name}")
+        for alias, name in (("v", "visits"), ("d", "drugs"))
+        for column in LINKED[name].columns
+    ),
+    Unit("person", M),
+    tables=(LinkedTable("v", M), LinkedTable("d", 2)),
+)
+
+
+def both(generator: np.random.Generator, visits: int, drugs: int) -> tuple[Rows, Sequence[float]]:
+    rows = [(int(t), 0.25 * int(x), 1) for t, x in generator.integers(0, 4, (visits, 2))]
+    return rows, generator.integers(0, 6, drugs).astype(float).tolist()
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (M, 2), (M + 1, 3), (2 * M, 0)])
+def test_a_person_of_linked_tables_changes_one_row_of_the_view(
+    vault: Vault, tmp_path: Path, numbers: tuple[int, int]
+) -> None:
+    """All rows of one person in all tables are replaced, by none in one of them among others."""
+    generator = np.random.default_rng(11)
+    persons = {f"p{k}": both(generator, k % (M + 1), 1 + k % 2) for k in range(N)}
+    before = linked_view(vault, tmp_path, persons, 1)
+    again = linked_view(vault, tmp_path, persons, 2)
+    neighbour = linked_view(vault, tmp_path, persons | {"p6": both(generator, *numbers)}, 3)
+    differs = np.zeros(N, bool)
+    for name, values in before.items():
+        assert values.tobytes() == again[name].tobytes()
+        differs |= values.view(np.int64) != neighbour[name].view(np.int64)
+    assert np.count_nonzero(differs) == 1
+    assert before["visits"].sum() == sum(len(visits) for visits, _ in persons.values())
