@@ -27,6 +27,11 @@ from reticent_server.settings import Settings
 PERSONS_KEY_BYTES = 32
 """256 bits, of the 512 that BLAKE2b takes: guessing is out of reach."""
 
+_NO_PERSONS_KEY = (
+    "The secrets lack the key under which the vault names persons, and it cannot be written there: add "
+    '"persons": "…" with 64 random hexadecimal digits to the document.'
+)
+
 COMMAND_SECONDS = 30
 """For the command: a service in another country answers in a second or two."""
 
@@ -163,7 +168,10 @@ def persons_key(place: SecretsPlace) -> bytes:
     if known:
         return known
     made = token_bytes(PERSONS_KEY_BYTES)
-    place.change(lambda now: replace(now, persons=now.persons or made))
+    try:
+        place.change(lambda now: replace(now, persons=now.persons or made))
+    except CuratorError:
+        raise CuratorError(_NO_PERSONS_KEY) from None
     return place.load().persons
 
 

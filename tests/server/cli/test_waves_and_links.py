@@ -295,3 +295,17 @@ def test_a_link_is_asked_about_features_only_and_in_one_population(
             assert "at most 3" in reply["guarantee"]["statement"]
             query["by"] = "sex"
             assert api.post("/v1/releases", asked).json()["status"] == "reply"
+
+
+def test_secrets_that_cannot_be_written_must_have_the_key(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = json.loads((folder / "reticent-secrets.json").read_text())
+    assert "persons" not in document
+    monkeypatch.setenv("RETICENT_SECRETS_JSON", json.dumps(document))
+    Path("visits.csv").write_text(FIRST)
+    arguments = ("dataset", "load", "visits", "visits.csv", "--schema", "visits.yaml")
+    assert "64 random hexadecimal digits" in " ".join(run(*arguments, status=1).split())
+    monkeypatch.setenv("RETICENT_SECRETS_JSON", json.dumps(document | {"persons": "ab" * 32}))
+    run(*arguments)
+    assert append("visits", "id,day,bmi\ncy,1,20\n")["n"] == 3
