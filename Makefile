@@ -54,9 +54,10 @@ audit: .venv/.test              ## long statistical, privacy and fault tests
 mutants: .venv/.test            ## break the code on purpose: every mutant must turn a test red
 	$(BIN)/python tools/mutants.py
 
-generated: .venv/.test         ## the client's methods and the schema of a release, from the server's kinds
+generated: .venv/.test         ## the clients' methods and the schema of a release, from the server's kinds
 	$(BIN)/python tools/client_methods.py
 	$(BIN)/python tools/release_schema.py
+	$(BIN)/python tools/r_methods.py
 
 contract: .venv/.test           ## store this version's interface, which later versions are compared with
 	$(BIN)/python tools/contract.py --store

@@ -33,7 +33,7 @@ from reticent_server.kinds.registry import plan as plan_kind
 from reticent_server.mechanisms import _sampler, depth_draw, depth_proposals, registry
 from reticent_server.numerics.depth_certificate import start_of
 from reticent_server.numerics.minimax import Program, smallest_maximum
-from support_recipes import answer, block_of, facts_of, numeric
+from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 
 def numbers(name, default):

@@ -22,8 +22,8 @@ from reticent_server.kinds.iqr.kind import Iqr
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.median.kind import Median
 from reticent_server.pipeline.planning import plan as planned
-from support_ptr import reply_probability
-from support_recipes import answer, block_of, facts_of, numeric
+from support.attacks.pass_probabilities import reply_probability
+from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 RUNS = int(os.environ.get("NO_REPLY_RUNS", "20"))
 SIZES = tuple(map(int, os.environ.get("NO_REPLY_SIZES", "1000,3000,10000,30000,100000").split(",")))

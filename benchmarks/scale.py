@@ -136,7 +136,7 @@ def on_dask(folder, n, p):
     """The same fits on two worker processes; whether passes have the same sums, also one in which a
     worker is killed."""
     from reticent_server.engine.dask_cluster import local_cluster
-    from support_dask import KillsItsWorker
+    from support.processes.cluster_maps import KillsItsWorker
 
     found, (plan, reservation) = reader(folder, p), planned(n, p)
     there, here = engine(found, 0, local_cluster(2, cache_bytes=CACHE)), engine(found, CACHE)

@@ -26,9 +26,9 @@ from reticent_server import database
 from reticent_server.domain.clock import SystemClock
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.ledger.service import Ledger
-from support_installation import build, serving
-from support_ledger import LEASE_SECONDS, ask, open_accounts
-from support_postgres import Cluster
+from support.databases.postgresql import Cluster
+from support.installations.small import build, serving
+from support.ledger.accounts import LEASE_SECONDS, ask, open_accounts
 
 CHARGES, TURNS, WARMING = 300, 5, 10
 CONNECTIONS, REQUESTS = 16, 3000

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-import support_postgres
 from benchmarks.tables import names, schema, write_table
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache
@@ -27,7 +26,8 @@ from reticent_server.vault.readers import open_reader
 from reticent_server.vault.registered import RegisteredReader
 from reticent_server.vault.registering import register_table
 from reticent_server.vault.sql_source import sql_pieces
-from support_vault import Vault
+from support.databases import postgresql
+from support.databases.vaults import Vault
 
 ROWS = int(float(os.environ.get("BENCH_COLD_ROWS", "1e6")))
 P, REPEATS = 9, 3
@@ -75,9 +75,9 @@ def readers(folder):
     yield "parquet", ParquetReader(schema(P), pin_files(place, COLUMNS))
     yield "sqlite_vault", loaded(f"sqlite:///{folder / 'vault.db'}", whole)
     yield "sqlite_registered", external(f"sqlite:///{folder / 'external.db'}", place)
-    if support_postgres.binaries() is not None:
-        yield "postgresql_vault", loaded(support_postgres.new_database(), whole)
-        yield "postgresql_registered", external(support_postgres.new_database(), place)
+    if postgresql.binaries() is not None:
+        yield "postgresql_vault", loaded(postgresql.new_database(), whole)
+        yield "postgresql_registered", external(postgresql.new_database(), place)
 
 
 def main() -> None:

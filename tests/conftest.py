@@ -1,4 +1,4 @@
-"""What holds for every test: a run without PostgreSQL or Chromium says so; a small installation.
+"""What holds for every test: a run without PostgreSQL, Chromium or R says so; a small installation.
 
 The installation's module is imported when it is asked for: it needs most of the server.
 """
@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-import support_browser
-import support_postgres
+from support.databases import postgresql
+from support.processes import chromium, r_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from reticent_server.pipeline.services import Services
-    from support_installation import Installation
+    from support.installations.small import Installation
 
 
 settings.register_profile("a busy machine", deadline=None, derandomize=True)
@@ -29,8 +29,9 @@ settings.load_profile("a busy machine")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    support_postgres.pytest_terminal_summary(terminalreporter)
-    support_browser.pytest_terminal_summary(terminalreporter)
+    postgresql.pytest_terminal_summary(terminalreporter)
+    chromium.pytest_terminal_summary(terminalreporter)
+    r_language.pytest_terminal_summary(terminalreporter)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +45,7 @@ def _figures_end() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def installation_template(tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    from support_installation import build
+    from support.installations.small import build
 
     return build(tmp_path_factory.mktemp("installation"))
 
@@ -60,7 +61,7 @@ def installation(installation_template: Installation, tmp_path: Path) -> Install
 @pytest.fixture
 def services(installation: Installation) -> Iterator[Services]:
     """The services of a fresh copy of the small installation."""
-    from support_installation import opened
+    from support.installations.small import opened
 
     with opened(installation.settings) as services:
         yield services

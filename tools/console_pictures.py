@@ -15,12 +15,12 @@ from reticent_server.kinds.count.kind import Count  # noqa: E402
 from reticent_server.kinds.linear_regression.query import LinearRegression  # noqa: E402
 from reticent_server.kinds.mean.kind import Mean  # noqa: E402
 from reticent_server.pipeline.answer import Ask, answer  # noqa: E402
-from support_browser import start  # noqa: E402
-from support_console import DAY, Desk, History, console  # noqa: E402
-from support_databases import SetClock  # noqa: E402
-from support_houses import write_houses  # noqa: E402
-from support_installation import Installation, opened  # noqa: E402
-from support_session import session  # noqa: E402
+from support.databases.migrated import SetClock  # noqa: E402
+from support.documents.session import session  # noqa: E402
+from support.installations.console import DAY, Desk, History, console  # noqa: E402
+from support.installations.small import Installation, opened  # noqa: E402
+from support.processes.chromium import start  # noqa: E402
+from support.tables.houses import write_houses  # noqa: E402
 
 PICTURES = ROOT / "docs/images"
 CURATOR = """

@@ -112,8 +112,8 @@ def store() -> None:
 def store_replies() -> None:
     """Writes one request and its reply of every kind, as this client sends and reads them."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from support_installation import build  # noqa: PLC0415 - the tests' own
-    from support_replies import store as store_exchanges  # noqa: PLC0415
+    from support.client.stored_replies import store as store_exchanges  # noqa: PLC0415
+    from support.installations.small import build  # noqa: PLC0415 - the tests' own
 
     with TemporaryDirectory() as place:
         store_exchanges(build(Path(place)))

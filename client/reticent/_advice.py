@@ -1,4 +1,4 @@
-"""What to do about a column that there is not: the nearest names, from the data set's schema."""
+"""What to do about a refused query: the columns that there are not, and the place in its text."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
+from reticent._caret import pointed
 from reticent._errors import InvalidFormula, InvalidQuery
 
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
@@ -16,19 +17,24 @@ _MOST_NAMED = 20
 
 @contextmanager
 def on_columns(query: Mapping[str, Any], names: Sequence[str]) -> Iterator[None]:
-    """Adds to a refusal of a query which of the columns it names are not among `names`."""
+    """Adds to a refusal of a query which of the columns it names are not among `names`, and the text that the
+    sentence is about with a caret under the place."""
     try:
         yield
     except (InvalidQuery, InvalidFormula) as refusal:
         absent = [word for word in dict.fromkeys(_words(query)) if word not in names]
-        if not absent:
+        detail = f"{refusal.detail} {_sentence(absent[0], names)}" if absent else refusal.detail
+        text = pointed(detail, query)
+        if text == refusal.detail:
             raise
-        raise type(refusal)(
-            f"{refusal.detail} {_sentence(absent[0], names)}",
+        better = type(refusal)(
+            detail,
             status=refusal.status,
             code=refusal.code,
             idempotency_key=refusal.idempotency_key,
-        ) from None
+        )
+        better.args = (text,)
+        raise better from None
 
 
 def _sentence(word: str, names: Sequence[str]) -> str:

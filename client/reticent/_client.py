@@ -1,5 +1,6 @@
 """The way in: a server's address and an analyst's key."""
 
+import ssl
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +23,11 @@ _PAGE = 100
 class Client:
     """A connection to a Reticent server.
 
-    base_url: such as "https://stats.example.org". key: an analyst's key. transport: an httpx
-    transport in place of the network. timeout: seconds to wait for a reply; a release comes at its
+    base_url: such as "https://stats.example.org". key: an analyst's key; None: that of the environment's
+    RETICENT_KEY, or of the file that RETICENT_KEY_FILE names. verify: a file of certificates of the
+    authority that signed the server's, an ssl.SSLContext, or False, which checks no certificate. proxy:
+    such as "http://proxy.example.org:3128"; None: as the environment says. transport: an httpx transport
+    in place of the network. timeout: seconds to wait for a reply; a release comes at its
     plan's deadline. retries: further attempts after a connection error, 429, 502, 503 or 504, with
     growing pauses; a release that is tried again is never charged again. sleep: waits some seconds.
     progress: show a bar while releases are computed; None means on a terminal. Ctrl-C then cancels a
@@ -36,8 +40,10 @@ class Client:
     def __init__(
         self,
         base_url: str,
-        key: str,
+        key: str | None = None,
         *,
+        verify: bool | str | ssl.SSLContext = True,
+        proxy: str | None = None,
         transport: httpx.BaseTransport | None = None,
         timeout: float = 300.0,
         retries: int = 4,
@@ -48,6 +54,8 @@ class Client:
         self._http = Http(
             base_url,
             key,
+            verify=verify,
+            proxy=proxy,
             transport=transport,
             timeout=timeout,
             retries=retries,

@@ -1,6 +1,7 @@
 """The wire: one httpx client, retries, and every failure as one of the package's errors."""
 
 import json
+import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -9,10 +10,10 @@ import httpx
 from reticent._errors import (
     InvalidRequest,
     TransportError,
-    Unauthorized,
     UnexpectedReply,
     from_reply,
 )
+from reticent._key import find_key
 from reticent._progress import Bar, wait
 
 T = TypeVar("T")
@@ -32,13 +33,15 @@ class Http:
     def __init__(
         self,
         base_url: str,
-        key: str,
+        key: str | None,
         *,
         transport: httpx.BaseTransport | None,
         timeout: float,
         retries: int,
         sleep: Callable[[float], None],
         progress: bool = False,
+        verify: bool | str | ssl.SSLContext = True,
+        proxy: str | None = None,
     ) -> None:
         self._progress = progress
         self._base_url = base_url
@@ -49,12 +52,15 @@ class Http:
         try:
             self._client = httpx.Client(
                 base_url=base_url,
-                headers={"Authorization": f"Bearer {_checked_key(key)}"},
+                headers={"Authorization": f"Bearer {find_key(key)}"},
                 transport=transport,
                 timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+                verify=_certificates(verify),
+                proxy=proxy,
             )
-        except httpx.InvalidURL as error:
-            raise TransportError(f"The address of the server is not usable: {error}.") from error
+        except (httpx.InvalidURL, ValueError) as error:  # ValueError: the proxy's
+            what = "server" if proxy is None else "server or of the proxy"
+            raise TransportError(f"The address of the {what} is not usable: {error}.") from error
 
     def close(self) -> None:
         self._client.close()
@@ -128,12 +134,14 @@ def parsed(parse: Callable[[Any], T], content: Any) -> T:
         ) from error
 
 
-def _checked_key(key: str) -> str:
-    # Checked here, since httpx would quote an unusable header, and with it the key, in its error.
-    key = key.strip()
-    if not (key.isascii() and key.isprintable() and key):
-        raise Unauthorized("A key is a line of printable ASCII characters.")
-    return key
+def _certificates(verify: bool | str | ssl.SSLContext) -> bool | ssl.SSLContext:
+    if not isinstance(verify, str):
+        return verify
+    try:
+        return ssl.create_default_context(cafile=verify)
+    except OSError as error:  # ssl.SSLError is one
+        reason = error.strerror or "not a file of certificates"
+        raise TransportError(f"verify={verify!r} cannot be read: {reason}.") from None
 
 
 def _checked_idempotency_key(key: str) -> str:

@@ -38,6 +38,17 @@ def probability(value: float | None) -> str:
     return "<.001" if value < 0.001 else f"{value:.3f}"
 
 
+def p_value(value: float | None) -> str:
+    """A p-value in a sentence: "p = 0.031", "p < .001"."""
+    text = probability(value)
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
+def whole(value: float) -> str:
+    """A noisy count, which is a whole number."""
+    return f"{value:,.0f}" if isfinite(value) else "–"
+
+
 def plain(value: float | None) -> str:
     """The shortest usual spelling, for parameters such as epsilon."""
     return "–" if value is None else f"{value:g}"

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from reticent_server.accounting.conversions import rho_units
-from support_glm import fitted, glm_table, planned, slopes
-from support_newton import drive, whole
+from support.fits.glm import fitted, glm_table, planned, slopes
+from support.fits.regressions import drive, whole
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
 SLACK = 2 * np.sqrt(0.95 * 0.05 / (2 * REPLICATIONS))

@@ -19,10 +19,10 @@ from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.kinds.hypothesis_test.plan import HypothesisTestPlan
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
-from support_fits import target_of
-from support_glm import planned as glm_planned
-from support_newton import drive, facts_of, numeric, plain_design, profile_of, whole
-from support_results import replied
+from support.fits.glm import planned as glm_planned
+from support.fits.linear_plans import target_of
+from support.fits.regressions import drive, facts_of, numeric, plain_design, profile_of, whole
+from support.kinds.results import replied
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
 COVERAGE, LEVEL, CONTAMINATED_LEVEL = (0.93, 0.97), (0.035, 0.065), 0.10

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from reticent_server.kinds.study.kind import Study
-from support_newton import drive
-from support_study import numeric, planned, read, whole
+from support.fits.regressions import drive
+from support.kinds.studies import numeric, planned, read, whole
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
 COVERAGE = (0.93, 0.975)

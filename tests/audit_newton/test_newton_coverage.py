@@ -9,8 +9,8 @@ import os
 import numpy as np
 import pytest
 
-from support_coverage import replicate
-from support_newton import boolean, linear_table, numeric
+from support.fits.regressions import boolean, linear_table, numeric
+from support.fits.replications import replicate
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
 COVERAGE, LEVEL, LEAST_COVERAGE = (0.93, 0.97), (0.035, 0.065), 0.90

@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import support_browser
-from support_console import desk, history
+from support.installations.console import desk, history
+from support.processes import chromium
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Page
 
-    from support_console import Desk
+    from support.installations.console import Desk
 
 __all__ = ["desk", "history"]
 
@@ -22,7 +22,7 @@ def browser() -> Iterator[Browser]:
     """Not for the whole run: while Playwright is open, its event loop is in every test's way."""
     playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright")
     with playwright.sync_playwright() as started:
-        browser = support_browser.start(started)
+        browser = chromium.start(started)
         yield browser
         browser.close()
 

@@ -13,7 +13,7 @@ import pytest
 from reticent_server.chain.tables import entries
 from reticent_server.console.sessions import IDLE_SECONDS
 from reticent_server.database import writing
-from support_console import HOSTILE, Desk
+from support.installations.console import HOSTILE, Desk
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from support_provider import identity_provider
-from support_sso import desk_of
+from support.installations.single_sign_on import desk_of
+from support.processes.identity_provider import identity_provider
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser
 
-    from support_console import History
+    from support.installations.console import History
 
 
 def test_the_way_to_the_provider_and_back(

@@ -1,6 +1,6 @@
 import pytest
 
-from support_client import Server
+from support.client.replying_server import Server
 
 
 @pytest.fixture

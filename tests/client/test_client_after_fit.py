@@ -10,7 +10,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import reticent
-from support_client import release
+from support.client.replying_server import release
 
 ROWS = 400
 

@@ -5,7 +5,7 @@ import pytest
 
 import reticent
 from reticent._sparkline import sparkline
-from support_client import CHARGED, DATASET, GUARANTEE, Server, release
+from support.client.replying_server import CHARGED, DATASET, GUARANTEE, Server, release
 
 PLAN = {
     "dataset": "houses",

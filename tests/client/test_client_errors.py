@@ -11,7 +11,7 @@ import pytest
 
 import reticent
 from reticent import _errors
-from support_client import Server, problem, release
+from support.client.replying_server import Server, problem, release
 
 Ask = Callable[[reticent.Dataset], Any]
 CODES = {

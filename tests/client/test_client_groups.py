@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import reticent
-from support_client import Server, release
+from support.client.replying_server import Server, release
 
 mpl.use("Agg")
 

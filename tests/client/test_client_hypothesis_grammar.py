@@ -4,7 +4,7 @@ import pytest
 
 import reticent
 from reticent._hypothesis_grammar import parse
-from support_hypothesis_texts import ACCEPTED, NAMES, REFUSED, Accepted
+from support.client.hypothesis_texts import ACCEPTED, NAMES, REFUSED, Accepted
 
 
 @pytest.mark.parametrize("example", ACCEPTED, ids=str)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import reticent
-from support_client import DATASET, PROBABILITIES, Server, release
+from support.client.replying_server import DATASET, PROBABILITIES, Server, release
 
 mpl.use("Agg")
 

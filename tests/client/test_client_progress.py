@@ -8,7 +8,7 @@ import pytest
 
 import reticent
 from reticent import _progress
-from support_client import DATASET, Server, problem, release
+from support.client.replying_server import DATASET, Server, problem, release
 
 
 def pending(fraction: float, state: str = "running", remaining: int = 1200) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import reticent
-from support_client import COEFFICIENTS, COVARIANCE, TERMS, Server, release
+from support.client.replying_server import COEFFICIENTS, COVARIANCE, TERMS, Server, release
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import reticent
-from support_client import regression_result, release
+from support.client.replying_server import regression_result, release
 
 mpl.use("Agg")
 

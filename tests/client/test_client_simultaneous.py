@@ -6,7 +6,7 @@ from scipy import stats
 
 import reticent
 from reticent._simultaneous import critical_value
-from support_client import COVARIANCE, release
+from support.client.replying_server import COVARIANCE, release
 
 LEVELS = [0.5, 0.9, 0.95, 0.999]
 

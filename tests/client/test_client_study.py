@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from reticent import InvalidFormula, NotEstimable
 from reticent_server.kinds.study.kind import Study as Question
-from support_study import read
+from support.kinds.studies import read
 
 mpl.use("Agg")
 N = 20_000

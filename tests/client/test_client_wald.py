@@ -7,7 +7,7 @@ from scipy import stats
 import reticent
 from reticent._hypothesis_grammar import parse
 from reticent._queries import build
-from support_client import COEFFICIENTS, COVARIANCE, TERMS, release
+from support.client.replying_server import COEFFICIENTS, COVARIANCE, TERMS, release
 
 FIT = reticent.RegressionResults(release())
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import reticent
-from support_client import DATASET, Server, problem, release
+from support.client.replying_server import DATASET, Server, problem, release
 
 REQUEST = httpx.Request("POST", "http://server.test")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-import support_ledger_child
 from reticent_server.ledger.service import Ledger
-from support_databases import SetClock, clock, database_url, engine
-from support_ledger import LEASE_SECONDS, whole_caps
-from support_processes import forked
+from support.databases.migrated import SetClock, clock, database_url, engine
+from support.ledger import ledger_process
+from support.ledger.accounts import LEASE_SECONDS, whole_caps
+from support.processes.forked import forked
 
 __all__ = ["clock", "database_url", "engine"]
 
@@ -26,11 +26,11 @@ def ledger(engine: Engine, clock: SetClock) -> Ledger:
 
 @pytest.fixture
 def child() -> Child:
-    """Starts support_ledger_child.py with the arguments given."""
+    """Starts support.ledger.ledger_process with the arguments given."""
 
     def start(*arguments: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [sys.executable, support_ledger_child.__file__, *arguments],
+            [sys.executable, "-m", ledger_process.__name__, *arguments],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -47,7 +47,7 @@ def begun(tmp_path: Path) -> Callable[..., Status]:
 
     def begin(*arguments: str) -> Status:
         log = tmp_path / "child.log"
-        process = forked(support_ledger_child.main, arguments, dict(os.environ), log)
+        process = forked(ledger_process.main, arguments, dict(os.environ), log)
         process.stdout.close()
         return lambda: process.wait(60)
 

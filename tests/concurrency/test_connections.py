@@ -12,8 +12,8 @@ import pytest
 from reticent_server.cli.shares import COMMANDS, PARENT, refuse_too_many, shares
 from reticent_server.errors import CuratorError
 from reticent_server.settings import MIN_POOL, Settings
-from support_installation import Installation, build, opened, request_body, serving
-from support_postgres import Cluster
+from support.databases.postgresql import Cluster
+from support.installations.small import Installation, build, opened, request_body, serving
 
 ALLOWED = 30
 RESERVED = 3  # for administrators, PostgreSQL's default

@@ -9,9 +9,9 @@ from threading import Event, Thread
 import httpx
 import pytest
 
-from support_clients import COST, Client, audit, clients
-from support_installation import Installation, build, opened, request_body, serving
-from support_postgres import Cluster
+from support.databases.postgresql import Cluster
+from support.installations.small import Installation, build, opened, request_body, serving
+from support.ledger.retrying_clients import COST, Client, audit, clients
 
 
 @pytest.fixture

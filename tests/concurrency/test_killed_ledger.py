@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay, Stale
-from support_databases import SetClock
-from support_ledger import LEASE_SECONDS, TENTH, ask, open_accounts
+from support.databases.migrated import SetClock
+from support.ledger.accounts import LEASE_SECONDS, TENTH, ask, open_accounts
 
 
 def kill(begun: Callable[..., Any], url: str, point: str) -> None:

@@ -13,10 +13,10 @@ from threading import Event, Thread
 
 import pytest
 
-import support_killable_server as child
-from support_backends import installation
-from support_clients import Client, audit, clients
-from support_installation import Installation
+from support.installations.both_backends import installation
+from support.installations.small import Installation
+from support.ledger.retrying_clients import Client, audit, clients
+from support.processes import killable_server as child
 
 __all__ = ["installation"]
 
@@ -49,7 +49,7 @@ def lives(installation: Installation) -> Iterator[Lives]:
     }
     with (installation.directory / "lives.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, child.__file__],
+            [sys.executable, "-m", child.__name__],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -14,10 +14,10 @@ from reticent_server.domain.amounts import Amounts
 from reticent_server.errors import BudgetExhausted, Conflict
 from reticent_server.ledger import audit
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Stale
-from support_databases import SetClock
-from support_ledger import LEASE_SECONDS, ask, open_accounts, whole_caps
-from support_ledger_child import race
-from support_postgres import new_database
+from support.databases.migrated import SetClock
+from support.databases.postgresql import new_database
+from support.ledger.accounts import LEASE_SECONDS, ask, open_accounts, whole_caps
+from support.ledger.ledger_process import race
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from support_backends import installation
-from support_installation import Installation, opened, request_body, serving
+from support.installations.both_backends import installation
+from support.installations.small import Installation, opened, request_body, serving
 
 __all__ = ["installation"]
 

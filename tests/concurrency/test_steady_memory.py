@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from reticent_server.domain.roles import STAFF
-from support_backends import installation
-from support_installation import Installation, Server, opened, request_body, serving
+from support.installations.both_backends import installation
+from support.installations.small import Installation, Server, opened, request_body, serving
 
 __all__ = ["installation"]
 

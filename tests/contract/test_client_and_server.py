@@ -14,7 +14,7 @@ from reticent_server.app import create_app
 from reticent_server.domain.facts import PROFILE_PROBABILITIES
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
-from support_installation import Installation
+from support.installations.small import Installation
 
 MODEL = "y ~ x + C(g) + b"
 

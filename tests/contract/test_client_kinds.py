@@ -15,8 +15,8 @@ from reticent._queries import BUILDERS
 from reticent.kinds import BY_GROUP, KINDS, class_of, result_class
 from reticent_server.app import create_app
 from reticent_server.pipeline.services import Services
-from support_installation import Installation
-from support_kinds import FIELDS, QUERIES
+from support.installations.small import Installation
+from support.kinds.examples import FIELDS, QUERIES
 
 mpl.use("Agg")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support_docs import ROOT
+from support.documents.code_blocks import ROOT
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ import uvicorn
 import reticent
 from reticent_server.app import create_app
 from reticent_server.pipeline.services import Services
-from support_installation import Installation
+from support.installations.small import Installation
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from reticent_server.cli.dataset_load import load_dataset
-from support_databases import SetClock
-from support_installation import Api, _add_analyst, opened
+from support.databases.migrated import SetClock
+from support.installations.small import Api, _add_analyst, opened
 
 N = 240
 SCHEMA = """\

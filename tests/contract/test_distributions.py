@@ -16,7 +16,7 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from support_docs import ROOT
+from support.documents.code_blocks import ROOT
 
 FOLDERS = {"reticent": "client", "reticent-server": "server"}
 UPGRADE = """

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 import reticent
-from support_installation import Api, Installation, opened
-from support_kinds import FIELDS
-from support_replies import Exchange, rich, stored
+from support.client.stored_replies import Exchange, rich, stored
+from support.installations.small import Api, Installation, opened
+from support.kinds.examples import FIELDS
 
 STORED = stored()
 

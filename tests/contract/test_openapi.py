@@ -8,8 +8,8 @@ import pytest
 from reticent_server.api.problems import MEDIA_TYPE
 from reticent_server.kinds import KINDS
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation, request_body
-from support_kinds import FIELDS
+from support.installations.small import Api, Installation, request_body
+from support.kinds.examples import FIELDS
 
 ALWAYS = {401, 403, 429, 500, 503}
 EXPECTED = {

@@ -5,8 +5,8 @@ import pytest
 
 import reticent
 from reticent_server.pipeline.services import Services
-from support_client import DATASET
-from support_installation import Api, Installation, request_body, without_reader
+from support.client.replying_server import DATASET
+from support.installations.small import Api, Installation, request_body, without_reader
 
 QUERY = {"kind": "linear_regression", "formula": "y ~ x + b"}
 TEST = {"kind": "hypothesis_test", "formula": "y ~ x", "hypothesis": ["x = 0"]}

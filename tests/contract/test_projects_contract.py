@@ -8,7 +8,7 @@ import pytest
 import reticent
 from reticent_server.pipeline import projects
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation
+from support.installations.small import Api, Installation
 
 BODY: dict[str, Any] = {
     "name": "trial",

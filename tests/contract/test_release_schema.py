@@ -11,10 +11,10 @@ from reticent.kinds import KINDS
 from reticent_server.api.replies import ReleaseReply
 from reticent_server.domain.plan import Release
 from reticent_server.pipeline.services import Services
-from support_client import release
-from support_docs import ROOT
-from support_installation import Api, Installation, request_body
-from support_kinds import FIELDS
+from support.client.replying_server import release
+from support.documents.code_blocks import ROOT
+from support.installations.small import Api, Installation, request_body
+from support.kinds.examples import FIELDS
 
 SCHEMA = reticent.release_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)

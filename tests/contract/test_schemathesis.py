@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-import support_schemathesis
 from reticent_server.console.sessions import Sessions
 from reticent_server.domain.roles import STAFF, Role
 from reticent_server.pipeline.services import Services
-from support_console_document import console_document
-from support_installation import Installation, opened, serving
+from support.installations.small import Installation, opened, serving
+from support.interfaces import schemathesis_hooks
+from support.interfaces.console_document import console_document
 
 CHECKS = ("--checks", "all", "--exclude-checks", "negative_data_rejection,positive_data_acceptance")
 
@@ -47,9 +47,9 @@ def run(
 ) -> None:
     """One run of schemathesis over a server, for which nothing may fail.
 
-    callers: who takes turns (support_schemathesis). document: of what is asked; None: the API's own.
+    callers: who takes turns (support.interfaces.schemathesis_hooks). document: of what is asked; None: the API's own.
     """
-    hooks = Path(support_schemathesis.__file__)
+    hooks = Path(schemathesis_hooks.__file__)
     environment = os.environ | {
         "SCHEMATHESIS_HOOKS": hooks.stem,
         "PYTHONPATH": str(hooks.parent),

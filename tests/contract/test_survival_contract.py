@@ -10,7 +10,7 @@ import pytest
 from reticent.kinds.log_rank import LogRankTest
 from reticent.kinds.survival_curve import SurvivalCurves
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation, request_body
+from support.installations.small import Api, Installation, request_body
 
 mpl.use("Agg")
 CUTS = [2.0, 4.0, 6.0, 8.0]

@@ -11,16 +11,16 @@ import pytest
 from sqlalchemy import delete
 from sqlalchemy.exc import DatabaseError
 
-import support_postgres
 from reticent_server.access.service import Access
 from reticent_server.catalog.repository import Catalog
 from reticent_server.chain.tables import entries
 from reticent_server.database import connect, is_current, writing
 from reticent_server.ledger.service import Ledger
-from support_acts import PEPPER, World, make_world
-from support_databases import SetClock, clock, migrated
-from support_docs import ROOT
-from support_ledger import LEASE_SECONDS, ask, open_accounts
+from support.databases import postgresql
+from support.databases.migrated import SetClock, clock, migrated
+from support.documents.code_blocks import ROOT
+from support.installations.curator_acts import PEPPER, World, make_world
+from support.ledger.accounts import LEASE_SECONDS, ask, open_accounts
 
 __all__ = ["clock"]
 
@@ -75,14 +75,14 @@ def test_a_copy_of_sqlite_while_it_is_used(tmp_path: Path, clock: SetClock) -> N
 
 @pytest.mark.postgres
 def test_a_dump_of_postgresql_and_its_restore(tmp_path: Path, clock: SetClock) -> None:
-    programs = support_postgres.binaries()
+    programs = postgresql.binaries()
     if programs is None:
         pytest.skip("no PostgreSQL binaries")
     dump = tmp_path / "ledger.dump"
     with migrated("postgresql", tmp_path) as url, filled(url, clock) as (world, head):
         commands = (
             (url, "pg_dump --format custom --file ledger.dump {url}", 0o600),
-            (support_postgres.new_database(), RESTORE, None),
+            (postgresql.new_database(), RESTORE, None),
         )
         for target, command, mode in commands:
             assert command.replace("{url}", '"$RETICENT_DATABASE_URL"') in GUIDE
@@ -91,7 +91,7 @@ def test_a_dump_of_postgresql_and_its_restore(tmp_path: Path, clock: SetClock) -
                 subprocess.run([programs / words[0], *words[1:]], cwd=tmp_path, check=True)
             assert mode is None or dump.stat().st_mode & 0o777 == mode
         check(target, world, head, clock)
-        support_postgres.drop_database(target)
+        postgresql.drop_database(target)
 
 
 RESTORE = "pg_restore --exit-on-error --dbname {url} ledger.dump"

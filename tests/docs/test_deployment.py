@@ -15,8 +15,8 @@ import yaml
 from reticent_server.api.curator import make_curator_application
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import PREFIX, Settings
-from support_docs import ROOT
-from support_session import Session
+from support.documents.code_blocks import ROOT
+from support.documents.session import Session
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

@@ -11,7 +11,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-import support_postgres
 from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.cli.init import prepare
 from reticent_server.domain.query import Privacy
@@ -20,9 +19,10 @@ from reticent_server.kinds.mean.kind import Mean
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
-from support_docs import ROOT
-from support_installation import SCHEMA, opened
-from support_postgres import Cluster
+from support.databases import postgresql
+from support.databases.postgresql import Cluster
+from support.documents.code_blocks import ROOT
+from support.installations.small import SCHEMA, opened
 
 pytestmark = pytest.mark.postgres
 
@@ -62,7 +62,7 @@ class Deployment:
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    programs = support_postgres.binaries()
+    programs = postgresql.binaries()
     if programs is None:
         pytest.skip("no PostgreSQL binaries")
     folder = tmp_path_factory.mktemp("deployment")

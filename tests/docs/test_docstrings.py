@@ -10,8 +10,8 @@ import matplotlib as mpl
 import pytest
 
 import reticent
-from support_docs import prepare
-from support_session import session
+from support.documents.code_blocks import prepare
+from support.documents.session import session
 
 mpl.use("Agg")
 ADDRESS = "http://127.0.0.1:8000"

@@ -5,9 +5,9 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from support_docs import ROOT, blocks, run
-from support_houses import write_houses
-from support_session import session
+from support.documents.code_blocks import ROOT, blocks, run
+from support.documents.session import session
+from support.tables.houses import write_houses
 
 mpl.use("Agg")
 

@@ -11,8 +11,8 @@ from typing import Any
 import matplotlib as mpl
 import pytest
 
-from support_docs import ROOT
-from support_houses import write_houses
+from support.documents.code_blocks import ROOT
+from support.tables.houses import write_houses
 
 NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 MACHINE = re.compile(r"/(?:tmp|root|home|work|Users|var)/|rk_\w|Traceback|Error\b")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import reticent
-from support_docs import ROOT
+from support.documents.code_blocks import ROOT
 
 GUIDES = ("CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "docs/reference/stability.md")
 FOLDERS = ("client/", "server/", "tests/", "tools/", "docs/", "migrations", "benchmarks")

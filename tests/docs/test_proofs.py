@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reticent_server.kinds import KINDS
-from support_docs import ROOT
+from support.documents.code_blocks import ROOT
 
 PAGE = (ROOT / "docs/proofs.md").read_text("utf-8")
 SERVER = ROOT / "server/reticent_server"

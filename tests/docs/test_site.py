@@ -8,8 +8,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from mkdocs.commands import build as mkdocs_build
 
-from support_docs import ROOT
-from support_kinds import FIELDS
+from support.documents.code_blocks import ROOT
+from support.kinds.examples import FIELDS
 
 
 class Page(HTMLParser):

@@ -8,13 +8,13 @@ import pytest
 import structlog
 import yaml
 
-from support_docs import ROOT, Block, blocks, page_paths, prepare, run, setup_of
-from support_session import session
+from support.documents.code_blocks import ROOT, Block, blocks, page_paths, prepare, run, setup_of
+from support.documents.session import session
 
 mpl.use("Agg")
 
 PAGES = [path for path in page_paths() if any(blocks(path))]
-SHOWN = {"text", "http"}
+SHOWN = {"text", "http", "r"}
 """Output and drawings: there is nothing to run."""
 
 

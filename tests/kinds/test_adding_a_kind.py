@@ -5,8 +5,8 @@ import os
 import subprocess
 import sys
 
-from support_docs import ROOT
-from support_installation import Installation
+from support.documents.code_blocks import ROOT
+from support.installations.small import Installation
 
 IMPORTED = "kinds." + "demonstration"
 FOLDER = ROOT / "tests/kinds/demonstration"

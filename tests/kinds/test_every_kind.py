@@ -22,10 +22,10 @@ from reticent_server.kinds import KINDS
 from reticent_server.kinds.registry import by_name, kind_of, stored_query
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.services import Services
-from support_docs import ROOT
-from support_installation import Api, Installation, opened, request_body
-from support_kinds import QUERIES
-from support_recorder import Served
+from support.attacks.recorder import Served
+from support.documents.code_blocks import ROOT
+from support.installations.small import Api, Installation, opened, request_body
+from support.kinds.examples import QUERIES
 
 EXAMPLES = list(QUERIES)
 DEGENERATE = {
@@ -40,7 +40,7 @@ def shared(
     installation_template: Installation, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Services]:
     """One installation for all of these: none of them needs a fresh ledger."""
-    from support_installation import copied
+    from support.installations.small import copied
 
     directory = tmp_path_factory.mktemp("kinds") / "installation"
     with copied(installation_template, directory) as own, opened(own.settings) as services:

@@ -17,7 +17,7 @@ from reticent_server.numerics.proposal2_convex import (
     solve,
     within,
 )
-from support_influence import excess_of_balls
+from support.attacks.influence import excess_of_balls
 
 N = 3000
 LAWS = ("normal", "exponential", "heavy", "two groups")

@@ -12,7 +12,7 @@ from reticent_server.domain.private import Private
 from reticent_server.mechanisms import asymptotic_fit
 from reticent_server.numerics.convex_fit import records_within, second_moments
 from reticent_server.numerics.smooth_p_value import p_value_noise
-from support_influence import Q, excess, excess_of_balls, extreme, with_responses
+from support.attacks.influence import Q, excess, excess_of_balls, extreme, with_responses
 
 N = 4000
 LOSSES = ("huber", "logistic")

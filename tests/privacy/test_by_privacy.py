@@ -12,10 +12,10 @@ from reticent_server.kinds.histogram.kind import Histogram
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.sum.by_group import smallest_ball
 from reticent_server.kinds.sum.kind import Sum
-from support_losses import farthest_records, sensitivity, step_loss
-from support_named_tests import PEOPLE, offer, people
-from support_newton import totals, whole
-from support_recipes import facts_of, numeric
+from support.attacks.privacy_losses import farthest_records, sensitivity, step_loss
+from support.fits.regressions import totals, whole
+from support.kinds.named_tests import PEOPLE, offer, people
+from support.kinds.recipes import facts_of, numeric
 
 POSITIVE = numeric("p", 0.0, 8.0)
 COLUMNS = (*PEOPLE, POSITIVE)

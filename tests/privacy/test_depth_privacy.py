@@ -14,8 +14,8 @@ from reticent_server.domain.private import Private
 from reticent_server.kinds.depth_median.plan import public_directions
 from reticent_server.mechanisms import depth_draw, depth_proposals, ptr
 from reticent_server.numerics.depth_certificate import MOST_LEVELS, Certificate
-from support_ptr import pass_probability
-from support_selection import probabilities
+from support.attacks.pass_probabilities import pass_probability
+from support.attacks.selection_laws import probabilities
 
 SCALES = ("iqr", "mad", "trimmed")
 DELTA = 1e-3

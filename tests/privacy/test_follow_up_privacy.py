@@ -14,9 +14,9 @@ from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
 from reticent_server.mechanisms import registry
-from support_follow_up import CUTS, block, facts, offer
-from support_losses import farthest_records, step_loss
-from support_recipes import block_of, released
+from support.attacks.privacy_losses import farthest_records, step_loss
+from support.kinds.recipes import block_of, released
+from support.tables.follow_up import CUTS, block, facts, offer
 
 N = 300
 SEEDS = range(6)

@@ -9,10 +9,10 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
 from reticent_server.mechanisms import noisy_sum, quantile_tree, registry
-from support_glm import TOP, planned
-from support_losses import farthest_records, step_loss
-from support_newton import WIDE, boolean, drive, numeric, totals, whole
-from support_seeded_noise import seed_noise
+from support.attacks.privacy_losses import farthest_records, step_loss
+from support.attacks.seeded_noise import seed_noise
+from support.fits.glm import TOP, planned
+from support.fits.regressions import WIDE, boolean, drive, numeric, totals, whole
 
 N = 50
 COLUMNS = [numeric("x0"), numeric("x1"), boolean("common"), boolean("rare")]

@@ -7,8 +7,9 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.steps import Block
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.mechanisms import registry
-from support_losses import step_loss
-from support_newton import (
+from support.attacks.privacy_losses import step_loss
+from support.attacks.seeded_noise import seed_noise
+from support.fits.regressions import (
     HUGE_RHO,
     boolean,
     drive,
@@ -20,7 +21,6 @@ from support_newton import (
     query,
     whole,
 )
-from support_seeded_noise import seed_noise
 
 RHO = rho_units(1.0, 1e-6)
 

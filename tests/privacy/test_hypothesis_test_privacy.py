@@ -7,11 +7,11 @@ import pytest
 
 from reticent_server.domain.steps import Released
 from reticent_server.mechanisms import registry
-from support_hypotheses import planned, table_of
-from support_losses import farthest_records, step_loss
-from support_newton import WIDE, drive, whole
-from support_results import replied
-from support_seeded_noise import seed_noise
+from support.attacks.privacy_losses import farthest_records, step_loss
+from support.attacks.seeded_noise import seed_noise
+from support.fits.regressions import WIDE, drive, whole
+from support.kinds.hypotheses import planned, table_of
+from support.kinds.results import replied
 
 FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")

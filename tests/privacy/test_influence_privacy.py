@@ -22,8 +22,8 @@ from reticent_server.numerics.convex_fit import (
     second_phase,
     solve,
 )
-from support_influence import Q, extreme, table, with_responses
-from support_selection import probabilities
+from support.attacks.influence import Q, extreme, table, with_responses
+from support.attacks.selection_laws import probabilities
 
 LOSSES = ("huber", "logistic")
 FLOORS = {"huber": (0.4, 0.28, 0.2), "logistic": (0.08, 0.05, 0.03)}

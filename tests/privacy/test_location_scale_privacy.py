@@ -8,9 +8,9 @@ import pytest
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Compare
 from reticent_server.mechanisms import noisy_sum, registry
-from support_location_scale import planned
-from support_losses import step_loss
-from support_newton import WIDE, drive, whole
+from support.attacks.privacy_losses import step_loss
+from support.fits.location_scale import planned
+from support.fits.regressions import WIDE, drive, whole
 
 RHO = 5 * 10**12
 EXTREMES = (-WIDE, -1.0, 0.0, 0.3, 0.9, 1.1, 2.0, WIDE)

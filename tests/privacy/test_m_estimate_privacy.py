@@ -13,8 +13,8 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.m_estimate.plan import plan_m_estimate
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.mechanisms import m_estimate, selection
-from support_recipes import facts_of, numeric
-from support_selection import log_weights, probabilities
+from support.attacks.selection_laws import log_weights, probabilities
+from support.kinds.recipes import facts_of, numeric
 
 EPSILON = EPSILON_UNITS
 LIMITS = (0.0, 2000.0)

@@ -16,10 +16,10 @@ from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
 from reticent_server.kinds.mann_whitney.kind import KIND as MANN_WHITNEY
 from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
 from reticent_server.kinds.t_test.kind import KIND as T_TEST
-from support_losses import farthest_records, step_loss
-from support_named_tests import offer, people, people_facts
-from support_newton import whole
-from support_recipes import released
+from support.attacks.privacy_losses import farthest_records, step_loss
+from support.fits.regressions import whole
+from support.kinds.named_tests import offer, people, people_facts
+from support.kinds.recipes import released
 
 KINDS = (T_TEST, ANOVA, MANN_WHITNEY, KRUSKAL, PROPORTION_TEST, CORRELATION, KS_TEST)
 CASES = [

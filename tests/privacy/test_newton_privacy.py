@@ -12,7 +12,8 @@ from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, Vector
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum, quantile_tree, registry
-from support_newton import (
+from support.attacks.seeded_noise import seed_noise
+from support.fits.regressions import (
     WIDE,
     boolean,
     drive,
@@ -24,7 +25,6 @@ from support_newton import (
     totals,
     whole,
 )
-from support_seeded_noise import seed_noise
 
 N = 60
 COLUMNS = [numeric("x0"), numeric("x1"), boolean("common"), boolean("rare")]

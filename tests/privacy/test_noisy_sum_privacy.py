@@ -18,7 +18,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import CountSum, GramSum, PowerSum, VectorSum
 from reticent_server.mechanisms import _sampler, noisy_sum
-from support_losses import loss
+from support.attacks.privacy_losses import loss
 
 RHO = RHO_UNITS // 50
 

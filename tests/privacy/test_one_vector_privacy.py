@@ -17,7 +17,7 @@ from reticent_server.domain.scratch import FRESH
 from reticent_server.domain.steps import CountSum, GramSum, OneVector, Scaled, SumStep, VectorSum
 from reticent_server.mechanisms import one_vector, registry
 from reticent_server.mechanisms.quantise import GRAM_BITS, granule
-from support_losses import drawn_scales
+from support.attacks.privacy_losses import drawn_scales
 
 UNIT = RHO_UNITS // 100
 

@@ -23,7 +23,7 @@ from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.registry import by_name
 from reticent_server.pipeline import planning
-from support_recorder import Served, Table, billed, total
+from support.attacks.recorder import Served, Table, billed, total
 
 N = 3000
 EPSILON, DELTA = 4.0, 1e-10

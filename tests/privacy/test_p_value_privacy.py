@@ -10,7 +10,7 @@ from reticent_server.numerics.smooth_p_value import (
     smooth_density,
     smoothness,
 )
-from support_influence import excess
+from support.attacks.influence import excess
 
 N, EPSILON, DELTA = 10_000, 1.0, 1e-6
 PLACES = [0.5, 2.0, 10.0]

@@ -32,7 +32,7 @@ from reticent_server.vault.ingest import ingest
 from reticent_server.vault.loading import loading
 from reticent_server.vault.person_tables import LinkedReader
 from reticent_server.vault.readers import open_reader
-from support_vault import OWNER, Vault
+from support.databases.vaults import OWNER, Vault
 
 M, N = 4, 30
 SCHEMA = Schema(

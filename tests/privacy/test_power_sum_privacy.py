@@ -11,7 +11,7 @@ from reticent_server.domain.steps import PowerSum
 from reticent_server.kinds.location_scale.maps import JACOBIAN, MEAT, SCORE
 from reticent_server.kinds.mean.plan import _COUNTED, _POWERS
 from reticent_server.mechanisms import noisy_sum, power_sum
-from support_losses import loss
+from support.attacks.privacy_losses import loss
 
 RHO = RHO_UNITS // 50
 USED = {

@@ -5,9 +5,9 @@ import pytest
 
 from reticent_server.domain.steps import GramSum, VectorSum
 from reticent_server.mechanisms import registry
-from support_losses import farthest_records, step_loss
-from support_newton import drive, whole
-from support_quantile_regression import planned, table
+from support.attacks.privacy_losses import farthest_records, step_loss
+from support.fits.quantile_regression import planned, table
+from support.fits.regressions import drive, whole
 
 RHO = 10**11
 N = 400

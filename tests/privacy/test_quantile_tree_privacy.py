@@ -13,7 +13,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import QuantileTree
 from reticent_server.mechanisms import quantile_tree
 from reticent_server.numerics.grids import cell_codes, repeats
-from support_selection import ALPHAS, divergence, probabilities, tree_law, worst_rho
+from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tree_law, worst_rho
 
 FOUR = Grid(1.0, 4.0, integers=True)
 

@@ -12,7 +12,7 @@ from reticent_server.domain.steps import RunningCounts
 from reticent_server.mechanisms import registry, running_counts
 from reticent_server.mechanisms._sampler import Gaussian
 from reticent_server.numerics.running_factor import FACTOR_BITS, coefficients, running_factor
-from support_losses import loss
+from support.attacks.privacy_losses import loss
 
 RHO = RHO_UNITS // 50
 PART = RunningCounts(lines=2, length=5, rho=RHO)

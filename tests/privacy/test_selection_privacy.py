@@ -11,7 +11,7 @@ from scipy import stats
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import _sampler, selection
-from support_selection import exact_probabilities, probabilities, worst_rho
+from support.attacks.selection_laws import exact_probabilities, probabilities, worst_rho
 
 
 def noisy_max_probabilities(scores, scale, noise):

@@ -10,9 +10,9 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import CountSum, GramSum
 from reticent_server.kinds.study.kind import Study
 from reticent_server.mechanisms import noisy_sum
-from support_newton import drive, totals
-from support_seeded_noise import seed_noise
-from support_study import boolean, factor, numeric, planned, whole
+from support.attacks.seeded_noise import seed_noise
+from support.fits.regressions import drive, totals
+from support.kinds.studies import boolean, factor, numeric, planned, whole
 
 N = 60
 COLUMNS = [numeric("y"), numeric("x"), boolean("b"), factor("g", "ac")]

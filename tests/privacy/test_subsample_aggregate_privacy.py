@@ -21,7 +21,7 @@ from reticent_server.mechanisms import column_registry, noisy_sum, quantile_tree
 from reticent_server.mechanisms import subsample_aggregate as sa
 from reticent_server.mechanisms._sampler import Gaussian
 from reticent_server.numerics.grids import cell_codes
-from support_losses import loss_of_sums
+from support.attacks.privacy_losses import loss_of_sums
 
 EQUATIONS = ("huber", "location_scale", "binomial", "poisson", "gamma")
 NASTY = (0.0, 1.0, -1.0, 3.0, 1e6, -1e6, 1e300, 1e-300, np.nan, np.inf, -np.inf)

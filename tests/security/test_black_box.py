@@ -1,15 +1,22 @@
 """A black-box audit through HTTP: what an analyst sees of two neighbouring tables obeys what is charged.
 
 The outcome of a release is (status, value, bucket of its time), the time grid being off; how much it
-tells is measured by support_black_box.
+tells is measured by support.attacks.black_box.
 """
 
 import numpy as np
 import pytest
 
-from support_black_box import least_rho
-from support_installation import Installation
-from support_pair import SIDES, Outcome, load_pair, neighbours, probing, share_profile
+from support.attacks.black_box import least_rho
+from support.attacks.neighbouring_pair import (
+    SIDES,
+    Outcome,
+    load_pair,
+    neighbours,
+    probing,
+    share_profile,
+)
+from support.installations.small import Installation
 
 DRAWS = 10_000
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support_black_box import least_rho
-from support_installation import Installation
-from support_pair import SIDES, Outcome, load_pair, neighbours, probing
+from support.attacks.black_box import least_rho
+from support.attacks.neighbouring_pair import SIDES, Outcome, load_pair, neighbours, probing
+from support.installations.small import Installation
 
 CHANGED = "-10,5,9,c,1,1"
 DRAWS = 2500

@@ -18,10 +18,10 @@ from reticent_server.mechanisms import registry
 from reticent_server.pipeline import answer, planning
 from reticent_server.pipeline.services import Services
 from reticent_server.vault import readers
-from support_backends import installation
-from support_databases import SetClock
-from support_installation import Api, Installation, opened, request_body, without_reader
-from support_kinds import FIELDS
+from support.databases.migrated import SetClock
+from support.installations.both_backends import installation
+from support.installations.small import Api, Installation, opened, request_body, without_reader
+from support.kinds.examples import FIELDS
 
 __all__ = ["installation"]
 

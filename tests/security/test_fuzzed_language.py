@@ -17,7 +17,7 @@ from reticent_server.errors import InvalidFormula, ReticentError
 from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.pipeline import planning
-from support_installation import Installation, opened
+from support.installations.small import Installation, opened
 
 SECONDS = 0.25  # five times the slowest text on a busy machine; what grows with the square of a text takes seconds
 PRIVACY = Privacy(1.0, 1e-6)

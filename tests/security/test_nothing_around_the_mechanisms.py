@@ -24,9 +24,9 @@ from reticent_server.kinds.mean.kind import Mean
 from reticent_server.mechanisms import column_registry, registry
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation, request_body, without_reader
-from support_kinds import FIELDS
-from support_results import replied
+from support.installations.small import Api, Installation, request_body, without_reader
+from support.kinds.examples import FIELDS
+from support.kinds.results import replied
 
 MORE: dict[str, dict[str, Any]] = {
     "count where": {"kind": "count", "where": "k > 3 and g != 'a'"},

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import support_planted_session as child
 from reticent_server.cli.dataset_load import load_dataset
-from support_installation import Installation
-from support_processes import Forked, forked
+from support.attacks import planted_session as child
+from support.installations.small import Installation
+from support.processes.forked import Forked, forked
 
 PATIENCE = 120  # seconds
 

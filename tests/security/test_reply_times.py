@@ -9,8 +9,17 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from support_installation import Installation
-from support_pair import SIDES, Outcome, Pair, Prober, load_pair, neighbours, probing, share_profile
+from support.attacks.neighbouring_pair import (
+    SIDES,
+    Outcome,
+    Pair,
+    Prober,
+    load_pair,
+    neighbours,
+    probing,
+    share_profile,
+)
+from support.installations.small import Installation
 
 Found = dict[str, list[Outcome]]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from support_installation import Installation, Server, serving
+from support.installations.small import Installation, Server, serving
 
 POST = b"POST /v1/releases HTTP/1.1\r\nHost: x\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"

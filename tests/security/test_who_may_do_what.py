@@ -23,7 +23,7 @@ from reticent_server.cli import COMMANDS, root
 from reticent_server.cli.common import ACTS
 from reticent_server.domain.roles import MAY, Act, Role
 from reticent_server.pipeline.services import Services
-from support_installation import Installation, opened
+from support.installations.small import Installation, opened
 
 OPEN = {
     "GET /healthz",

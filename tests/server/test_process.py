@@ -12,7 +12,7 @@ import pytest
 
 from reticent_server.cli import temporary
 from reticent_server.cli.temporary import temporary_folder
-from support_installation import Installation, serving
+from support.installations.small import Installation, serving
 
 KEPT = """
 import ctypes, json, os, resource

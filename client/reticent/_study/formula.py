@@ -1,7 +1,7 @@
 """Formulas over a study's columns: `y ~ a + b:c + d*e - f`, and `y ~ x | z` for instruments.
 
 A factor names a column of the study, one of its variables with all of its columns (a factor's levels, a basis), or in an
-interaction what the study's interactions are made of. Blanks do not matter, and C(g) is g.
+interaction what the study's interactions are made of. Blanks do not matter, and C(g) and C(g, ref="a") are g.
 """
 
 import re
@@ -12,7 +12,9 @@ from itertools import product
 from reticent._errors import InvalidFormula
 from reticent._text_pieces import QUOTES, quoted_split, walk
 
-_FACTOR = re.compile(r"C\((`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)\)")
+_FACTOR = re.compile(
+    r"""C\((`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)(?:,ref=(?:"[^"]*"|'[^']*'|[0-9]+))?\)"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def _matches(wanted: Sequence[str], pieces: Sequence[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Without blanks outside of quotes, and with g in place of C(g)."""
+    """Without blanks outside of quotes, and with g in place of C(g): the study has settled the reference."""
     kept, quote = [], ""
     for character in text:
         if quote:

@@ -7,7 +7,7 @@ import numpy as np
 
 from reticent import _optional
 from reticent._drawing import axes_of
-from reticent._text import Text, number, paragraph, probability, text_table
+from reticent._text import Text, number, p_value, paragraph, text_table, whole
 from reticent.results.counts import Counts
 
 _MOST_TEXTS = 400
@@ -23,8 +23,8 @@ class IndependenceTest:
     pvalue: float
 
     def __str__(self) -> str:
-        p = probability(self.pvalue)
-        return f"Independence: χ² = {self.statistic:.4g} on {self.df} degrees of freedom, p = {p}"
+        p = p_value(self.pvalue)
+        return f"Independence: χ² = {self.statistic:.4g} on {self.df} degrees of freedom, {p}"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -86,7 +86,7 @@ class Crosstab(Counts):
         lines += [f"Records: {self.nobs:,}   standard error of a cell {number(self.bse)}", ""]
         if len(self.columns) == 2:
             rows = [
-                (level, *map(number, row))
+                (level, *map(whole, row))
                 for level, row in zip(self.levels[0], self.values.tolist(), strict=True)
             ]
             lines += text_table(("", *self.levels[1]), rows)

@@ -7,9 +7,12 @@ import numpy as np
 
 from reticent import _optional
 from reticent._drawing import SAMPLING, TOTAL, axes_of, subject
-from reticent._text import Text, number, text_table
+from reticent._text import Text, number, text_table, whole
 from reticent._vector import Vector
 from reticent.results.counts import Counts, FloatArray
+
+_MOST_TICKS = 15
+"""Labels under a plot's bars: more of them, set at an angle, overlap."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -42,7 +45,7 @@ class Histogram(Counts):
 
     def summary(self) -> Text:
         rows = [
-            (label, number(value), number(low), number(high))
+            (label, whole(value), whole(low), whole(high))
             for label, value, (low, high) in zip(
                 self.labels, self.values.tolist(), self.conf_int().tolist(), strict=True
             )
@@ -68,7 +71,9 @@ class Histogram(Counts):
             axes.bar(self.edges[:-1], heights, widths, align="edge", **style)
         else:
             axes.bar(range(len(heights)), heights, **style)
-            axes.set_xticks(range(len(heights)), self.labels, rotation=30, ha="right")
+            shown = range(0, len(heights), -(-len(heights) // _MOST_TICKS))
+            labels = [self.labels[k] for k in shown]
+            axes.set_xticks(shown, labels, rotation=30, ha="right")
         axes.set_xlabel(subject(self.query))
         axes.set_ylabel("noisy count, 95 % interval")
         return axes

@@ -8,7 +8,7 @@ import numpy as np
 from reticent import _optional
 from reticent._drawing import SAMPLING, axes_of
 from reticent._release import Release
-from reticent._text import Text, number, probability, text_table
+from reticent._text import Text, number, p_value, text_table
 from reticent._vector import Vector
 
 
@@ -57,12 +57,12 @@ class LogRankTest(Release):
     def summary(self) -> Text:
         groups = self.observed_minus_expected
         rows = [(k, number(v)) for k, v in zip(groups.names, groups.tolist(), strict=True)]
-        p, df = probability(self.pvalue), self.df
+        df = self.df
         lines = [
             *self._headline(),
             f"Time: {self.query['time']}   event: {self.query['event']}   by: {self.query['by']}",
             f"Records: {self.nobs:,}   events up to {number(self.until)}",
-            f"χ² = {self.statistic:.4g} on {df} degree{'s' if df > 1 else ''} of freedom, p = {p}",
+            f"χ² = {self.statistic:.4g} on {df} degree{'s' if df > 1 else ''} of freedom, {p_value(self.pvalue)}",
             "",
             *text_table(("", "observed − expected"), rows),
         ]
@@ -80,7 +80,7 @@ class LogRankTest(Release):
         axes.barh(groups.names, np.asarray(groups), color=SAMPLING)
         axes.axvline(0.0, color="black", linewidth=0.8, linestyle=":")
         axes.set_xlabel("noisy events, observed minus expected")
-        axes.set_title(f"p = {probability(self.pvalue)}", fontsize="medium")
+        axes.set_title(p_value(self.pvalue), fontsize="medium")
         return axes
 
     def check(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from reticent import _optional
 from reticent._drawing import intervals
 from reticent._release import Release
-from reticent._text import Text, number, paragraph, probability, text_table
+from reticent._text import Text, number, p_value, paragraph, text_table
 
 _NAMES = {
     "t_test": "t test (Welch)",
@@ -123,7 +123,7 @@ class NamedTest(Release):
             *paragraph(f"Estimated: {self.estimand}"),
             "",
             f"{number(self.effect)}   {level} interval [{number(low)}, {number(high)}]",
-            f"{self._name}: statistic = {number(self.statistic)}{df}, p = {probability(self.pvalue)}",
+            f"{self._name}: statistic = {number(self.statistic)}{df}, {p_value(self.pvalue)}",
             "",
             *self._table(),
             *self._footer(),

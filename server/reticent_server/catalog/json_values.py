@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from reticent_server.domain.facts import ColumnProfile, Policy, Profile
-from reticent_server.domain.schema import Column, ColumnKind, LinkedTable, Schema, Unit
+from reticent_server.domain.schema import Column, ColumnKind, LinkedTable, Recode, Schema, Unit
 from reticent_server.domain.source import (
     Form,
     LinkedTables,
@@ -46,6 +46,7 @@ def _column_to_json(column: Column) -> Json:
         "kind": column.kind.value,
         "levels": list(column.levels),
         "missing": list(column.missing),
+        "recode": asdict(column.recode) | {"codes": [list(code) for code in column.recode.codes]},
     }
 
 
@@ -67,7 +68,14 @@ def _column_from_json(stored: Json) -> Column:
         upper=float(stored["upper"]),
         levels=tuple(stored["levels"]),
         missing=tuple(stored["missing"]),
+        recode=_recode_from_json(stored.get("recode", {})),
     )
+
+
+def _recode_from_json(stored: Json) -> Recode:
+    """Schemas stored before there were recodes have none."""
+    codes = tuple((text, float(value)) for text, value in stored.get("codes", ()))
+    return Recode(stored.get("source", ""), codes, stored.get("other"))
 
 
 def source_to_json(source: Source) -> Json:

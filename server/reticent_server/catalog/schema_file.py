@@ -6,10 +6,17 @@ the column and says what to change.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 
+from reticent_server.catalog.recodes import (
+    MAX_TEXT,
+    column_error,
+    read_levels,
+    read_words,
+    texts_in,
+)
 from reticent_server.catalog.strict_yaml import load_yaml
 from reticent_server.domain.schema import (
     BOOLEAN_TEXTS,
@@ -18,15 +25,14 @@ from reticent_server.domain.schema import (
     MAX_NUMBER,
     Column,
     ColumnKind,
+    Recode,
     Schema,
     Unit,
 )
 from reticent_server.errors import CuratorError
 
 MAX_COLUMNS = 500
-MAX_LEVELS = 1000
 MAX_MARKERS = 100
-MAX_TEXT = 256
 MAX_DESCRIPTION = 4000
 MAX_UNIT_ROWS = 1_000_000
 
@@ -34,11 +40,12 @@ _NAMED = 12  # columns, in one message
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
 _TOP_KEYS = ("description", "unit", "columns", "persons")
 _KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
-    ColumnKind.NUMERIC: ("kind", "lower", "upper", "missing"),
-    ColumnKind.INTEGER: ("kind", "lower", "upper", "missing"),
-    ColumnKind.CATEGORICAL: ("kind", "levels", "missing"),
-    ColumnKind.BOOLEAN: ("kind", "missing"),
+    ColumnKind.NUMERIC: ("kind", "from", "lower", "upper", "missing"),
+    ColumnKind.INTEGER: ("kind", "from", "lower", "upper", "missing"),
+    ColumnKind.CATEGORICAL: ("kind", "from", "levels", "other", "missing"),
+    ColumnKind.BOOLEAN: ("kind", "from", "true", "false", "missing"),
 }
+_WORDS: Mapping[object, object] = {True: "true", False: "false"}  # YAML reads these keys as values
 
 
 def read_schema(path: Path) -> Schema:
@@ -54,9 +61,11 @@ def parse_schema(document: object) -> Schema:
     _refuse_open(declared)
     columns = tuple(_column(name, body) for name, body in declared.items())
     unit = _unit(top.get("unit", "row"))
-    keyed = next((c for c in columns if c.name == unit.column), None)
-    if keyed is not None and keyed.may_be_missing:
-        raise _error(keyed.name, "it names the unit, so it cannot have `missing`; remove that")
+    for keyed in columns:
+        if keyed.source == unit.column and keyed.may_be_missing:
+            raise column_error(
+                keyed.name, "it names the unit, so it cannot have `missing`; remove that"
+            )
     description = _description(top.get("description", ""))
     return Schema(columns, unit, description, _features(top.get("persons", {}), unit))
 
@@ -99,17 +108,42 @@ def _column(name: object, body: object) -> Column:
             "digits, _ or . (quote names that YAML reads as something else)."
         )
     declared = _mapping(body, f"Column {name}: write {{kind: …}} after the name.")
+    declared = {_WORDS.get(key, key): value for key, value in declared.items()}
     kind = _kind(name, declared.get("kind"))
     _only(declared, _KEYS[kind], f"Column {name} ({kind})")
-    levels = _levels(name, declared) if kind is ColumnKind.CATEGORICAL else ()
+    levels, recode = _texts_read(name, kind, declared)
     lower, upper = _bounds(name, kind, declared, levels)
-    missing = _missing(name, declared, kind, levels)
-    return Column(name, kind, lower, upper, levels, missing)
+    missing = _missing(name, declared, kind, [text for text, _ in recode.codes] or levels)
+    return Column(name, kind, lower, upper, levels, missing, recode)
+
+
+def _texts_read(
+    name: str, kind: ColumnKind, declared: Mapping[object, object]
+) -> tuple[tuple[str, ...], Recode]:
+    """The levels of a column, and how the file's texts become its values."""
+    source = _source(name, declared)
+    match kind:
+        case ColumnKind.CATEGORICAL:
+            levels, codes, other = read_levels(name, declared)
+            return levels, Recode(source, codes, other)
+        case ColumnKind.BOOLEAN:
+            return (), Recode(source, read_words(name, declared))
+        case _:
+            return (), Recode(source)
+
+
+def _source(name: str, declared: Mapping[object, object]) -> str:
+    if "from" not in declared:
+        return ""
+    source = declared["from"]
+    if not isinstance(source, str) or not source.strip() or len(source) > MAX_TEXT:
+        raise column_error(name, "from must be the quoted name of a column of the file")
+    return "" if source.strip() == name else source.strip()
 
 
 def _kind(name: str, value: object) -> ColumnKind:
     if not isinstance(value, str) or value not in set(ColumnKind):
-        raise _error(name, f"kind must be one of {', '.join(ColumnKind)}")
+        raise column_error(name, f"kind must be one of {', '.join(ColumnKind)}")
     return ColumnKind(value)
 
 
@@ -122,67 +156,39 @@ def _bounds(
         return 0.0, 1.0
     lower, upper = (_bound(name, kind, key, declared.get(key)) for key in ("lower", "upper"))
     if lower >= upper:
-        raise _error(name, "lower must be less than upper")
+        raise column_error(name, "lower must be less than upper")
     if upper - lower < LEAST_WIDTH:
-        raise _error(name, f"upper must be {LEAST_WIDTH:g} above lower at least")
+        raise column_error(name, f"upper must be {LEAST_WIDTH:g} above lower at least")
     return lower, upper
 
 
 def _bound(name: str, kind: ColumnKind, key: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _error(name, f"{key} must be a number, such as 0, -1.5 or 1.0e+6")
+        raise column_error(name, f"{key} must be a number, such as 0, -1.5 or 1.0e+6")
     if isinstance(value, float) and not isfinite(value):
-        raise _error(name, f"{key} must be finite")
+        raise column_error(name, f"{key} must be finite")
     if kind is ColumnKind.INTEGER and value != int(value):
-        raise _error(name, f"{key} must be an integer, or the kind numeric")
+        raise column_error(name, f"{key} must be an integer, or the kind numeric")
     limit, text = (
         (MAX_INTEGER, "2^53") if kind is ColumnKind.INTEGER else (MAX_NUMBER, f"{MAX_NUMBER:g}")
     )
     if abs(value) > limit:
-        raise _error(name, f"{key} must be between -{text} and {text}")
+        raise column_error(name, f"{key} must be between -{text} and {text}")
     return float(value) + 0.0  # no negative zero
 
 
-def _levels(name: str, declared: Mapping[object, object]) -> tuple[str, ...]:
-    levels = _texts(name, "levels", declared.get("levels"), MAX_LEVELS)
-    if "" in levels:
-        raise _error(name, "a level is empty; name it, or list it under `missing`")
-    if len(levels) < 2:
-        raise _error(name, "levels must have at least two entries")
-    return levels
-
-
 def _missing(
-    name: str, declared: Mapping[object, object], kind: ColumnKind, levels: tuple[str, ...]
+    name: str, declared: Mapping[object, object], kind: ColumnKind, read: Sequence[str]
 ) -> tuple[str, ...]:
     if "missing" not in declared:
         return ()
-    markers = _texts(name, "missing", declared["missing"], MAX_MARKERS)
-    taken = BOOLEAN_TEXTS if kind is ColumnKind.BOOLEAN else levels
+    markers = texts_in(name, "missing", declared["missing"], MAX_MARKERS)
+    words = kind is ColumnKind.BOOLEAN and not read
+    taken = BOOLEAN_TEXTS if words else read
     for marker in markers:
-        if (marker.lower() if kind is ColumnKind.BOOLEAN else marker) in taken:
-            raise _error(name, f"{marker!r} is both a value and a `missing` marker; keep one")
+        if (marker.lower() if words else marker) in taken:
+            raise column_error(name, f"{marker!r} is both a value and a `missing` marker; keep one")
     return markers
-
-
-def _texts(name: str, key: str, value: object, most: int) -> tuple[str, ...]:
-    """A non-empty list of distinct quoted texts, without blanks at their ends."""
-    if not isinstance(value, list) or not value:
-        raise _error(name, f'{key} must be a list of quoted texts, such as ["0", "1"]')
-    if len(value) > most:
-        raise _error(name, f"{key} may have at most {most} entries")
-    for entry in value:
-        if not isinstance(entry, str):
-            raise _error(name, f"put quotes around the entry {str(entry)[:MAX_TEXT]} of {key}")
-        if len(entry) > MAX_TEXT or entry != entry.strip() or not entry.isprintable():
-            raise _error(
-                name,
-                f"an entry of {key} has blanks at an end, a control character "
-                f"or more than {MAX_TEXT} characters",
-            )
-        if value.count(entry) > 1:
-            raise _error(name, f"{entry!r} appears twice in {key}; keep one")
-    return tuple(value)
 
 
 def _unit(value: object) -> Unit:
@@ -231,7 +237,3 @@ def _only(mapping: Mapping[object, object], known: Collection[str], where: str) 
                 f"{where}: the key {str(key)[:MAX_TEXT]!r} is not known; "
                 f"the keys are {', '.join(known)}."
             )
-
-
-def _error(name: str, problem: str) -> CuratorError:
-    return CuratorError(f"Column {name}: {problem}.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.progress import Progress
@@ -41,6 +41,10 @@ TIERS = ("unconditional", "conditional")
 _SHOWN_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _SHOWN_LEVELS = 6
 
+FormatOption = Annotated[
+    Literal["csv", "parquet"] | None,
+    typer.Option("--format", help="By default what the file begins with, whatever its name."),
+]
 Name = Annotated[str, typer.Argument(help="The data set's name.")]
 
 
@@ -48,11 +52,12 @@ Name = Annotated[str, typer.Argument(help="The data set's name.")]
 @command(Act.LOAD)
 def load(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
     schema: Annotated[Path, typer.Option(help="The schema file (YAML).")],
     population: Annotated[
         str | None, typer.Option(help="Whose budget it spends; by default the data set's name.")
     ] = None,
+    as_format: FormatOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse values outside the bounds; do not clip.")
     ] = False,
@@ -60,6 +65,7 @@ def load(
 ) -> None:
     """Load a private file as the current version of a data set."""
     from reticent_server.cli.dataset_load import load_dataset  # noqa: PLC0415
+    from reticent_server.vault.files import FileFormat  # noqa: PLC0415
 
     with Progress(console=err, transient=True) as bar:
         task = bar.add_task(f"Loading {file.name}", total=1.0)
@@ -69,6 +75,7 @@ def load(
             file,
             schema,
             population=population,
+            as_format=None if as_format is None else FileFormat(as_format),
             strict=strict,
             progress=lambda done: bar.update(task, completed=done),
         )
@@ -379,13 +386,15 @@ def retire(
 @app.command()
 @command(None)
 def schema(
-    file: Annotated[Path, typer.Argument(help="A .csv or .parquet file.")],
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    as_format: FormatOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Draft a schema file; bounds and levels are for the curator to fill in."""
     from reticent_server.vault.draft import draft_schema  # noqa: PLC0415
+    from reticent_server.vault.files import FileFormat  # noqa: PLC0415
 
-    text = draft_schema(file)
+    text = draft_schema(file, None if as_format is None else FileFormat(as_format))
     if as_json:
         print_json({"schema": text})
     else:

@@ -17,6 +17,7 @@ from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.pipeline.second_person import require as require_second
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file
+from reticent_server.vault.files import FileFormat
 from reticent_server.vault.ingest import ingest
 from reticent_server.vault.loading import loading
 
@@ -70,12 +71,13 @@ def load_dataset(
     schema_file: Path,
     *,
     population: str | None = None,
+    as_format: FileFormat | None = None,
     strict: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> LoadedVersion:
     """Loads `file` and makes it the current version of `name`, or changes nothing.
 
-    population: None keeps the one that the name has (a new name: its own). strict: refuse values
+    population: None keeps the one that the name has (a new name: its own). as_format: None for what the file begins with. strict: refuse values
     outside the bounds instead of clipping them. progress: gets the fraction done, again and again.
     Raises CuratorError, which may name row and column.
     """
@@ -84,8 +86,15 @@ def load_dataset(
     with open_catalog(settings) as catalog:
         catalog.population_for(name, population)
         with loading(settings.vault_url, catalog.identity(), catalog.vault_tables) as load:
-            key = naming_key(settings, schema)
-            loaded = ingest(load, file, schema, strict=strict, progress=progress, key=key)
+            loaded = ingest(
+                load,
+                file,
+                schema,
+                as_format=as_format,
+                strict=strict,
+                progress=progress,
+                key=naming_key(settings, schema),
+            )
             approve_load(settings, catalog, (name, population), schema, loaded.n)
             facts = catalog.add_version(
                 name=name,

@@ -28,12 +28,28 @@ BOOLEAN_TEXTS: Mapping[str, float] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Recode:
+    """How the cells of the file become a column's values, where they are not the values themselves.
+
+    source: the column's name in the file; empty where it is the declared name. codes: texts of the file,
+    each with the value that is stored for it, in place of the levels (or of a boolean column's words).
+    other: the value of every text that is neither among them nor a marker of a missing cell; None: such a
+    cell is an error.
+    """
+
+    source: str = ""
+    codes: tuple[tuple[str, float], ...] = ()
+    other: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """One declared column.
 
     lower, upper: declared bounds (numeric, integer; boolean has 0 and 1; categorical 0 and
     len(levels) − 1, the bounds of its codes). levels: a categorical column's levels in order, the
-    stored code of a level being its position. missing: cell texts that mean "missing".
+    stored code of a level being its position. missing: cell texts that mean "missing". recode: how the
+    file's cells become values.
     """
 
     name: str
@@ -42,6 +58,17 @@ class Column:
     upper: float
     levels: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    recode: Recode = Recode()
+
+    @property
+    def source(self) -> str:
+        """The column's name in the file."""
+        return self.recode.source or self.name
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether its cells are compared as texts, whatever their type in the file."""
+        return self.kind is ColumnKind.CATEGORICAL or bool(self.recode.codes)
 
     @property
     def may_be_missing(self) -> bool:
@@ -97,3 +124,7 @@ class Schema:
     def column(self, name: str) -> Column | None:
         """The declared column of that name, or None."""
         return next((c for c in self.columns if c.name == name), None)
+
+    def read_from(self, source: str) -> tuple[Column, ...]:
+        """The declared columns that are read from a column of the file."""
+        return tuple(c for c in self.columns if c.source == source)

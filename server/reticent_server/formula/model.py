@@ -2,7 +2,8 @@
 
     formula := value "~" sum                     sum     := [sign] item {sign item}
     item    := "0" | "1" | crossing              crossing := interaction {"*" interaction}
-    interaction := factor {":" factor}           factor  := "(" sum ")" | C(column) | basis | value
+    interaction := factor {":" factor}           factor  := "(" sum ")" | category | basis | value
+    category := C(column) | C(column, ref="level")
     basis   := poly(value, order) | bs(value, knots=[…] [, degree=…])
 
 `0` and `1` stand at the top level only. The semantics are Wilkinson & Rogers' (1973), as in R:
@@ -10,14 +11,14 @@ a*b is a + b + a:b, a:a is a, a repeated term counts once, and `-` takes a term 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
-from reticent_server.domain.design import ColumnValue, Expression
+from reticent_server.domain.design import ColumnValue, Expression, Indicator
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.formula.bases import is_basis, parse_basis
 from reticent_server.formula.tokens import Cursor, Token
-from reticent_server.formula.values import is_call, label, parse_call, parse_value, quote
+from reticent_server.formula.values import is_call, label, parse_call, parse_value, quote, spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,21 @@ class ModelParser:
             cursor.fail("write the response, a column or a function of a column, and '~'")
         if start.text == "C" and is_call(cursor):
             cursor.fail("the response must be numeric, not C(...); use a numeric or 0/1 column")
-        response = parse_value(cursor)
+        response = self._two_levels() or parse_value(cursor)
         if cursor.at("+", "-", "*", ":"):
             cursor.fail("use a single response and write '~' after it")
         if not cursor.at("~"):
             cursor.fail("write '~' after the response (powers as I(x**2))")
         cursor.advance()
         return response
+
+    def _two_levels(self) -> Expression | None:
+        """A categorical column of two levels as a response: whether it is the second one."""
+        column = self._cursor.columns.get(self._cursor.token.text)
+        if column is None or len(column.levels) != 2 or is_call(self._cursor):
+            return None
+        self._cursor.advance()
+        return Indicator(column.name, 1.0)
 
     def _sum(self, *, top: bool = False) -> _Terms:
         cursor, terms = self._cursor, _Terms()
@@ -166,12 +175,37 @@ class ModelParser:
         cursor.expect("(")
         start = cursor.token
         column = cursor.column()
+        reference = self._reference()
         cursor.expect(")")
         if column.kind is ColumnKind.NUMERIC:
             cursor.fail(
                 f"{quote(column.name)} is numeric and has no levels; use it without C()", start
             )
-        return self._categorical(column, f"C({quote(column.name)})", start)
+        factor = self._categorical(column, f"C({quote(column.name)})", start)
+        return factor if reference is None else self._referred(factor, *reference)
+
+    def _reference(self) -> tuple[Token, str] | None:
+        """The level after `, ref=`, which is a text or a whole number."""
+        cursor = self._cursor
+        if not cursor.at(","):
+            return None
+        cursor.advance()
+        if not cursor.at_word("ref"):
+            cursor.fail('write ref="level" after the comma, or leave the comma out')
+        cursor.advance()
+        cursor.expect("=")
+        start = cursor.token
+        if start.kind == "string":
+            return start, cursor.advance().text
+        return start, spelled(cursor.number("write the level in quotes, or as a whole number"))
+
+    def _referred(self, factor: Factor, start: Token, level: str) -> Factor:
+        """The factor with that level as its reference: the first of its levels."""
+        first = tuple(pair for pair in factor.levels if pair[1] == level)
+        if not first:
+            self._cursor.fail("the level after ref= is not one of the column's levels", start)
+        others = tuple(pair for pair in factor.levels if pair[1] != level)
+        return replace(factor, levels=first + others)
 
     def _categorical(self, column: Column, name: str, start: Token) -> Factor:
         most = self._cursor.limits.max_columns

@@ -34,7 +34,7 @@ def parse_formula(
     model = ModelParser(cursor).parse()
     _check(model)
     response = make_term(
-        label(model.response),
+        _response_name(model.response, schema),
         (model.response,),
         cursor.columns,
         dummy=is_dummy(model.response, cursor.columns),
@@ -73,6 +73,14 @@ def parse_variables(
     design = Design(None, terms, True, predicate, *_columns(read, schema))
     own = {text: tuple(n for f in found for n in names[_key(f)]) for text, found in named.items()}
     return design, own
+
+
+def _response_name(response: Expression, schema: Schema) -> str:
+    """Its spelling; of a categorical column of two levels the one that counts as 1."""
+    if isinstance(response, Indicator):
+        (column,) = (c for c in schema.columns if c.name == response.column)
+        return f"{quote(column.name)}[{column.levels[int(response.code)]}]"
+    return label(response)
 
 
 def _terms_of(text: str, schema: Schema, limits: Limits) -> list[tuple[Factor, ...]]:

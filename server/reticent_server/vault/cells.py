@@ -174,7 +174,7 @@ def _normal(column: Column, cells: pa.Array) -> pa.Array:
     """Texts for categorical columns and text cells, float64 for typed ones."""
     cells = plain(cells)
     typed = not pa.types.is_string(cells.type)
-    if typed and column.kind is not ColumnKind.CATEGORICAL and _is_number(cells.type):
+    if typed and not column.reads_texts and _is_number(cells.type):
         return pc.cast(cells, pa.float64(), safe=False)
     texts = texts_of(cells)
     if texts is None:
@@ -204,8 +204,8 @@ def _missing(column: Column, cells: pa.Array) -> BoolArray:
 
 def _values(column: Column, cells: pa.Array) -> tuple[FloatArray, BoolArray]:
     """(values, wrong kind); the values of missing and wrong cells mean nothing, but are finite."""
-    if column.kind is ColumnKind.CATEGORICAL:
-        values = _codes(cells, column.levels)
+    if column.reads_texts:
+        values = _recoded(column, cells)
     elif pa.types.is_string(cells.type):
         values = _parsed(column.kind, cells)
     else:
@@ -226,6 +226,18 @@ def _parsed(kind: ColumnKind, cells: pa.Array) -> FloatArray:
         return table[np.where(np.isnan(codes), len(BOOLEAN_TEXTS), codes).astype(np.intp)]
     numbers = pc.match_substring_regex(cells, rf"\A(?:{_NUMBER_TEXT})\z")
     return _floats(pc.cast(pc.if_else(numbers, cells, None), pa.float64()))
+
+
+def _recoded(column: Column, cells: pa.Array) -> FloatArray:
+    """The values of texts that are declared; of any other one, the catch-all's or NaN."""
+    codes = column.recode.codes or tuple((text, float(i)) for i, text in enumerate(column.levels))
+    table = np.array([*(value for _, value in codes), np.nan])
+    found = _codes(cells, tuple(text for text, _ in codes))
+    values = table[np.where(np.isnan(found), len(codes), found).astype(np.intp)]
+    if column.recode.other is None:
+        return values
+    empty = _bools(pc.fill_null(pc.equal(cells, ""), True))  # an empty cell is no other level
+    return np.where(np.isnan(values) & ~empty, column.recode.other, values)
 
 
 def _codes(cells: pa.Array, levels: tuple[str, ...]) -> FloatArray:
@@ -256,6 +268,8 @@ def _reason(column: Column, cell: object, *, wrong: bool) -> str:
         ColumnKind.CATEGORICAL: "one of the declared levels",
         ColumnKind.BOOLEAN: "one of true, false, yes, no, 1, 0",
     }[column.kind]
+    if column.recode.codes:
+        what = "one of the declared texts"
     return f"{shown} is not {what}"
 
 

@@ -15,52 +15,65 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import CuratorError
 from reticent_server.vault.cells import Fault, encode
 from reticent_server.vault.csv_file import csv_header
-from reticent_server.vault.files import read_blocks
+from reticent_server.vault.files import FileFormat, file_format, read_blocks
 from reticent_server.vault.parquet_file import parquet_schema
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
+_MADE = 50  # characters of a made name: with "column_" and a number it stays below the 64 of a name
 _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}
 _MISSING = ("", "NA", "NaN", "?")
 _INTRODUCTION = """\
 # A draft of a schema from the header and the first rows of {file}.
 # Fill in the bounds and the levels from what is known about the variables in general (the codebook,
 # the form, physical limits), not from the smallest and largest values in this file: the schema is
-# published, and every guarantee is relative to it. Levels are quoted texts: ["0", "1"].
+# published, and every guarantee is relative to it. Levels are quoted texts: ["0", "1"];
+# labels for several texts of the file are levels: {{low: ["1", "2"], high: ["3"]}}, and other: "rest" takes
+# every text that is not listed. A column of two texts can be {{kind: boolean, true: ["Yes"], false: ["No"]}}.
 # Columns with missing cells need their markers, such as: missing: ["", "NA"].
 # Delete the columns that analysts do not need: they are then not loaded.
 """
 _OPEN: Mapping[ColumnKind, str] = {
-    ColumnKind.NUMERIC: "{kind: numeric, lower: , upper: }",
-    ColumnKind.INTEGER: "{kind: integer, lower: , upper: }",
-    ColumnKind.CATEGORICAL: "{kind: categorical, levels: []}",
-    ColumnKind.BOOLEAN: "{kind: boolean}",
+    ColumnKind.NUMERIC: "{{kind: numeric{source}, lower: , upper: }}",
+    ColumnKind.INTEGER: "{{kind: integer{source}, lower: , upper: }}",
+    ColumnKind.CATEGORICAL: "{{kind: categorical{source}, levels: []}}",
+    ColumnKind.BOOLEAN: "{{kind: boolean{source}}}",
 }
 
 
-def draft_schema(path: Path) -> str:
+def draft_schema(path: Path, as_format: FileFormat | None = None) -> str:
     """The text of a schema file to be completed by the curator. Raises CuratorError."""
-    columns = _csv_columns(path) if path.suffix.lower() == ".csv" else _parquet_columns(path)
+    csv = (as_format or file_format(path)) is FileFormat.CSV
+    columns = _csv_columns(path) if csv else _parquet_columns(path)
     if not columns:
         raise CuratorError(f"{path.name} has no columns.")
-    lines = [_line(name, kind) for name, kind in columns.items()]
+    names = _names(list(columns))
+    lines = [_line(names[source], source, kind) for source, kind in columns.items()]
     head = 'description: ""\nunit: row  # or {column: person_id, max_rows: 3}\ncolumns:\n'
     return _INTRODUCTION.format(file=path.name) + head + "".join(lines)
 
 
-def _line(name: str, kind: ColumnKind | None) -> str:
-    if not _NAME.fullmatch(name):
-        return (
-            f"  # {json.dumps(name)}: rename it in the file (letters, digits, _ and .) to load it\n"
-        )
+def _names(sources: list[str]) -> dict[str, str]:
+    """A name for each column of the file: its own where it is one, else one that is made from it."""
+    names = {source: source for source in sources if _NAME.fullmatch(source)}
+    for number, source in enumerate(sources, start=1):
+        if source not in names:
+            made = re.sub(r"[^A-Za-z0-9]+", "_", source).strip("_")[:_MADE]
+            made = made if made[:1].isalpha() else f"column_{made}".strip("_")
+            names[source] = made if made not in names.values() else f"{made}_{number}"
+    return names
+
+
+def _line(name: str, source: str, kind: ColumnKind | None) -> str:
     if kind is None:
-        return f"  # {name}: its type cannot be loaded; write it as text or numbers\n"
+        return f"  # {source if name == source else json.dumps(source)}: its type cannot be loaded; write it as text or numbers\n"
     key = json.dumps(name) if name.lower() in _YAML_WORDS else name
-    return f"  {key}: {_OPEN[kind]}\n"
+    come_from = "" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}"
+    return f"  {key}: {_OPEN[kind].format(source=come_from)}\n"
 
 
 def _csv_columns(path: Path) -> dict[str, ColumnKind | None]:
     names = csv_header(path)
-    block = next(read_blocks(path, names), None)
+    block = next(read_blocks(path, names, FileFormat.CSV), None)
     if block is None:
         raise CuratorError(f"{path.name} has no rows.")
     return {name: _kind_of_texts(block.columns[name]) for name in names}

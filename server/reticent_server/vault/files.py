@@ -1,6 +1,7 @@
-"""Opens a private file by the ending of its name."""
+"""Opens a private file by what it begins with: Parquet has a mark, everything else is read as CSV."""
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 
 from reticent_server.errors import CuratorError
@@ -8,12 +9,31 @@ from reticent_server.vault.blocks import FileBlock
 from reticent_server.vault.csv_file import csv_blocks
 from reticent_server.vault.parquet_file import parquet_blocks
 
-_READERS = {".csv": csv_blocks, ".parquet": parquet_blocks}
+PARQUET_MARK = b"PAR1"
+"""The first four bytes of a Parquet file (its format's specification)."""
 
 
-def read_blocks(path: Path, wanted: Sequence[str]) -> Iterator[FileBlock]:
-    """The wanted columns of a .csv or .parquet file, in the file's order. Raises CuratorError."""
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        raise CuratorError(f"{path.name}: the file's name must end in .csv or .parquet.")
-    return reader(path, wanted)
+class FileFormat(StrEnum):
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+_READERS = {FileFormat.CSV: csv_blocks, FileFormat.PARQUET: parquet_blocks}
+
+
+def file_format(path: Path) -> FileFormat:
+    """The format of a file by its first bytes; a name in .parquet without them is a broken one. CuratorError."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(PARQUET_MARK))
+    except OSError as error:
+        raise CuratorError(f"{path} cannot be opened: {error.strerror}.") from None
+    parquet = begins == PARQUET_MARK or path.suffix.lower() == ".parquet"
+    return FileFormat.PARQUET if parquet else FileFormat.CSV
+
+
+def read_blocks(
+    path: Path, wanted: Sequence[str], as_format: FileFormat | None = None
+) -> Iterator[FileBlock]:
+    """The wanted columns of a file, in its order; as_format: None for what it begins with. CuratorError."""
+    return _READERS[as_format or file_format(path)](path, wanted)

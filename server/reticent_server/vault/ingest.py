@@ -11,7 +11,7 @@ from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import CuratorError
 from reticent_server.vault.blocks import FileBlock
 from reticent_server.vault.cells import Encoded, Fault, encode
-from reticent_server.vault.files import read_blocks
+from reticent_server.vault.files import FileFormat, read_blocks
 from reticent_server.vault.loading import Load
 from reticent_server.vault.names import PERSON, fingerprint, hashes
 from reticent_server.vault.person_rows import PersonRows
@@ -40,13 +40,14 @@ def ingest(
     path: Path,
     schema: Schema,
     *,
+    as_format: FileFormat | None = None,
     strict: bool = False,
     progress: Progress = lambda _: None,
     key: bytes = b"",
 ) -> Loaded:
-    """Stores every row of a .csv or .parquet file in its order, or by persons, and commits the table.
+    """Stores every row of a CSV or Parquet file in its order, or by persons, and commits the table.
 
-    strict: a value outside the bounds is refused instead of clipped, and so is a person's row beyond `max_rows`.
+    as_format: None for what the file begins with. strict: a value outside the bounds is refused instead of clipped, and so is a person's row beyond `max_rows`.
     progress: called after every block with the fraction done. Raises CuratorError naming row and column of the
     first bad cell. key: under which the vault names persons (vault.names); empty: it does not.
     """
@@ -55,7 +56,7 @@ def ingest(
     stored = load.create(schema, naming.fingerprint)
     counter, persons = UnitCounter(schema.unit), PersonRows(schema.unit)
     many = schema.unit.many_rows
-    for block in read_blocks(path, wanted_columns(schema)):
+    for block in read_blocks(path, wanted_columns(schema), as_format):
         encoded = encode_block(schema, block, strict=strict)
         if strict or not many:
             counter.add(block)
@@ -77,7 +78,7 @@ def ingest(
 def wanted_columns(schema: Schema) -> list[str]:
     """The file's columns that are read: the declared ones, and the one that names the unit."""
     unit = () if schema.unit.column is None else (schema.unit.column,)
-    return list(dict.fromkeys([*(c.name for c in schema.columns), *unit]))
+    return list(dict.fromkeys([*(c.source for c in schema.columns), *unit]))
 
 
 def encode_block(schema: Schema, block: FileBlock, *, strict: bool) -> dict[str, Encoded]:
@@ -85,7 +86,7 @@ def encode_block(schema: Schema, block: FileBlock, *, strict: bool) -> dict[str,
     encoded: dict[str, Encoded] = {}
     first: tuple[Column, Fault] | None = None
     for column in schema.columns:
-        result = encode(column, block.columns[column.name], strict=strict)
+        result = encode(column, block.columns[column.source], strict=strict)
         if isinstance(result, Encoded):
             encoded[column.name] = result
         elif first is None or result.index < first[1].index:

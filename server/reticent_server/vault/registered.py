@@ -71,7 +71,7 @@ class RegisteredReader:
 def _exactly(piece: Piece, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
     left = piece.rows
     if columns:
-        with closing(_generator(piece.read([c.name for c in columns]))) as raw:
+        with closing(_generator(piece.read(list(dict.fromkeys(c.source for c in columns))))) as raw:
             for batch in raw:
                 kept = batch.slice(0, left)
                 left -= kept.num_rows
@@ -91,7 +91,7 @@ def _generator(batches: Iterator[pa.RecordBatch]) -> Any:
 def _checked(batch: pa.RecordBatch, columns: Sequence[Column]) -> pa.RecordBatch:
     fields: dict[str, pa.Array] = {}
     for column in columns:
-        found = check(column, batch.column(column.name))
+        found = check(column, batch.column(column.source))
         _add(fields, column, found.values, found.missing, found.bad)
     return pa.RecordBatch.from_pydict(fields)
 

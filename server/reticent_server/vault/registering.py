@@ -63,7 +63,7 @@ def register_table(
     _read(scan, read_table(place, table, found.order, found.columns))
     if not scan.rows:
         raise CuratorError("The table has no rows.")
-    declared = tuple(c for c in found.columns if schema.column(c.name) is not None)
+    declared = tuple(c for c in found.columns if schema.read_from(c.name))
     source = SqlTable(keep_url(url), table, found.order, scan.rows, declared)
     return Registration(source, scan.clipped)
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reticent_server.domain.schema import ColumnKind, Schema
+from reticent_server.domain.schema import Schema
 from reticent_server.domain.source import Form, TableColumn
 from reticent_server.errors import CuratorError
 from reticent_server.vault.adbc import DRIVER_ERRORS, SQLITE, VaultUrl, query
@@ -62,8 +62,8 @@ def probe(
 
 def _is_text(schema: Schema, name: str) -> bool:
     """Levels are texts, and so is a unit's name where it is no declared column."""
-    column = schema.column(name)
-    return column is None or column.kind is ColumnKind.CATEGORICAL
+    columns = schema.read_from(name)
+    return not columns or any(column.reads_texts for column in columns)
 
 
 def _check_names(
@@ -75,7 +75,7 @@ def _check_names(
         if name not in names:
             raise CuratorError(f"The table has no column {name!r}.")
     for name in order:
-        if schema.column(name) is not None:
+        if schema.read_from(name):
             raise CuratorError(
                 f"--order {name}: a declared column is private, so it cannot order the rows; give "
                 "a key that only names them."
@@ -85,7 +85,7 @@ def _check_names(
 def _own_order(look: _Table, schema: Schema) -> list[str]:
     """The table's own key. Raises CuratorError where there is none, or where it is private."""
     key = look.key()
-    if key is None or any(schema.column(name) is not None for name in key):
+    if key is None or any(schema.read_from(name) for name in key):
         raise CuratorError(_NEEDS_ORDER)
     return key
 

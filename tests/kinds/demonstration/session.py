@@ -18,7 +18,7 @@ kinds.KINDS = (
 from client_methods import source  # noqa: E402
 from release_schema import schema  # noqa: E402
 from reticent._reading import read  # noqa: E402
-from support_installation import Api, Installation, opened, request_body  # noqa: E402
+from support.installations.small import Api, Installation, opened, request_body  # noqa: E402
 
 
 def main() -> None:

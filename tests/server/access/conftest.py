@@ -3,7 +3,7 @@ from sqlalchemy import Engine
 
 from reticent_server.access.peppers import only
 from reticent_server.access.service import Access
-from support_databases import SetClock, clock, database_url, engine
+from support.databases.migrated import SetClock, clock, database_url, engine
 
 __all__ = ["clock", "database_url", "engine"]
 

@@ -16,7 +16,7 @@ from reticent_server.database import reading
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import ANALYST, LEAST, STAFF, Role
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
-from support_databases import SetClock
+from support.databases.migrated import SetClock
 
 
 def test_a_key_names_its_holder(access: Access) -> None:

@@ -10,7 +10,7 @@ from reticent_server.access.sign_ins import SignIns
 from reticent_server.domain.roles import ANALYST, Role
 from reticent_server.errors import Conflict, InvalidRequest, NotFound, Unavailable
 from reticent_server.ledger.service import Ledger
-from support_databases import SetClock
+from support.databases.migrated import SetClock
 
 ISSUER = "https://id.example"
 SUBJECT = Identity(ISSUER, "sub", "s-1")

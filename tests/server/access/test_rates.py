@@ -8,7 +8,7 @@ from sqlalchemy import Engine, event
 
 from reticent_server import database
 from reticent_server.access.rates import SHARES, DatabaseStorage, RateLimits
-from support_databases import SetClock
+from support.databases.migrated import SetClock
 
 Processes = Callable[[int], list[RateLimits]]
 

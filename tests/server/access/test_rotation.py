@@ -31,7 +31,7 @@ from reticent_server.domain.roles import STAFF
 from reticent_server.errors import Conflict, CuratorError, NotFound, Unavailable
 from reticent_server.ledger.service import Ledger
 from reticent_server.settings import Settings
-from support_databases import SetClock
+from support.databases.migrated import SetClock
 
 THREADS = 6
 

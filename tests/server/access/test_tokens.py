@@ -19,8 +19,15 @@ from reticent_server.access.oidc.fetching import (
 from reticent_server.access.oidc.provider import Provider as Issuer
 from reticent_server.access.oidc.tokens import LEEWAY_SECONDS, LONGEST_TOKEN, Tokens
 from reticent_server.errors import Unavailable
-from support_databases import SetClock
-from support_provider import CLIENT, Provider, identity_provider, rsa, signed, unsigned
+from support.databases.migrated import SetClock
+from support.processes.identity_provider import (
+    CLIENT,
+    Provider,
+    identity_provider,
+    rsa,
+    signed,
+    unsigned,
+)
 
 PATH = "/keys"
 

@@ -10,8 +10,8 @@ import pytest
 
 from reticent_server.api import replies
 from reticent_server.pipeline.services import Services
-from support_backends import installation
-from support_installation import Api, Installation, request_body, without_reader
+from support.installations.both_backends import installation
+from support.installations.small import Api, Installation, request_body, without_reader
 
 __all__ = ["installation"]
 

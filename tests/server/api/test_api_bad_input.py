@@ -9,7 +9,7 @@ import pytest
 
 from reticent_server.api.problems import Problem
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation, request_body, without_reader
+from support.installations.small import Api, Installation, request_body, without_reader
 
 FIT = {"kind": "linear_regression"}
 NESTED = "(" * 5000 + "y" + ")" * 5000

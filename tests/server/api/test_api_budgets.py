@@ -11,7 +11,7 @@ from reticent_server.pipeline.accounts import account_row
 from reticent_server.pipeline.defaults import QUERIES
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation
+from support.installations.small import Api, Installation
 
 COUNT = {"kind": "count"}
 SMOOTH = {"kind": "median", "column": "y", "mechanism": "smooth_sensitivity"}

@@ -14,7 +14,7 @@ from reticent_server.app import create_app
 from reticent_server.domain.roles import STAFF
 from reticent_server.errors import Unavailable
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation, opened, request_body
+from support.installations.small import Api, Installation, opened, request_body
 
 ANALYST_ROUTES = [
     ("GET", "/v1/datasets"),

@@ -11,8 +11,8 @@ import structlog
 from reticent_server.api.logs import configure_logging
 from reticent_server.errors import CuratorError, Unavailable
 from reticent_server.pipeline.services import Services
-from support_backends import installation
-from support_installation import Api, Installation, request_body
+from support.installations.both_backends import installation
+from support.installations.small import Api, Installation, request_body
 
 __all__ = ["installation"]
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reticent_server.api.problems import Problem
-from support_installation import (
+from support.installations.small import (
     Api,
     Installation,
     copied,

@@ -12,7 +12,7 @@ from reticent_server.domain.plan import Release
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import RateLimited
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation, opened, request_body
+from support.installations.small import Api, Installation, opened, request_body
 
 SLOW = 70
 SECONDS = 60

@@ -11,9 +11,9 @@ import pytest
 
 from reticent_server.domain.roles import Role
 from reticent_server.pipeline.services import Services
-from support_installation import Api, Installation, opened, request_body
-from support_provider import Provider, identity_provider, unsigned
-from support_sso import link, with_provider
+from support.installations.single_sign_on import link, with_provider
+from support.installations.small import Api, Installation, opened, request_body
+from support.processes.identity_provider import Provider, identity_provider, unsigned
 
 STRONG = {"acr": "gold", "amr": ["pwd", "otp"]}
 

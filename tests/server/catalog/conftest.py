@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 
 from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.clock import SystemClock
-from support_databases import database_url, engine
+from support.databases.migrated import database_url, engine
 
 __all__ = ["catalog", "database_url", "engine"]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reticent_server.catalog.json_values import schema_from_json, schema_to_json
 from reticent_server.catalog.schema_file import read_schema
-from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.domain.schema import Column, ColumnKind, Recode, Schema, Unit
 from reticent_server.errors import CuratorError
 
 GOOD = """
@@ -69,6 +69,20 @@ BAD_COLUMNS = {
     'x: {kind: boolean, missing: ["No"]}': "Column x: 'No' is both a value and",
     "x: {kind: boolean, missing: NA}": "Column x: missing must be a list",
     "x: {kind: boolean, missing: []}": "Column x: missing must be a list",
+    "x: {kind: boolean, from: 3}": "Column x: from must be the quoted name",
+    'x: {kind: boolean, from: " "}': "Column x: from must be the quoted name",
+    'x: {kind: boolean, true: ["a"]}': "Column x: give both `true` and `false`",
+    'x: {kind: boolean, true: [a], false: ["a"]}': "Column x: 'a' is read as two values",
+    "x: {kind: boolean, true: [1], false: [0]}": "Column x: put quotes around the entry 1 of true",
+    'x: {kind: boolean, true: [a], false: [b], missing: ["a"]}': "Column x: 'a' is both a value",
+    'x: {kind: numeric, lower: 0, upper: 1, other: "a"}': "Column x (numeric): the key 'other'",
+    'x: {kind: categorical, levels: {a: ["1"]}}': "Column x: levels must have at least two",
+    'x: {kind: categorical, levels: {a: ["1"], b: ["1"]}}': "Column x: '1' is read as two values",
+    'x: {kind: categorical, levels: {a: ["1"], b: []}}': "Column x: levels: b must be a list",
+    'x: {kind: categorical, levels: {1: ["1"], b: ["2"]}}': "Column x: put quotes around the entry 1",
+    'x: {kind: categorical, levels: {a: ["1"], b: ["2"]}, missing: ["2"]}': "Column x: '2' is both",
+    'x: {kind: categorical, levels: ["a", "b"], other: 3}': "put quotes around the entry 3 of other",
+    'x: {kind: categorical, levels: ["a", "b"], other: ""}': "Column x: a level is empty",
     "x: {kind: boolean}\n  x: {kind: boolean}": "line 3: the key x appears twice",
     "x: {kind: boolean, kind: numeric}": "line 2: the key kind appears twice",
     "x y: {kind: boolean}": "Column 'x y': a name is",
@@ -107,9 +121,12 @@ BAD_FILES = {
     "columns: " + "[" * 5000: "",
     "columns: {x: [": "schema.yaml, line 1",
     "columns:\n" + "\n".join(f"  x{i}: {{kind: boolean}}" for i in range(501)): "more than 500",
+    "columns: {x: {kind: categorical, other: rest, levels: ["
+    + ", ".join(f'"{i}"' for i in range(1024))
+    + "]}}": ("Column x: levels may have at most 1024 entries, with `other`"),
     "columns: {x: {kind: categorical, levels: ["
-    + ", ".join(f'"{i}"' for i in range(1001))
-    + "]}}": ("Column x: levels may have at most 1000"),
+    + ", ".join(f'"{i}"' for i in range(1025))
+    + "]}}": ("Column x: levels may have at most 1024"),
     "# " + "x" * (1 << 20): "larger than",
 }
 
@@ -139,8 +156,37 @@ def test_stored_schemas_come_back_exactly(lower: float, upper: float, levels: li
         columns=(
             Column("x", ColumnKind.NUMERIC, lower, upper, missing=("",)),
             Column("g", ColumnKind.CATEGORICAL, 0.0, len(levels) - 1.0, tuple(levels)),
+            Column(
+                "b", ColumnKind.BOOLEAN, 0.0, 1.0, recode=Recode("b-b", (("y", 1.0), ("n", 0.0)))
+            ),
+            Column("o", ColumnKind.CATEGORICAL, 0.0, 1.0, ("a", "z"), recode=Recode(other=1.0)),
         ),
         unit=Unit("person", 2),
         description="δ",
     )
     assert schema_from_json(schema_to_json(schema)) == schema
+
+
+def test_what_the_texts_of_a_file_stand_for(tmp_path: Path) -> None:
+    text = """
+columns:
+  schooling: {kind: integer, from: "education-num", lower: 1, upper: 16}
+  rich: {kind: boolean, from: Salary, true: [">50K", ">50K."], false: ["<=50K"]}
+  school: {kind: categorical, levels: {low: ["9th", "10th"], college: "Bachelors"}, other: "rest"}
+  cut: {kind: categorical, levels: ["Fair", "Good"], other: "Good"}
+"""
+    schooling, rich, school, cut = read(tmp_path, text).columns
+    assert (schooling.name, schooling.source) == ("schooling", "education-num")
+    assert rich.recode == Recode("Salary", ((">50K", 1.0), (">50K.", 1.0), ("<=50K", 0.0)))
+    assert school.levels == ("low", "college", "rest")
+    assert school.upper == 2.0
+    assert school.recode == Recode("", (("9th", 0.0), ("10th", 0.0), ("Bachelors", 1.0)), 2.0)
+    assert cut.levels == ("Fair", "Good")
+    assert cut.recode == Recode("", (("Fair", 0.0), ("Good", 1.0)), 1.0)
+
+
+def test_a_schema_stored_before_there_were_recodes_is_read() -> None:
+    schema = Schema((Column("b", ColumnKind.BOOLEAN, 0.0, 1.0),))
+    stored = schema_to_json(schema)
+    del stored["columns"][0]["recode"]
+    assert schema_from_json(stored) == schema

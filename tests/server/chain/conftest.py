@@ -1,3 +1,3 @@
-from support_databases import clock, database_url, engine
+from support.databases.migrated import clock, database_url, engine
 
 __all__ = ["clock", "database_url", "engine"]

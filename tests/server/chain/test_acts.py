@@ -19,9 +19,9 @@ from reticent_server.database import reading, writing
 from reticent_server.domain.facts import Policy
 from reticent_server.errors import Unavailable
 from reticent_server.ledger.service import problems_in
-from support_acts import World, load, make_world, owners
-from support_databases import SetClock
-from support_ledger import ask, open_accounts
+from support.databases.migrated import SetClock
+from support.installations.curator_acts import World, load, make_world, owners
+from support.ledger.accounts import ask, open_accounts
 
 TABLES = [table.name for table in chained_tables()]
 

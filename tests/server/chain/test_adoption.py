@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-import support_postgres
 from reticent_server import database
 from reticent_server.access.keys import digest
 from reticent_server.access.service import Access
@@ -15,9 +14,10 @@ from reticent_server.chain.entries import GENESIS, Draft, link
 from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.roles import STAFF, Role
 from reticent_server.ledger.service import Ledger
-from support_acts import PEPPER
-from support_databases import BACKENDS, SetClock
-from support_ledger import LEASE_SECONDS
+from support.databases import postgresql
+from support.databases.migrated import BACKENDS, SetClock
+from support.installations.curator_acts import PEPPER
+from support.ledger.accounts import LEASE_SECONDS
 
 KEY = f"rk_{'0' * 16}_{'A' * 43}"
 ROWS = (
@@ -39,7 +39,7 @@ ROWS = (
 def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Of revision 0003, with a row in every table of access and catalogue, and a charge."""
     postgres = request.param == "postgresql"
-    url = support_postgres.new_database() if postgres else f"sqlite:///{tmp_path / 'old.db'}"
+    url = postgresql.new_database() if postgres else f"sqlite:///{tmp_path / 'old.db'}"
     database.upgrade(url, "0003")
     engine = database.connect(url)
     with database.writing(engine) as connection:
@@ -48,7 +48,7 @@ def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     engine.dispose()
     yield url
     if postgres:
-        support_postgres.drop_database(url)
+        postgresql.drop_database(url)
 
 
 def test_rows_of_an_earlier_version_are_adopted_once(old_database: str) -> None:

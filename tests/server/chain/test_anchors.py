@@ -20,7 +20,7 @@ from reticent_server.errors import CuratorError
 from reticent_server.opening import open_catalog, open_ledger
 from reticent_server.pipeline.anchoring import keep_anchored
 from reticent_server.settings import Settings
-from support_installation import Installation, opened, serving
+from support.installations.small import Installation, opened, serving
 
 
 def anchors(path: Path, kind: str) -> Anchors:

@@ -14,8 +14,8 @@ from reticent_server.chain.rows import stored_digest
 from reticent_server.database import writing
 from reticent_server.domain.facts import Policy, Profile
 from reticent_server.errors import CuratorError, NotFound, Unavailable
-from support_acts import PEPPER, World, load, make_world
-from support_databases import SetClock
+from support.databases.migrated import SetClock
+from support.installations.curator_acts import PEPPER, World, load, make_world
 
 
 @pytest.fixture

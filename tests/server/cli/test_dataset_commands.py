@@ -21,7 +21,7 @@ from reticent_server.cli import dataset
 from reticent_server.cli.init import init
 from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
-from support_vault import Vault, csv_file
+from support.databases.vaults import Vault, csv_file
 
 SCHEMA = """
 description: Houses [sold]
@@ -205,13 +205,15 @@ def test_a_draft_leaves_bounds_and_levels_to_the_curator(folder: Path) -> None:
     text, _ = run("dataset", "schema", "d.csv")
     assert "id: {kind: integer, lower: , upper: }" in text
     assert "x: {kind: numeric, lower: , upper: }" in text
-    assert '# "Total $": rename it' in text
+    assert 'Total: {kind: integer, from: "Total $", lower: , upper: }' in text
     assert "sex: {kind: categorical, levels: []}" in text
     assert '"yes": {kind: numeric' in text
     assert "ok: {kind: boolean}" in text
     assert not any(cell in text.split("columns:")[1] for cell in ("0.5", "3.25", "m,", "f]"))
     (folder / "draft.yaml").write_text(text)
-    open_places = "Fill in lower and upper of id, x, yes, and levels of sex. They are published"
+    open_places = (
+        "Fill in lower and upper of id, x, Total, yes, and levels of sex. They are published"
+    )
     with pytest.raises(CuratorError, match=open_places):
         read_schema(folder / "draft.yaml")
     _, told = run("dataset", "load", "d", "d.csv", "--schema", "draft.yaml", status=1)

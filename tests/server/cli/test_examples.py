@@ -16,9 +16,9 @@ from reticent_server.cli.examples import EXAMPLES
 from reticent_server.domain.roles import STAFF
 from reticent_server.errors import SecondPerson
 from reticent_server.settings import Settings
-from support_houses import write_houses
-from support_installation import opened
-from support_session import session
+from support.documents.session import session
+from support.installations.small import opened
+from support.tables.houses import write_houses
 
 ORDER = """
 init; dataset schema; dataset load; dataset register; dataset list; dataset show; analyst add;

@@ -24,8 +24,8 @@ from reticent_server.kinds.mean.kind import Mean
 from reticent_server.pipeline.answer import answer
 from reticent_server.pipeline.ask import Ask
 from reticent_server.settings import Settings
-from support_installation import _add_analyst, opened
-from support_sources import new_url, rows, write_parquet, write_sql
+from support.installations.small import _add_analyst, opened
+from support.tables.sources import new_url, rows, write_parquet, write_sql
 
 SCHEMA = """
 columns:

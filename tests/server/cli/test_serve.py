@@ -21,8 +21,8 @@ from reticent_server.kinds.count.kind import Count
 from reticent_server.ledger.model import Charge
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.ask import Ask
-from support_installation import Installation, Server, opened, request_body, serving
-from support_processes import command, forked
+from support.installations.small import Installation, Server, opened, request_body, serving
+from support.processes.forked import command, forked
 
 POST = {"headers": {"Idempotency-Key": "one"}, "timeout": 30.0}
 

@@ -17,7 +17,7 @@ from reticent_server.cli.listening import listen, refuse_exposure, tls_of
 from reticent_server.cli.workers import Job, Supervisor
 from reticent_server.domain.roles import STAFF
 from reticent_server.errors import CuratorError
-from support_installation import Installation, Server, opened, request_body, serving
+from support.installations.small import Installation, Server, opened, request_body, serving
 
 PEM = Path(__file__).parents[2] / "fixtures" / "localhost.pem"
 """A certificate for localhost and its key, for tests only."""

@@ -20,7 +20,7 @@ from reticent_server.kinds.registry import stored_query
 from reticent_server.opening import open_catalog
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings
-from support_installation import Api, Installation, copied, opened
+from support.installations.small import Api, Installation, copied, opened
 
 VISITS = """
 unit: {column: id, max_rows: 3}

@@ -1,3 +1,3 @@
-from support_console import desk, history
+from support.installations.console import desk, history
 
 __all__ = ["desk", "history"]

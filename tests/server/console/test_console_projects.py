@@ -10,7 +10,7 @@ import pytest
 
 from reticent_server.domain.roles import Role
 from reticent_server.pipeline.accounts import account_json
-from support_console import HOSTILE, Desk
+from support.installations.console import HOSTILE, Desk
 
 PATIENCE = 60.0
 """Seconds that a caller waits: a machine that is busy with other things is no failure."""

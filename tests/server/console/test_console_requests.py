@@ -13,7 +13,7 @@ from reticent_server.access.projects import Charter
 from reticent_server.console.sessions import IDLE_SECONDS
 from reticent_server.errors import NotFound
 from reticent_server.ledger.model import analyst_account, population_account
-from support_console import Desk
+from support.installations.console import Desk
 
 PATIENCE = 60.0
 """Seconds that a caller waits: a machine that is busy with other things is no failure."""

@@ -10,7 +10,7 @@ from reticent_server.console.sessions import (
     Session,
     Sessions,
 )
-from support_databases import SetClock
+from support.databases.migrated import SetClock
 
 ID = "0123456789abcdef" * 2
 

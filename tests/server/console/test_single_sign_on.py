@@ -11,9 +11,9 @@ import pytest
 from reticent_server.console.sessions import LONGEST_SECONDS
 from reticent_server.console.single_sign_on import FLOW_SECONDS
 from reticent_server.domain.roles import Role
-from support_console import Desk, History
-from support_provider import Provider, identity_provider, unsigned
-from support_sso import CALLBACK, STRONG, desk_of, link
+from support.installations.console import Desk, History
+from support.installations.single_sign_on import CALLBACK, STRONG, desk_of, link
+from support.processes.identity_provider import Provider, identity_provider, unsigned
 
 BEGIN = "/console/oidc/sign-in"
 WAIT = 60.0

@@ -26,8 +26,8 @@ from reticent_server.mechanisms import registry
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings
 from reticent_server.vault import parquet_source
-from support_dask import Fails, KillsItsWorker, Moments
-from support_sources import SCHEMA, N, reader, registered, rows, write_parquet
+from support.processes.cluster_maps import Fails, KillsItsWorker, Moments
+from support.tables.sources import SCHEMA, N, reader, registered, rows, write_parquet
 
 STEP = SumStep(
     "moments",

@@ -18,7 +18,7 @@ from reticent_server.engine import helper as helpers
 from reticent_server.engine import shared_memory, workers
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
-from support_dask import Fails, KillsItsWorker, Moments
+from support.processes.cluster_maps import Fails, KillsItsWorker, Moments
 
 N = 20_011
 SCHEMA = Schema((

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from reticent_server.accounting.conversions import rho_units
-from support_fits import linear_plan, numerics, target_of
-from support_glm import glm_table, slopes
-from support_glm import planned as glm_planned
-from support_newton import boolean, drive, linear_table, whole
+from support.fits.glm import glm_table, slopes
+from support.fits.glm import planned as glm_planned
+from support.fits.linear_plans import linear_plan, numerics, target_of
+from support.fits.regressions import boolean, drive, linear_table, whole
 
 REPEATS = 24
 

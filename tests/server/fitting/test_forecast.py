@@ -12,7 +12,7 @@ from reticent_server.domain.facts import Profile
 from reticent_server.fitting.forecast import least_rho
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
-from support_newton import (
+from support.fits.regressions import (
     boolean,
     drive,
     facts_of,

@@ -11,8 +11,8 @@ from reticent_server.fitting.identifiability import Directions, any_present, fit
 from reticent_server.fitting.report import intervals, p_values
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.whitening import unwhitened
-from support_fits import fitted, numerics
-from support_newton import linear_table
+from support.fits.linear_plans import fitted, numerics
+from support.fits.regressions import linear_table
 
 Q = 3
 

@@ -17,7 +17,7 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.numerics.evaluate import evaluate_term
-from support_newton import (
+from support.fits.regressions import (
     HUGE_RHO,
     boolean,
     drive,

@@ -39,8 +39,8 @@ from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.evaluate import evaluate_term
 from reticent_server.numerics.psi import Huber
-from support_glm import glm_table, planned, slopes
-from support_newton import (
+from support.fits.glm import glm_table, planned, slopes
+from support.fits.regressions import (
     blocks_of,
     boolean,
     drive,

@@ -19,10 +19,10 @@ from reticent_server.domain.steps import CountSum, GramSum, VectorSum, multiplie
 from reticent_server.fitting.maps import ResidualMap, RowsMap
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.families import FAMILIES
-from support_fits import linear_plan
-from support_glm import planned as glm_planned
-from support_losses import farthest_records
-from support_newton import numeric, whole
+from support.attacks.privacy_losses import farthest_records
+from support.fits.glm import planned as glm_planned
+from support.fits.linear_plans import linear_plan
+from support.fits.regressions import numeric, whole
 
 LINEAR = ("huber", "squared", "tukey")
 MODELS = (*LINEAR, *FAMILIES)

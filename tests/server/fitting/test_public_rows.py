@@ -25,7 +25,15 @@ from reticent_server.fitting.public_rows import (
     on_simplex,
     upper_tail,
 )
-from support_newton import boolean, drive_step, facts_of, numeric, plain_design, profile_of, whole
+from support.fits.regressions import (
+    boolean,
+    drive_step,
+    facts_of,
+    numeric,
+    plain_design,
+    profile_of,
+    whole,
+)
 
 LEVELS = np.linspace(0.0005, 0.9995, 1000)
 G = Column("g", ColumnKind.CATEGORICAL, 0.0, 2.0, tuple("abc"), ("",))

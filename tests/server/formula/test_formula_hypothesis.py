@@ -4,7 +4,7 @@ import pytest
 
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_hypothesis
-from support_hypothesis_texts import ACCEPTED, NAMES, REFUSED, Accepted
+from support.client.hypothesis_texts import ACCEPTED, NAMES, REFUSED, Accepted
 
 
 @pytest.mark.parametrize("example", ACCEPTED, ids=str)

@@ -27,6 +27,15 @@ def names(text: str, schema: Schema) -> list[str]:
         ("b + i", ["Intercept", "b", "i"]),
         ("C(b)", ["Intercept", "C(b)[1]"]),
         ("C(grade)", ["Intercept", *(f"C(grade)[{k}]" for k in range(2, 7))]),
+        ('C(g, ref="w")', ["Intercept", "C(g)[u]", "C(g)[v]"]),
+        ('0 + C(g, ref="w")', ["C(g)[w]", "C(g)[u]", "C(g)[v]"]),
+        ("C(grade, ref=6)", ["Intercept", *(f"C(grade)[{k}]" for k in range(1, 6))]),
+        ("C(b, ref=1)", ["Intercept", "C(b)[0]"]),
+        (
+            'C(g, ref="v"):x1 + g',
+            ["Intercept", "g[v]", "g[w]", "C(g)[v]:x1", "C(g)[u]:x1", "C(g)[w]:x1"],
+        ),
+        ("C(k, ref='Zürich')", ["Intercept", 'C(k)[say "no"]']),
         ("0 + h + b", ["h[0]", "h[1]", "b"]),
         ("x1*a", ["Intercept", "x1", "a", "x1:a"]),
         ("x1:a + a:x1 + x1", ["Intercept", "x1", "x1:a"]),
@@ -92,6 +101,12 @@ def test_factors_without_a_column_are_still_read(schema: Schema) -> None:
         ("C(grade) ~ a", "the response must be numeric"),
         ("y ~ log(g)", "g is categorical; use a numeric column"),
         ("y ~ C(a)", "a is numeric and has no levels"),
+        ('y ~ C(g, ref="x")', "position 14 of the formula: the level after ref= is not one"),
+        ("y ~ C(g, ref=u)", "write the level in quotes, or as a whole number"),
+        ("y ~ C(grade, ref=2.5)", "the level after ref= is not one"),
+        ('y ~ C(g, base="u")', 'write ref="level" after the comma'),
+        ('y ~ C(g, ref="u"', "write '\\)'"),
+        ("h:b ~ a", "use a single response"),
         ("y ~ C(log(x2))", "unknown column|write '\\)'"),
         ("y ~ a**2", "write a power as I"),
         ("y ~ (a + b)^2", "write a power as I"),
@@ -186,3 +201,11 @@ def test_a_mask_design_reads_columns_and_where(schema: Schema) -> None:
     assert mask_design([], schema) == Design(None, (), False, None, ())
     with pytest.raises(InvalidQuery, match="unknown column"):
         mask_design(["secret"], schema)
+
+
+def test_a_categorical_column_of_two_levels_is_a_response(schema: Schema) -> None:
+    design = parse_formula("k ~ a", schema)
+    assert design.response == Term("k[Zürich]", (Indicator("k", 1.0),), 0.0, 1.0, dummy=True)
+    assert design.columns == ("k", "a")
+    with pytest.raises(InvalidFormula, match="also among the terms"):
+        parse_formula("k ~ a + k", schema)

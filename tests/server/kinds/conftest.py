@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_seeded_noise import seed_noise
+from support.attacks.seeded_noise import seed_noise
 
 
 @pytest.fixture(autouse=True)

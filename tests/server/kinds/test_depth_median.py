@@ -9,8 +9,8 @@ from reticent_server.kinds.depth_median.likely import plan_split
 from reticent_server.kinds.depth_median.plan import public_directions
 from reticent_server.kinds.depth_median.query import DepthMedian
 from reticent_server.kinds.registry import plan as plan_kind
-from support_ptr import reply_probability
-from support_recipes import answer, block_of, facts_of, numeric
+from support.attacks.pass_probabilities import reply_probability
+from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 COLUMNS = tuple(numeric(f"x{j}", -1e4, 1e4) for j in range(9))
 QUARTILES = {

@@ -15,9 +15,17 @@ from reticent_server.kinds.glm.target import Equations, noise_free_fit
 from reticent_server.mechanisms import registry
 from reticent_server.numerics.families import Binomial, Gamma, Poisson
 from reticent_server.numerics.glm_robust import fit_glm
-from support_fits import gaps
-from support_glm import fitted, glm_table, planned, response, slopes
-from support_newton import HUGE_RHO, boolean, drive, facts_of, numeric, plain_design, whole
+from support.fits.glm import fitted, glm_table, planned, response, slopes
+from support.fits.linear_plans import gaps
+from support.fits.regressions import (
+    HUGE_RHO,
+    boolean,
+    drive,
+    facts_of,
+    numeric,
+    plain_design,
+    whole,
+)
 
 FAMILIES = ("binomial", "poisson", "gamma")
 LAWS = {"binomial": Binomial(), "poisson": Poisson(), "gamma": Gamma()}

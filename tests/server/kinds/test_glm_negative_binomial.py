@@ -15,8 +15,8 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.glm.target import noise_free_fit
 from reticent_server.numerics.families import NegativeBinomial
 from reticent_server.numerics.glm_robust import fit_glm
-from support_glm import glm_table, planned, slopes
-from support_newton import (
+from support.fits.glm import glm_table, planned, slopes
+from support.fits.regressions import (
     HUGE_RHO,
     boolean,
     drive,

@@ -18,8 +18,8 @@ from reticent_server.kinds.hypothesis_test.statistics import (
     wald,
 )
 from reticent_server.kinds.hypothesis_test.terms import term_hypotheses
-from support_hypotheses import outcome_of, planned, table_of
-from support_newton import HUGE_RHO, drive, whole
+from support.fits.regressions import HUGE_RHO, drive, whole
+from support.kinds.hypotheses import outcome_of, planned, table_of
 
 FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")

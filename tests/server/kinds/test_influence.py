@@ -15,7 +15,7 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
 from reticent_server.mechanisms import registry
 from reticent_server.numerics.huber_mallows import fit_huber
-from support_newton import (
+from support.fits.regressions import (
     boolean,
     facts_of,
     linear_table,
@@ -25,7 +25,7 @@ from support_newton import (
     query,
     whole,
 )
-from support_recipes import answer, released
+from support.kinds.recipes import answer, released
 
 N, P = 30_000, 3
 X = [numeric(f"x{j}") for j in range(P)]

@@ -9,8 +9,8 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.location_scale.influence import plan_influence_location_scale
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.numerics.proposal2 import fit_proposal2
-from support_newton import facts_of, numeric, profile_of, whole
-from support_recipes import answer
+from support.fits.regressions import facts_of, numeric, profile_of, whole
+from support.kinds.recipes import answer
 
 N = 20_000
 COLUMN = numeric("y")

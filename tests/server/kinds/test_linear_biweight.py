@@ -13,7 +13,7 @@ from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.numerics.biweight import Biweight
-from support_newton import (
+from support.fits.regressions import (
     HUGE_RHO,
     boolean,
     drive,

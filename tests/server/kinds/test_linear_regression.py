@@ -11,8 +11,8 @@ from reticent_server.domain.design import Apply, ColumnValue, Compare, Term
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.mechanisms import registry
-from support_fits import Y, fitted, gaps, linear_plan, numerics, target_of
-from support_newton import (
+from support.fits.linear_plans import Y, fitted, gaps, linear_plan, numerics, target_of
+from support.fits.regressions import (
     boolean,
     drive,
     facts_of,

@@ -11,8 +11,8 @@ from reticent_server.kinds.location_scale.maps import LocationScaleMap
 from reticent_server.kinds.location_scale.plan import plan_location_scale
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.numerics.proposal2 import fit_proposal2
-from support_location_scale import fitted_from, in_errors, planned, released
-from support_newton import HUGE_RHO, blocks_of, drive, facts_of, numeric, whole
+from support.fits.location_scale import fitted_from, in_errors, planned, released
+from support.fits.regressions import HUGE_RHO, blocks_of, drive, facts_of, numeric, whole
 
 
 def samples(n=4000, seed=0):

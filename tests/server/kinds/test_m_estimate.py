@@ -8,8 +8,8 @@ from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.kinds.registry import plan as plan_kind
-from support_recipes import answer, block_of, facts_of, numeric
-from support_seeded_noise import seed_noise
+from support.attacks.seeded_noise import seed_noise
+from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 N = 4000
 DRAWS = 50  # each goes over about a million candidates

@@ -15,8 +15,8 @@ from reticent_server.kinds.count.plan import plan_count
 from reticent_server.kinds.mean.plan import plan_mean
 from reticent_server.kinds.profile.plan import plan_profile, profile_of
 from reticent_server.mechanisms import registry
-from support_losses import step_loss
-from support_results import replied
+from support.attacks.privacy_losses import step_loss
+from support.kinds.results import replied
 
 COLUMNS = (
     Column("x", ColumnKind.NUMERIC, -50, 150, (), ("NA",)),

@@ -12,7 +12,7 @@ from reticent_server.kinds.median.by_ptr import plan_ptr_median
 from reticent_server.kinds.median.by_smooth_sensitivity import plan_smooth_median
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.registry import plan as plan_kind
-from support_recipes import answer, block_of, facts_of, numeric
+from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 N = 20_000
 X = numeric("x", -1000.0, 1000.0)

@@ -12,7 +12,7 @@ from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.planning import plan
-from support_recipes import answer, block_of, facts_of, numeric
+from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 N = 40_000
 COLUMNS = (

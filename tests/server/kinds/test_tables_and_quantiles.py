@@ -16,8 +16,8 @@ from reticent_server.kinds.histogram.plan import plan_histogram
 from reticent_server.kinds.median.by_selection import plan_exponential_median
 from reticent_server.kinds.quantiles.plan import plan_quantiles
 from reticent_server.kinds.sum.plan import plan_sum
-from support_losses import step_loss
-from support_recipes import answer, block_of, facts_of, numeric
+from support.attacks.privacy_losses import step_loss
+from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 RHO = RHO_UNITS // 20
 X = numeric("x", -50.0, 150.0, ("NA",))

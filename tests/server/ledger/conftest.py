@@ -2,8 +2,8 @@ import pytest
 from sqlalchemy import Engine
 
 from reticent_server.ledger.service import Ledger
-from support_databases import SetClock, clock, database_url, engine
-from support_ledger import LEASE_SECONDS
+from support.databases.migrated import SetClock, clock, database_url, engine
+from support.ledger.accounts import LEASE_SECONDS
 
 __all__ = ["clock", "database_url", "engine"]
 

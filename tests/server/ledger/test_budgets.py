@@ -15,7 +15,7 @@ from reticent_server.errors import (
 )
 from reticent_server.ledger.model import Balance, analyst_account, population_account
 from reticent_server.ledger.service import Ledger
-from support_ledger import TENTH, ask, open_accounts, whole_caps
+from support.ledger.accounts import TENTH, ask, open_accounts, whole_caps
 
 ALICE = analyst_account("alice", "houses")
 PEOPLE = population_account("people")

@@ -16,8 +16,8 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.errors import BudgetExhausted, Conflict
 from reticent_server.ledger.model import analyst_account, population_account
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay, Stale
-from support_databases import SetClock, migrated
-from support_ledger import LEASE_SECONDS, ask, whole_caps
+from support.databases.migrated import SetClock, migrated
+from support.ledger.accounts import LEASE_SECONDS, ask, whole_caps
 
 PEOPLE = population_account("people")
 ACCOUNTS = {a: analyst_account(a, "houses") for a in ("alice", "bob")}

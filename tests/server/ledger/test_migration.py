@@ -12,8 +12,8 @@ from reticent_server import database
 from reticent_server.chain.tables import entries
 from reticent_server.ledger import tables
 from reticent_server.ledger.service import Ledger
-from support_databases import SetClock
-from support_ledger import ask, open_accounts
+from support.databases.migrated import SetClock
+from support.ledger.accounts import ask, open_accounts
 
 OURS = {
     name

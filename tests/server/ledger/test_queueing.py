@@ -16,8 +16,8 @@ from reticent_server.ledger import repository
 from reticent_server.ledger.model import Pending
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay
 from reticent_server.ledger.tables import accounts, releases
-from support_databases import SetClock
-from support_ledger import LEASE_SECONDS, ask, open_accounts, whole_caps
+from support.databases.migrated import SetClock
+from support.ledger.accounts import LEASE_SECONDS, ask, open_accounts, whole_caps
 
 START = 1_714_564_860_000
 """A planned beginning, in ms since the epoch."""

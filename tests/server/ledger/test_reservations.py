@@ -11,8 +11,8 @@ from reticent_server.errors import BudgetExhausted, IdempotencyConflict, Invalid
 from reticent_server.ledger import repository
 from reticent_server.ledger.rules import MAX_AMOUNT
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Pending, Replay, Stale
-from support_databases import SetClock
-from support_ledger import LEASE_SECONDS, TENTH, ask, open_accounts
+from support.databases.migrated import SetClock
+from support.ledger.accounts import LEASE_SECONDS, TENTH, ask, open_accounts
 
 
 def reserve(ledger: Ledger, key: str | None = None) -> Reservation:

@@ -7,7 +7,7 @@ from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import EPSILON_UNITS
 from reticent_server.ledger.model import analyst_account
 from reticent_server.ledger.service import Fresh, Ledger, Pending
-from support_ledger import ask, open_accounts
+from support.ledger.accounts import ask, open_accounts
 
 
 def numbers(found: tuple[Entry, ...]) -> list[int]:

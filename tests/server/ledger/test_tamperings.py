@@ -14,9 +14,9 @@ from reticent_server.chain.entries import GENESIS, entry_hash
 from reticent_server.chain.repository import chain_head
 from reticent_server.domain.amounts import Amounts
 from reticent_server.ledger.service import Fresh, Ledger, problems_in
-from support_acts import make_world, owners
-from support_databases import SetClock
-from support_ledger import ask, open_accounts
+from support.databases.migrated import SetClock
+from support.installations.curator_acts import make_world, owners
+from support.ledger.accounts import ask, open_accounts
 
 FREE = """INSERT INTO ledger_releases (id, owner, dataset, version_id, population, request,
   request_sha256, epsilon, delta, rho, rho_delta, created_at, status, body, lease, lease_until_ms)

@@ -11,8 +11,8 @@ from reticent_server import database
 from reticent_server.chain import repository as chain
 from reticent_server.errors import Unavailable
 from reticent_server.ledger.service import Fresh, InFlight, Ledger, Replay, Stale, Undecided
-from support_databases import SetClock, migrated
-from support_ledger import LEASE_SECONDS, TENTH, ask, open_accounts
+from support.databases.migrated import SetClock, migrated
+from support.ledger.accounts import LEASE_SECONDS, TENTH, ask, open_accounts
 
 
 def test_an_absent_database_is_unavailable(tmp_path: Path, clock: SetClock) -> None:

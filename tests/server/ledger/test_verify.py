@@ -19,8 +19,8 @@ from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.roles import STAFF
 from reticent_server.ledger import tables
 from reticent_server.ledger.service import Fresh, Ledger
-from support_databases import SetClock, migrated
-from support_ledger import ask, open_accounts
+from support.databases.migrated import SetClock, migrated
+from support.ledger.accounts import ask, open_accounts
 
 UNCHECKED = {
     "ledger_releases": ("lease", "lease_until_ms", "start_ms", "duration_ms"),

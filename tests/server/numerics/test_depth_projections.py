@@ -10,7 +10,7 @@ from reticent_server.numerics.depth_iqr import IqrProjections
 from reticent_server.numerics.depth_mad import MadProjections
 from reticent_server.numerics.depth_trimmed import TrimmedProjections, exact_sums, trimmed_ranks
 from reticent_server.numerics.order_statistics import quartile_ranks
-from support_reference import projection_depths
+from support.tables.references import projection_depths
 
 FAMILIES = {"iqr": IqrProjections, "mad": MadProjections, "trimmed": TrimmedProjections}
 DIRECTIONS = np.rint(64 * np.array([[1, 0], [0, 1], [0.6, 0.8], [0.8, -0.6], [0.3, -0.95]]))

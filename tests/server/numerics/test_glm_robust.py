@@ -7,7 +7,7 @@ import pytest
 
 from reticent_server.numerics.families import Binomial, Gamma, Gaussian, Poisson
 from reticent_server.numerics.glm_robust import Equation, fit_glm
-from support_reference import REFERENCE, epilepsy, numbers, shared_csv
+from support.tables.references import REFERENCE, epilepsy, numbers, shared_csv
 
 ENTRIES = REFERENCE["glmrob"]
 

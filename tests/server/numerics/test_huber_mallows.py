@@ -11,7 +11,7 @@ from reticent_server.numerics.huber_mallows import fit_huber, fit_whitened_mallo
 from reticent_server.numerics.mallows import mallows_weights, mean_weighted_norm
 from reticent_server.numerics.matrices import inverse_root
 from reticent_server.numerics.psi import Huber
-from support_reference import numbers, shared_csv
+from support.tables.references import numbers, shared_csv
 
 R = json.loads((Path(__file__).parents[2] / "fixtures" / "r_huber_regressions.json").read_text())
 

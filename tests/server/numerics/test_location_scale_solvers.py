@@ -8,7 +8,7 @@ from reticent_server.numerics.biweight import Biweight, fit_biweight
 from reticent_server.numerics.huber_mallows import fit_huber
 from reticent_server.numerics.proposal2 import fit_proposal2, influence, jacobian, sensitivities
 from reticent_server.numerics.weighted_chi2 import survival
-from support_reference import REFERENCE, numbers, shared_csv
+from support.tables.references import REFERENCE, numbers, shared_csv
 
 
 def columns():

@@ -25,7 +25,7 @@ from reticent_server.pipeline.answer import answer, execute, plan
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.recovery import recover
 from reticent_server.pipeline.services import Services
-from support_installation import Installation, opened, without_reader
+from support.installations.small import Installation, opened, without_reader
 
 ASK = Ask("people", Count(), Privacy(0.5), "key")
 

@@ -23,8 +23,8 @@ from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.recovery import recover
 from reticent_server.pipeline.schedule import Computation, Job, ReleaseQueue
 from reticent_server.pipeline.services import Services
-from support_databases import SetClock
-from support_installation import Api, Installation, opened, request_body
+from support.databases.migrated import SetClock
+from support.installations.small import Api, Installation, opened, request_body
 
 PATIENCE = 20.0
 

@@ -19,7 +19,7 @@ from reticent_server.kinds.hypothesis_test.query import HypothesisTest
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
-from support_newton import facts_of, profile_of
+from support.fits.regressions import facts_of, profile_of
 
 N = 2_000
 COLUMNS = (

@@ -14,8 +14,8 @@ from reticent_server.errors import CuratorError
 from reticent_server.kinds.registry import stored_query
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.services import Services
-from support_installation import SCHEMA, Api, Installation, copied, opened
-from support_kinds import QUERIES
+from support.installations.small import SCHEMA, Api, Installation, copied, opened
+from support.kinds.examples import QUERIES
 
 M = 3
 UNIT = f"unit: {{column: person, max_rows: {M}}}\n"

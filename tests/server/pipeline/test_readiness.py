@@ -14,9 +14,9 @@ from reticent_server.pipeline import readiness as module
 from reticent_server.pipeline.readiness import FRESH_SECONDS, Readiness
 from reticent_server.pipeline.services import Services
 from reticent_server.vault.adbc import ask, parse_url
-from support_backends import installation
-from support_databases import SetClock
-from support_installation import Api, Installation, opened
+from support.databases.migrated import SetClock
+from support.installations.both_backends import installation
+from support.installations.small import Api, Installation, opened
 
 __all__ = ["installation"]
 

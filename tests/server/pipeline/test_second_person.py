@@ -30,9 +30,9 @@ from reticent_server.pipeline import second_person
 from reticent_server.pipeline.accounts import account_json
 from reticent_server.pipeline.budgets import Offer, credit, set_budget
 from reticent_server.pipeline.services import Services
-from support_backends import installation
-from support_databases import SetClock
-from support_installation import Installation, opened
+from support.databases.migrated import SetClock
+from support.installations.both_backends import installation
+from support.installations.small import Installation, opened
 
 __all__ = ["installation"]
 

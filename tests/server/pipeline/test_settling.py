@@ -19,8 +19,8 @@ from reticent_server.pipeline.answer import answer
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.settling import PATIENCE_SECONDS, Settler
-from support_databases import SetClock
-from support_installation import Installation, opened
+from support.databases.migrated import SetClock
+from support.installations.small import Installation, opened
 
 ASK = Ask("people", Count(), Privacy(0.5), "key")
 AWAY = Unavailable("The database did not answer; nothing is lost, try again.")

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-import support_postgres
-from support_vault import Vault
+from support.databases import postgresql
+from support.databases.vaults import Vault
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def vault(request: pytest.FixtureRequest, tmp_path: Path) -> Vault:
     sqlite = request.param == "sqlite"
-    return Vault(f"sqlite:///{tmp_path}/vault.db" if sqlite else support_postgres.new_database())
+    return Vault(f"sqlite:///{tmp_path}/vault.db" if sqlite else postgresql.new_database())
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from reticent_server.vault.ingest import Loaded, ingest
 from reticent_server.vault.loading import loading
 from reticent_server.vault.names import fingerprint, hashes
 from reticent_server.vault.person_tables import person_names
-from support_vault import OWNER, Vault, boolean, csv_file, numeric, schema
+from support.databases.vaults import OWNER, Vault, boolean, csv_file, numeric, schema
 
 KEY = bytes(range(32))
 SCHEMA = schema(numeric("x", missing=("NA",)), boolean("b"), unit=Unit("id", 2))

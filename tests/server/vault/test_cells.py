@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column, ColumnKind, Recode
 from reticent_server.vault import cells
-from reticent_server.vault.cells import check
+from reticent_server.vault.cells import Encoded, Fault, check, encode
 
 ROWS = 1 << 16
 X = Column("x", ColumnKind.NUMERIC, 1.0, 9.0)
@@ -109,3 +109,52 @@ def test_a_failure_that_nobody_has_foreseen_is_found_by_halves(monkeypatch):
     assert np.flatnonzero(found.bad).tolist() == [400]
     assert found.values.tolist() == [5.0] * 400 + [1.0] + [6.0] * 599
     assert len(calls) <= 2 * 10 + 1
+
+
+RICH = Column(
+    "rich",
+    ColumnKind.BOOLEAN,
+    0,
+    1,
+    missing=("?",),
+    recode=Recode("Salary", ((">50K", 1.0), ("true", 1.0), ("<=50K", 0.0))),
+)
+SCHOOL = Column(
+    "school",
+    ColumnKind.CATEGORICAL,
+    0,
+    2,
+    ("low", "high", "rest"),
+    ("?",),
+    Recode("", (("9th", 0.0), ("10th", 0.0), ("BA", 1.0)), 2.0),
+)
+
+
+def test_texts_of_the_file_stand_for_values() -> None:
+    found = check(RICH, texts([b" >50K", b"<=50K", b"?", b"yes", b"TRUE", b""]))
+    assert found.values.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert found.missing.tolist() == [False, False, True, False, False, False]
+    assert found.bad.tolist() == [False, False, False, True, True, True]
+    typed = check(RICH, pa.array([True, None]))
+    assert typed.values.tolist() == [1.0, 0.0]
+    assert typed.missing.tolist() == [False, True]
+
+
+def test_a_catch_all_takes_every_other_text_but_not_an_empty_or_unreadable_one() -> None:
+    found = check(SCHOOL, texts([b"9th", b"10th", b"BA", b"PhD", b"?", b"", b"\xff"]))
+    assert found.values.tolist() == [0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0]
+    assert found.missing.tolist() == [False] * 4 + [True, False, False]
+    assert found.bad.tolist() == [False] * 5 + [True, True]
+    numbers = Column(
+        "k", ColumnKind.CATEGORICAL, 0, 1, ("one", "rest"), (), Recode("", (("1", 0.0),), 1.0)
+    )
+    assert check(numbers, pa.array([1, 2])).values.tolist() == [0.0, 1.0]
+
+
+def test_encoding_a_file_agrees_with_checking_a_registered_one() -> None:
+    cells = texts([b"9th", b"BA", b"PhD", b"?"])
+    stored = encode(SCHOOL, cells, strict=True)
+    assert isinstance(stored, Encoded)
+    assert stored.values.tolist() == check(SCHOOL, cells).values.tolist()
+    refused = encode(RICH, texts([b">50K", b"rich"]), strict=False)
+    assert refused == Fault(1, "'rich' is not one of the declared texts")

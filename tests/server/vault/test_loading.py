@@ -18,7 +18,7 @@ from reticent_server.vault.adbc import connected, create_vault, execute, parse_u
 from reticent_server.vault.adbc import refuse_shared_file as refuse
 from reticent_server.vault.ingest import ingest
 from reticent_server.vault.loading import WRITE_FAILED, loading
-from support_vault import OWNER, Vault, csv_file, numeric, schema
+from support.databases.vaults import OWNER, Vault, csv_file, numeric, schema
 
 SCHEMA: Schema = schema(numeric("x"))
 
@@ -34,7 +34,7 @@ from pathlib import Path
 from unittest.mock import patch
 from reticent_server.vault.ingest import ingest
 from reticent_server.vault.loading import WRITE_FAILED, loading
-from support_vault import OWNER, numeric, schema
+from support.databases.vaults import OWNER, numeric, schema
 
 url, file, moment, kept = sys.argv[1:]
 

@@ -17,7 +17,7 @@ import pytest
 
 from reticent_server.errors import CuratorError
 from reticent_server.vault.adbc import refuse_shared_file
-from support_vault import csv_file
+from support.databases.vaults import csv_file
 
 WATCHED = """
 import json, sys

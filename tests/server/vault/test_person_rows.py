@@ -12,7 +12,7 @@ from reticent_server.domain.source import VaultTable
 from reticent_server.errors import CuratorError, Unavailable
 from reticent_server.vault import person_rows, places
 from reticent_server.vault.adbc import connected, execute, parse_url
-from support_vault import Vault, csv_file, numeric, schema
+from support.databases.vaults import Vault, csv_file, numeric, schema
 
 M = 3
 SCHEMA = schema(numeric("year"), numeric("x", missing=("NA",)), unit=Unit("id", M))

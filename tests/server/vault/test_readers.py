@@ -10,7 +10,7 @@ from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import Unavailable
 from reticent_server.vault.adbc import connected, execute, parse_url
 from reticent_server.vault.readers import UNREADABLE, open_reader
-from support_vault import Vault, csv_file, numeric, schema
+from support.databases.vaults import Vault, csv_file, numeric, schema
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reticent_server.domain.schema import Column, Unit
 from reticent_server.errors import CuratorError
-from support_vault import Vault, boolean, categorical, csv_file, integer, numeric, schema
+from support.databases.vaults import Vault, boolean, categorical, csv_file, integer, numeric, schema
 
 KINDS = [
     numeric("x", 0, 9),
@@ -99,7 +99,6 @@ def test_files_that_cannot_be_read(sqlite_vault: Vault, tmp_path: Path) -> None:
     assert message == "bad.parquet cannot be read as Parquet."
     for name in ("absent.csv", "absent.parquet"):
         assert "cannot be opened" in refusal(sqlite_vault, tmp_path / name, numeric("x"))
-    assert "must end in .csv" in refusal(sqlite_vault, tmp_path / "rows.txt", numeric("x"))
 
 
 def test_parquet_types_that_hold_no_such_column(sqlite_vault: Vault, tmp_path: Path) -> None:

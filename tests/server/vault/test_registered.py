@@ -10,6 +10,7 @@ import pytest
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.row_subset import RowSubset
+from reticent_server.domain.schema import Column, ColumnKind, Recode, Schema
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, Released, VectorSum
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
@@ -20,8 +21,9 @@ from reticent_server.vault.adbc import DRIVER_ERRORS, execute
 from reticent_server.vault.readers import open_reader
 from reticent_server.vault.registered import UNREADABLE
 from reticent_server.vault.sql_source import opened, source_url
-from support_losses import loss_of_sums
-from support_sources import (
+from support.attacks.privacy_losses import loss_of_sums
+from support.databases.vaults import Vault, integer, schema
+from support.tables.sources import (
     ALL,
     SCHEMA,
     N,
@@ -35,7 +37,6 @@ from support_sources import (
     write_parquet,
     write_sql,
 )
-from support_vault import Vault, integer, schema
 
 SQL = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 SOURCES = [*SQL, "parquet"]
@@ -318,3 +319,48 @@ def test_texts_in_sqlite_are_read_as_they_would_be_in_a_file(tmp_path):
     sql(place, "ALTER TABLE texts RENAME COLUMN t TO k")
     source = registered(place, table="texts").source
     assert read(place, source).column("k").to_pylist() == [float(row[3]) for row in rows(30)]
+
+
+WORDS = (("1", 1.0), ("true", 1.0), ("0", 0.0), ("false", 0.0))
+RECODED = Schema(
+    (
+        Column("outcome", ColumnKind.NUMERIC, -40, 40, recode=Recode("y")),
+        Column("sure", ColumnKind.BOOLEAN, 0, 1, recode=Recode("b", WORDS)),
+        Column(
+            "place",
+            ColumnKind.CATEGORICAL,
+            0,
+            1,
+            ("a", "rest"),
+            ("", "NA"),
+            Recode("g", (("a", 0.0),), 1.0),
+        ),
+        Column("group", ColumnKind.CATEGORICAL, 0, 2, ("a", "b", "c"), ("", "NA"), Recode("g")),
+        Column(
+            "grade",
+            ColumnKind.CATEGORICAL,
+            0,
+            1,
+            ("low", "high"),
+            recode=Recode("k", (("0", 0.0), ("1", 0.0), ("2", 0.0)), 1.0),
+        ),
+    )
+)
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_recodes_are_the_same_in_every_source(kind, tmp_path):
+    table = rows()
+    vault = Vault(f"sqlite:///{tmp_path}/vault.db")
+    stored = vault.load(write_csv(tmp_path / "rows.csv", table), RECODED)
+    names = [column.name for column in RECODED.columns]
+    expected = vault.read(stored.source, names)
+    place = placed(kind, tmp_path, table)
+    key = {"order": ("id",)} if kind == "postgresql" else {}
+    registration = registered(place, RECODED, **key)
+    batches = reader(place, registration.source, RECODED).batches(names)
+    found = pa.Table.from_batches([batch.unwrap() for batch in batches])
+    for name in names:
+        assert found.column(name).to_pylist() == expected.column(name).to_pylist(), name
+    assert expected.column("grade").to_pylist() == [float(row[3] > 2) for row in table]
+    assert expected.column("sure").to_pylist() == [float(row[4]) for row in table]

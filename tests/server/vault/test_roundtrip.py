@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support_vault import Vault, boolean, categorical, csv_file, integer, numeric, schema
+from support.databases.vaults import Vault, boolean, categorical, csv_file, integer, numeric, schema
 
 LEVELS = ("a", "b c", 'say "x"', "é,\n1", "0")
 COLUMNS = (

@@ -10,8 +10,8 @@ from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.histogram.kind import Histogram
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.sum.kind import Sum
-from support_named_tests import Y, offer, people, people_facts
-from support_recipes import answer, block_of, facts_of, numeric
+from support.kinds.named_tests import Y, offer, people, people_facts
+from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 N = 4000
 QUIET = offer(100, 100)

@@ -9,8 +9,8 @@ from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.log_rank.kind import KIND, LogRank
 from reticent_server.kinds.log_rank.scores import contrasts
-from support_follow_up import CUTS, EXACT, answer, block, facts, log_rank, offer
-from support_recipes import block_of
+from support.kinds.recipes import block_of, outcome
+from support.tables.follow_up import CUTS, EXACT, block, facts, log_rank, offer
 
 QUESTION = LogRank("t", "e", "g", CUTS)
 
@@ -20,7 +20,7 @@ def plan(n, cost, query=QUESTION):
 
 
 def rejected(planned, rng, n, tables, **more):
-    return np.mean([answer(planned, block(rng, n, **more)).p_value < 0.05 for _ in range(tables)])
+    return np.mean([outcome(planned, block(rng, n, **more)).p_value < 0.05 for _ in range(tables)])
 
 
 def test_without_noise_it_is_the_statistic_of_distinct_times():
@@ -28,7 +28,7 @@ def test_without_noise_it_is_the_statistic_of_distinct_times():
     cuts = tuple(np.linspace(0.1, 20, 200).tolist())
     for ratio in (1.0, 1.3, 0.8):
         data = block(rng, n, ratio=ratio)
-        found = answer(plan(n, EXACT, LogRank("t", "e", "g", cuts)), data)
+        found = outcome(plan(n, EXACT, LogRank("t", "e", "g", cuts)), data)
         exact = log_rank(data.columns["t"], data.columns["e"], data.columns["g"])
         assert found.statistic == pytest.approx(exact, rel=0.05, abs=0.05)
         assert found.df == 1
@@ -52,7 +52,7 @@ def test_a_difference_is_found_almost_as_often_as_without_noise():
 
 
 def test_the_bounded_sum_has_a_small_share_of_noise_in_large_tables():
-    found = answer(plan(20_000, offer(1.0)), block(np.random.default_rng(1), 20_000))
+    found = outcome(plan(20_000, offer(1.0)), block(np.random.default_rng(1), 20_000))
     assert 0 < found.privacy_share < 0.1
 
 
@@ -63,7 +63,7 @@ def test_it_replies_where_nobody_is_in_a_group_and_where_nothing_happens(epsilon
         {"m": np.zeros(n, bool)}, t=np.full(n, 3.0), e=np.zeros(n), g=np.zeros(n), m=np.zeros(n)
     )
     for _ in range(5):
-        found = answer(plan(n, offer(epsilon)), data)
+        found = outcome(plan(n, offer(epsilon)), data)
         json.dumps(result_json(found), allow_nan=False)
         assert 0 <= found.p_value <= 1
         assert found.statistic >= 0

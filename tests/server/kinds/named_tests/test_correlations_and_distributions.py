@@ -11,9 +11,9 @@ from reticent_server.kinds.correlation.kind import Correlation
 from reticent_server.kinds.correlation.scores import grades_of
 from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
 from reticent_server.kinds.ks_test.kind import KsTest
-from support_named_tests import K, facts, offer, outcome, people, people_facts
-from support_recipes import block_of, facts_of
-from support_seeded_noise import seed_noise
+from support.attacks.seeded_noise import seed_noise
+from support.kinds.named_tests import K, facts, offer, people, people_facts
+from support.kinds.recipes import block_of, facts_of, outcome
 
 N = 3000
 QUIET = offer(100, 100)

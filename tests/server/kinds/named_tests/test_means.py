@@ -11,9 +11,9 @@ from reticent_server.kinds.anova.kind import KIND as ANOVA
 from reticent_server.kinds.anova.kind import Anova
 from reticent_server.kinds.t_test.kind import KIND as T_TEST
 from reticent_server.kinds.t_test.kind import TTest
-from support_named_tests import Y, facts, offer, outcome, people, people_facts
-from support_recipes import block_of
-from support_seeded_noise import seed_noise
+from support.attacks.seeded_noise import seed_noise
+from support.kinds.named_tests import Y, facts, offer, people, people_facts
+from support.kinds.recipes import block_of, outcome
 
 N = 3000
 QUIET = offer(100, 100)

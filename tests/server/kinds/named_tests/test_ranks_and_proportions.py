@@ -12,9 +12,9 @@ from reticent_server.kinds.mann_whitney.kind import KIND as MANN_WHITNEY
 from reticent_server.kinds.mann_whitney.kind import MannWhitney
 from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
 from reticent_server.kinds.proportion_test.kind import ProportionTest
-from support_named_tests import facts, offer, outcome, people, people_facts
-from support_recipes import block_of
-from support_seeded_noise import seed_noise
+from support.attacks.seeded_noise import seed_noise
+from support.kinds.named_tests import facts, offer, people, people_facts
+from support.kinds.recipes import block_of, outcome
 
 N = 3000
 QUIET = offer(100, 100)

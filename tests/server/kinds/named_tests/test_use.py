@@ -11,8 +11,8 @@ from reticent_server.kinds.ks_test.kind import KsTest
 from reticent_server.kinds.mann_whitney.kind import MannWhitney
 from reticent_server.kinds.proportion_test.kind import ProportionTest
 from reticent_server.kinds.t_test.kind import TTest
-from support_named_tests import offer, outcome, people, people_facts
-from support_recipes import block_of
+from support.kinds.named_tests import offer, people, people_facts
+from support.kinds.recipes import block_of, outcome
 
 N = 4000
 QUIET = offer(100, 100)

@@ -11,9 +11,10 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.quantile_regression.model import planned_bandwidth
 from reticent_server.kinds.quantile_regression.plan import crosses, plan_quantile_regression
-from support_follow_up import answer, offer
-from support_newton import HUGE_RHO, facts_of, profile_of, whole
-from support_quantile_regression import BETA, X, Y, planned, table, without_privacy
+from support.fits.quantile_regression import BETA, X, Y, planned, table, without_privacy
+from support.fits.regressions import HUGE_RHO, facts_of, profile_of, whole
+from support.kinds.recipes import outcome
+from support.tables.follow_up import offer
 
 LAWS = {
     "normal": (lambda rng, n: rng.normal(size=n), norm.ppf),
@@ -26,7 +27,7 @@ LAWS = {
 def test_with_little_noise_it_is_quantreg_with_the_replys_weights(law, tau):
     rng, n = np.random.default_rng(3), 20_000
     data = table(rng, n, LAWS[law][0])
-    (fit,) = answer(planned(data, (tau,), HUGE_RHO), whole(data)).fits
+    (fit,) = outcome(planned(data, (tau,), HUGE_RHO), whole(data)).fits
     exact, error = without_privacy(data, fit), np.array(fit.standard_errors)
     assert (np.abs(np.array(fit.coefficients) - exact) < 0.4 * error).all()
 
@@ -43,7 +44,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(law, tau, n, epsi
     held, distance = [], []
     for _ in range(30):
         data = table(rng, n, errors)
-        (fit,) = answer(planned(data, (tau,), offer(epsilon).rho), whole(data)).fits
+        (fit,) = outcome(planned(data, (tau,), offer(epsilon).rho), whole(data)).fits
         low, high = np.array(fit.confidence_intervals).T
         held.append((low <= truth) & (truth <= high))
         gap = np.array(fit.coefficients) - without_privacy(data, fit)
@@ -58,7 +59,7 @@ def test_several_levels_share_the_charge_and_come_in_order():
     plan = planned(data, (0.75, 0.25, 0.5), offer(4.0).rho)
     assert plan.rho <= offer(4.0).rho
     assert plan.rho == sum(fit.rho for fit in plan.fits)
-    found = answer(plan, whole(data))
+    found = outcome(plan, whole(data))
     json.dumps(result_json(found), allow_nan=False)
     assert [fit.tau for fit in found.fits] == [0.25, 0.5, 0.75]
     constants = [fit.coefficients[0] for fit in found.fits]
@@ -75,7 +76,7 @@ def test_quantiles_that_cross_are_noted():
     assert crosses(np.array([[0.0, 2.0], [1.0, 0.5]]), intercept=True)
     assert not crosses(apart[:1], intercept=True)
     data = table(np.random.default_rng(2), 400, LAWS["normal"][0])
-    found = answer(planned(data, (0.5, 0.52), offer(0.3).rho), whole(data))
+    found = outcome(planned(data, (0.5, 0.52), offer(0.3).rho), whole(data))
     assert found.crossing == bool(found.warnings)
 
 
@@ -83,7 +84,7 @@ def test_a_response_with_many_equal_values_has_no_intervals():
     rng, n = np.random.default_rng(5), 5000
     data = table(rng, n, LAWS["normal"][0])
     data["y"] = np.rint(data["y"] / 2)
-    (fit,) = answer(planned(data, (0.5,), offer(2.0).rho), whole(data)).fits
+    (fit,) = outcome(planned(data, (0.5,), offer(2.0).rho), whole(data)).fits
     assert fit.confidence_intervals == [(None, None)] * 3
     assert any("quantiles jump" in said for said in fit.warnings)
 
@@ -110,7 +111,7 @@ def test_without_a_profile_or_an_intercept_it_still_replies():
         facts = facts_of(n, [*X, Y], profile)
         design = parse_formula(formula, facts.schema, "x0 > -1")
         plan = plan_quantile_regression(facts, design, (0.5,), 0.9, offer(4.0).rho)
-        found = answer(plan, whole(data))
+        found = outcome(plan, whole(data))
         json.dumps(result_json(found), allow_nan=False)
         assert found.fits[0].confidence_level == 0.9
         assert found.fits[0].records_in_use == pytest.approx((data["x0"] > -1).sum(), rel=0.1)

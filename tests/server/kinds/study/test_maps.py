@@ -14,7 +14,7 @@ from reticent_server.kinds.study.maps import (
     Scores,
     ScoresMap,
 )
-from support_study import whole
+from support.kinds.studies import whole
 
 N, RADIUS, LIMIT = 200, 3.0, 4.0
 TERMS = tuple(Term(name, (ColumnValue(name),), -50.0, 50.0) for name in "xy")

@@ -8,8 +8,8 @@ from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.study.main import before_meat, formula_of
 from reticent_server.kinds.study.moments import Moments
-from support_newton import drive
-from support_study import (
+from support.fits.regressions import drive
+from support.kinds.studies import (
     NO_NOISE,
     boolean,
     factor,

@@ -11,20 +11,19 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.shared.follow_up.question import default_cuts
 from reticent_server.kinds.survival_curve.curve import crossing, monotone
 from reticent_server.kinds.survival_curve.kind import KIND, SurvivalCurve
-from support_follow_up import (
+from support.kinds.recipes import block_of, facts_of, numeric, outcome
+from support.tables.follow_up import (
     CUTS,
     EXACT,
     SCALE,
     SHAPE,
     TIME,
-    answer,
     block,
     facts,
     kaplan_meier,
     offer,
     survival,
 )
-from support_recipes import block_of, facts_of, numeric
 
 MEDIAN = SCALE * np.log(2) ** (1 / SHAPE)
 
@@ -40,7 +39,7 @@ def test_without_noise_or_censoring_it_is_the_share_that_survives():
     rng, n = np.random.default_rng(0), 3000
     time = SCALE * rng.weibull(SHAPE, n)
     data = block_of({"m": np.zeros(n, bool)}, t=time, e=np.ones(n), g=np.zeros(n), m=np.zeros(n))
-    found = answer(plan(n, EXACT), data)
+    found = outcome(plan(n, EXACT), data)
     share = np.array([(time > c).mean() for c in CUTS])
     assert np.array(found.survival) == pytest.approx(share, abs=1e-6)
     assert np.array(found.standard_errors) == pytest.approx(
@@ -56,7 +55,7 @@ def test_without_noise_it_is_kaplan_meier_with_fine_cuts():
     rng, n = np.random.default_rng(1), 20_000
     data = block(rng, n)
     cuts = tuple(np.linspace(0.06, 12, 200).tolist())
-    found = answer(plan(n, EXACT, SurvivalCurve("t", "e", None, cuts)), data)
+    found = outcome(plan(n, EXACT, SurvivalCurve("t", "e", None, cuts)), data)
     exact = kaplan_meier(data.columns["t"], data.columns["e"], np.array(cuts))
     assert np.array(found.survival) == pytest.approx(exact, abs=1e-4)
 
@@ -69,7 +68,7 @@ def test_ends_belong_to_their_interval_and_later_times_to_the_last():
         g=np.zeros(5),
         m=np.zeros(5),
     )
-    found = answer(plan(5, EXACT, SurvivalCurve("t", "e", None, (2.0, 4.0))), data)
+    found = outcome(plan(5, EXACT, SurvivalCurve("t", "e", None, (2.0, 4.0))), data)
     assert found.events == pytest.approx([1, 1], abs=1e-3)
     assert found.at_risk == pytest.approx([5, 3], abs=1e-3)
     assert found.survival == pytest.approx([1 - 1 / 4.5, (1 - 1 / 4.5) * (1 - 1 / 3)], abs=1e-4)
@@ -87,7 +86,7 @@ def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(n, epsilon, 
     planned, truth = plan(n, offer(epsilon), query), survival(CUTS)
     for _ in range(120):
         data = block(rng, n)
-        found = answer(planned, data)
+        found = outcome(planned, data)
         for label, curve in enumerate(found.groups or (found,)):
             k = len(curve.times)
             low, high = np.array(curve.confidence_intervals).T
@@ -106,7 +105,7 @@ def test_medians_and_restricted_means_are_in_their_intervals():
     area = float(np.trapezoid(survival(grid), grid))
     planned = plan(n, offer(1.0))
     for _ in range(150):
-        found = answer(planned, block(rng, n))
+        found = outcome(planned, block(rng, n))
         low, high = found.median_interval
         medians.append(low <= MEDIAN <= high)
         means.append(found.restricted_mean_interval[0] <= area <= found.restricted_mean_interval[1])
@@ -117,7 +116,7 @@ def test_medians_and_restricted_means_are_in_their_intervals():
 
 def test_a_curve_ends_where_the_noise_hides_who_is_at_risk():
     n = 60
-    found = answer(plan(n, offer(0.2)), block(np.random.default_rng(3), n))
+    found = outcome(plan(n, offer(0.2)), block(np.random.default_rng(3), n))
     assert len(found.times) < len(CUTS)
     assert len(found.survival) == len(found.times) == len(found.confidence_intervals)
     json.dumps(result_json(found), allow_nan=False)
@@ -127,7 +126,7 @@ def test_a_group_without_anybody_has_a_curve_without_times():
     n, rng = 2000, np.random.default_rng(4)
     data = block(rng, n)
     data.columns["g"][:] = 0.0
-    found = answer(plan(n, offer(1.0), SurvivalCurve("t", "e", "g", CUTS)), data)
+    found = outcome(plan(n, offer(1.0), SurvivalCurve("t", "e", "g", CUTS)), data)
     reply = result_json(found)
     json.dumps(reply, allow_nan=False)
     assert [group["level"] for group in reply["groups"]] == ["a", "b"]
@@ -142,7 +141,7 @@ def test_records_out_of_use_are_in_no_cell():
     data = block(rng, n)
     data.missing["m"][: n // 2] = True
     query = SurvivalCurve("t", "e", None, CUTS, "m >= 0")
-    found = answer(plan(n, EXACT, query), data)
+    found = outcome(plan(n, EXACT, query), data)
     kept = slice(n // 2, None)
     assert found.at_risk[0] == pytest.approx(n - n // 2, abs=0.01)
     exact = kaplan_meier(data.columns["t"][kept], data.columns["e"][kept], np.array(CUTS))
@@ -154,7 +153,7 @@ def test_the_public_number_of_records_makes_curves_better():
     rng, sums = np.random.default_rng(7), []
     for where in (None, "t >= 0"):
         planned = plan(2000, offer(0.5), SurvivalCurve("t", "e", None, CUTS, where))
-        sums.append([answer(planned, block(rng, 2000)).at_risk[0] for _ in range(20)])
+        sums.append([outcome(planned, block(rng, 2000)).at_risk[0] for _ in range(20)])
     assert np.abs(np.array(sums[0]) - 2000).max() < 1e-6
     assert np.std(sums[1]) > 10
 

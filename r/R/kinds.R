@@ -1,0 +1,131 @@
+# One function for each kind. Made by tools/r_methods.py from the server's questions.
+
+count <- function(dataset, where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
+  fields <- list(where = where, by = by)
+  ask(dataset, "count", fields, epsilon, delta, idempotency_key)
+}
+
+private_mean <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, where = where, by = by)
+  ask(dataset, "mean", fields, epsilon, delta, idempotency_key)
+}
+
+private_sum <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, where = where, by = by)
+  ask(dataset, "sum", fields, epsilon, delta, idempotency_key)
+}
+
+histogram <- function(dataset, column, bins = NULL, where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, bins = bins, where = where, by = by)
+  ask(dataset, "histogram", fields, epsilon, delta, idempotency_key, c("bins"))
+}
+
+crosstab <- function(dataset, columns, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(columns = columns, where = where)
+  ask(dataset, "crosstab", fields, epsilon, delta, idempotency_key, c("columns"))
+}
+
+quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, probabilities = probabilities, where = where)
+  ask(dataset, "quantiles", fields, epsilon, delta, idempotency_key, c("probabilities"))
+}
+
+iqr <- function(dataset, column, mechanism = "quantiles", where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, mechanism = mechanism, where = where)
+  ask(dataset, "iqr", fields, epsilon, delta, idempotency_key)
+}
+
+private_median <- function(dataset, column, mechanism = "exponential", where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, mechanism = mechanism, where = where)
+  ask(dataset, "median", fields, epsilon, delta, idempotency_key)
+}
+
+m_estimate <- function(dataset, column, tuning = NULL, base = "uniform", lower = NULL, upper = NULL, epsilon, delta = NULL, psi = "huber", idempotency_key = NULL) {
+  fields <- list(column = column, tuning = tuning, base = base, lower = lower, upper = upper, psi = psi)
+  ask(dataset, "m_estimate", fields, epsilon, delta, idempotency_key)
+}
+
+location_scale <- function(dataset, column, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(column = column, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level)
+  ask(dataset, "location_scale", fields, epsilon, delta, idempotency_key)
+}
+
+depth_median <- function(dataset, columns, scale = "trimmed", eta = NULL, directions = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(columns = columns, scale = scale, eta = eta, directions = directions)
+  ask(dataset, "depth_median", fields, epsilon, delta, idempotency_key, c("columns"))
+}
+
+linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level)
+  ask(dataset, "linear_regression", fields, epsilon, delta, idempotency_key)
+}
+
+private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion)
+  ask(dataset, "glm", fields, epsilon, delta, idempotency_key)
+}
+
+quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(formula = formula, tau = tau, where = where, confidence_level = confidence_level)
+  ask(dataset, "quantile_regression", fields, epsilon, delta, idempotency_key)
+}
+
+hypothesis_test <- function(dataset, formula, hypothesis = NULL, test = "wald", family = NULL, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", confidence_level = 0.95, dispersion = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, hypothesis = hypothesis, test = test, family = family, where = where, tuning = tuning, mechanism = mechanism, confidence_level = confidence_level, dispersion = dispersion)
+  ask(dataset, "hypothesis_test", fields, epsilon, delta, idempotency_key, c("hypothesis"))
+}
+
+study <- function(dataset, variables, main = NULL, by = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(variables = variables, main = main, by = by, where = where, confidence_level = confidence_level)
+  ask(dataset, "study", fields, epsilon, delta, idempotency_key, c("variables"))
+}
+
+subsample_aggregate <- function(dataset, model, blocks = NULL, parameter_bounds = NULL, bias_correction = TRUE, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(model = model, blocks = blocks, parameter_bounds = parameter_bounds, bias_correction = bias_correction, confidence_level = confidence_level)
+  ask(dataset, "subsample_aggregate", fields, epsilon, delta, idempotency_key, c("parameter_bounds"))
+}
+
+survival_curve <- function(dataset, time, event, by = NULL, cuts = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(time = time, event = event, by = by, cuts = cuts, where = where)
+  ask(dataset, "survival_curve", fields, epsilon, delta, idempotency_key, c("cuts"))
+}
+
+log_rank <- function(dataset, time, event, by, cuts = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(time = time, event = event, by = by, cuts = cuts, where = where)
+  ask(dataset, "log_rank", fields, epsilon, delta, idempotency_key, c("cuts"))
+}
+
+t_test <- function(dataset, column = NULL, group = NULL, levels = NULL, columns = NULL, paired = FALSE, popmean = 0.0, alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(column = column, group = group, levels = levels, columns = columns, paired = paired, popmean = popmean, alternative = alternative, where = where, confidence_level = confidence_level)
+  ask(dataset, "t_test", fields, epsilon, delta, idempotency_key, c("levels", "columns"))
+}
+
+private_anova <- function(dataset, column, group, levels = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(column = column, group = group, levels = levels, where = where, confidence_level = confidence_level)
+  ask(dataset, "anova", fields, epsilon, delta, idempotency_key, c("levels"))
+}
+
+mann_whitney <- function(dataset, column, group, levels = NULL, alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(column = column, group = group, levels = levels, alternative = alternative, where = where, confidence_level = confidence_level)
+  ask(dataset, "mann_whitney", fields, epsilon, delta, idempotency_key, c("levels"))
+}
+
+kruskal <- function(dataset, column, group, levels = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(column = column, group = group, levels = levels, where = where, confidence_level = confidence_level)
+  ask(dataset, "kruskal", fields, epsilon, delta, idempotency_key, c("levels"))
+}
+
+proportion_test <- function(dataset, column, group = NULL, levels = NULL, success = NULL, value = NULL, alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(column = column, group = group, levels = levels, success = success, value = value, alternative = alternative, where = where, confidence_level = confidence_level)
+  ask(dataset, "proportion_test", fields, epsilon, delta, idempotency_key, c("levels"))
+}
+
+correlation <- function(dataset, columns, method = "pearson", alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(columns = columns, method = method, alternative = alternative, where = where, confidence_level = confidence_level)
+  ask(dataset, "correlation", fields, epsilon, delta, idempotency_key, c("columns"))
+}
+
+ks_test <- function(dataset, column, group = NULL, levels = NULL, law = NULL, parameters = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(column = column, group = group, levels = levels, law = law, parameters = parameters, where = where, confidence_level = confidence_level)
+  ask(dataset, "ks_test", fields, epsilon, delta, idempotency_key, c("levels", "parameters"))
+}

@@ -1,0 +1,76 @@
+# What the server answers: a release, which may be a fit, or No Reply.
+
+as_release <- function(document) {
+  if (!document$status %in% c("reply", "no_reply")) {
+    raise(paste0("The release ", document$id, " is ", document$status, "; release(client, id) asks again, for nothing."), document$status)
+  }
+  kind <- document$query$kind
+  classes <- c(paste0("reticent_", kind), "reticent_release")
+  if (document$status == "no_reply") classes <- c("reticent_no_reply", "reticent_release")
+  else if (!is.null(document$result$coefficients)) classes <- c(classes[1], "reticent_fit", "reticent_release")
+  structure(document, class = classes)
+}
+
+print.reticent_release <- function(x, ...) {
+  headline(x)
+  result <- x$result
+  if (!is.null(result$value)) cat(estimate_line(result), "\n", sep = "")
+  shown <- setdiff(names(result), c("value", "standard_error", "confidence_interval"))
+  for (name in shown) {
+    part <- result[[name]]
+    if (is.null(part)) next
+    flat <- unlist(part)
+    if (length(flat) <= 12 && is.null(names(flat))) cat(name, ": ", paste(format_value(flat), collapse = "  "), "\n", sep = "")
+  }
+  footer(x)
+  invisible(x)
+}
+
+print.reticent_no_reply <- function(x, ...) {
+  headline(x)
+  cat("No Reply: the data are too far from those on which the answer is stable. It was charged.\n")
+  footer(x)
+  invisible(x)
+}
+
+summary.reticent_release <- function(object, ...) object
+
+as.data.frame.reticent_release <- function(x, ...) {
+  result <- x$result
+  for (name in c("groups", "columns")) {
+    if (is.list(result[[name]]) && length(result[[name]]) && is.list(result[[name]][[1]])) {
+      rows <- lapply(result[[name]], function(each) as.data.frame(Filter(Negate(is.list), each), stringsAsFactors = FALSE))
+      if (length(unique(lapply(rows, names))) == 1) return(do.call(rbind, rows))
+    }
+  }
+  flat <- Filter(function(part) is.list(part) && !any(vapply(part, is.list, NA)), result)
+  lengths <- vapply(flat, length, 0L)
+  if (!length(flat)) return(as.data.frame(Filter(Negate(is.list), Filter(Negate(is.null), result)), stringsAsFactors = FALSE))
+  most <- max(lengths)
+  as.data.frame(lapply(flat[lengths == most], plain_vector), stringsAsFactors = FALSE)
+}
+
+nobs.reticent_release <- function(object, ...) object$result$n
+
+headline <- function(x) {
+  cat(gsub("_", " ", x$query$kind), " on ", x$dataset, " (version ", x$version, ")\n", sep = "")
+}
+
+footer <- function(x) {
+  statement <- text_or(x$guarantee$statement)
+  cat(strwrap(statement, 90), sep = "\n")
+  cat("Charged: epsilon = ", format(x$charged$epsilon), ", delta = ", format(x$charged$delta), ". Release ", x$id, "\n", sep = "")
+}
+
+estimate_line <- function(result) {
+  text <- format_value(result$value)
+  if (!is.null(result$standard_error)) text <- paste0(text, "   standard error ", format_value(result$standard_error))
+  ends <- unlist(result$confidence_interval)
+  if (length(ends) == 2) text <- paste0(text, "   interval [", paste(format_value(ends), collapse = ", "), "]")
+  text
+}
+
+format_value <- function(value) if (is.numeric(value)) format(signif(value, 6), trim = TRUE) else format(value)
+
+# A JSON list as a vector, null as NA.
+plain_vector <- function(part) unlist(lapply(part, function(each) if (is.null(each)) NA else each))

@@ -1,0 +1,56 @@
+"""The R package: its generated files are fresh, and R's own check passes against a server that is started here."""
+
+from pathlib import Path
+
+import pytest
+
+from support.documents.session import session
+from support.processes import r_language
+from support.tables.houses import write_houses
+
+ROOT = Path(__file__).resolve().parents[2]
+BY_HAND = {"dataset", "plan", "release", "reticent_client"}
+CURATOR = """\
+reticent init
+reticent dataset load houses houses.csv --schema houses.yaml
+reticent budget set --dataset houses --epsilon 100 --delta 1e-4
+reticent analyst add ada
+reticent budget set --dataset houses --analyst ada --epsilon 50 --delta 1e-5
+reticent serve
+"""
+
+
+def test_the_generated_files_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import r_methods
+
+    files = r_methods.files()
+    for path, text in files.items():
+        assert path.read_text("utf-8") == text, f"{path} is stale: run `make generated`"
+    pages = {path.stem for path in files if path.suffix == ".Rd"}
+    assert {path.stem for path in (ROOT / "r/man").glob("*.Rd")} == pages | BY_HAND
+
+
+def test_the_package_passes_its_check(tmp_path: Path) -> None:
+    r_language.need()
+    write_houses(tmp_path / "houses.csv", tmp_path / "houses.yaml")
+    with session(tmp_path) as started:
+        started.shell(CURATOR)
+        variables = {
+            "RETICENT_KEY": started.key,
+            "RETICENT_TEST_URL": started.url,
+            "_R_CHECK_FORCE_SUGGESTS_": "false",  # broom is for the reader
+        }
+        checked("build", str(ROOT / "r"), folder=tmp_path, variables=variables)
+        (archive,) = tmp_path.glob("reticent_*.tar.gz")
+        checked("check", "--no-manual", archive.name, folder=tmp_path, variables=variables)
+    log = (tmp_path / "reticent.Rcheck/00check.log").read_text()
+    assert "WARNING" not in log, log
+    tested = (tmp_path / "reticent.Rcheck/tests/testthat.Rout").read_text()
+    assert "FAIL 0" in tested
+    assert "SKIP 0" in tested
+
+
+def checked(*arguments: str, folder: Path, variables: dict[str, str]) -> None:
+    status, printed = r_language.command(*arguments, folder=folder, variables=variables)
+    assert status == 0, printed

@@ -1,0 +1,122 @@
+"""Two neighbouring data sets in one server, and what an outsider can measure of their releases."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import numpy as np
+
+from reticent_server.cli.dataset_load import load_dataset
+from reticent_server.kinds.profile.plan import profile_of
+from reticent_server.pipeline.profile import release_profile
+from support.installations.small import Installation, opened, serving
+
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One release as its caller sees it: status, the number asked for, and seconds."""
+
+    status: str
+    value: float
+    seconds: float
+    rho: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The key of an analyst who may spend without end on both data sets."""
+
+    installation: Installation
+    key: str
+
+
+def load_pair(installation: Installation, left: str, right: str) -> Pair:
+    """Loads two CSV texts with the columns of `people`."""
+    directory = installation.directory
+    for name, text in zip(SIDES, (left, right), strict=True):
+        (directory / f"{name}.csv").write_text(text)
+        schema = directory / "schema.yaml"
+        load_dataset(installation.settings, name, directory / f"{name}.csv", schema)
+    with opened(installation.settings) as services:
+        budget: dict[str, Any] = {"epsilon": 1e7, "delta": 0.9, "rule": "basic", "by": "t"}
+        analyst_id, key = services.access.add_analyst("prober", by="t")
+        for name in SIDES:
+            services.ledger.set_population_cap(name, **budget)
+            services.ledger.set_analyst_budget(analyst_id, name, name, **budget)
+            services.access.grant(analyst_id, name, by="t")
+    return Pair(installation, key)
+
+
+def share_profile(pair: Pair) -> None:
+    """One profile for both, so that what is planned for them is alike."""
+    with opened(pair.installation.settings) as services:
+        released = release_profile(services, SIDES[0], epsilon=1.0)
+        profile = profile_of(released["result"], released["id"])
+        services.catalog.set_profile(services.catalog.facts(SIDES[1]).version_id, profile, by="t")
+
+
+def neighbours(rows: int, changed: str) -> tuple[str, str]:
+    """A table, and the same table with another first record."""
+    rng = np.random.default_rng(11)
+    x, e = rng.normal(size=(2, rows))
+    lines = [f"{1 + x[i] + e[i]:.3f},{x[i]:.3f},{i % 10},a,{i % 2},0.5" for i in range(rows)]
+    head = "y,x,k,g,b,m"
+    return "\n".join([head, *lines, ""]), "\n".join([head, changed, *lines[1:], ""])
+
+
+@contextmanager
+def probing(pair: Pair, **settings: Any) -> Iterator["Prober"]:
+    """A server for the pair, and a prober of it."""
+    with serving(pair.installation, **settings) as server:
+        yield Prober(server.url, pair.key)
+
+
+@dataclass(frozen=True)
+class Prober:
+    """Asks about the two data sets in random order, from several connections."""
+
+    url: str
+    key: str
+
+    def outcomes(
+        self, query: dict[str, Any], privacy: dict[str, float], count: int, clients: int = 4
+    ) -> dict[str, list[Outcome]]:
+        """`count` outcomes for each of the two."""
+        order = np.random.default_rng(3).permutation(np.repeat([0, 1], count))
+        asks = [{"dataset": SIDES[i], "query": query, "privacy": privacy} for i in order]
+
+        def work(mine: list[dict[str, Any]]) -> list[Outcome]:
+            headers = {"Authorization": f"Bearer {self.key}"}
+            with httpx.Client(base_url=self.url, headers=headers, timeout=120) as http:
+                return [_outcome(http, ask) for ask in mine]
+
+        parts = [asks[i::clients] for i in range(clients)]
+        with ThreadPoolExecutor(clients) as pool:
+            done = list(pool.map(work, parts))
+        found: dict[str, list[Outcome]] = {side: [] for side in SIDES}
+        for mine, outcomes in zip(parts, done, strict=True):
+            for ask, outcome in zip(mine, outcomes, strict=True):
+                found[str(ask["dataset"])].append(outcome)
+        return found
+
+
+def _outcome(http: httpx.Client, ask: dict[str, Any]) -> Outcome:
+    started = time.perf_counter()
+    reply = http.post("/v1/releases", json=ask)
+    seconds = time.perf_counter() - started
+    assert reply.status_code == 201, reply.text
+    release = reply.json()
+    value = _number(release["result"]) if release["result"] else float("nan")
+    return Outcome(release["status"], value, seconds, release["charged"]["rho"])
+
+
+def _number(result: dict[str, Any]) -> float:
+    """A regression's or a point's last coordinate, a table's last number, else the value."""
+    found = next(result[k] for k in ("coefficients", "point", "values", "value") if k in result)
+    return float(np.ravel(found)[-1])
