@@ -39,6 +39,10 @@ _PYTHON = {"null": "None", "true": "True", "false": "False"}
 _SPOKEN = re.compile(r"\b(?:null|true|false)\b")
 
 
+_OF_EVERY_KIND = {"kind", "persons"}
+"""Fields that no method takes: its own name, and the view that Dataset.persons has made."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A field of a question as a parameter. annotation, check, default: as source text; default None: required."""
@@ -69,7 +73,7 @@ def parameters(question: type) -> list[Parameter]:
     hints = get_type_hints(question, include_extras=True)
     found, after_where = [], False
     for each in fields(question):
-        if each.name == "kind":
+        if each.name in _OF_EVERY_KIND:
             continue
         hint = hints[each.name]
         keyword = after_where or each.kw_only is True or _by_name(each.name, hint)

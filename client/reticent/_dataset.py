@@ -3,11 +3,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from uuid import uuid4
 
 from reticent import _advice, _queries
+from reticent import _checks as checks
 from reticent._checks import finite
 from reticent._errors import InvalidQuery, UnexpectedReply
 from reticent._http import Http, parsed
@@ -47,6 +49,7 @@ class Dataset(Methods):
     _profile: Mapping[str, Any] | None
     _http: Http = field(compare=False)
     _project: str | None = None
+    _persons: Mapping[str, str] | None = None
 
     @classmethod
     def from_json(
@@ -73,6 +76,24 @@ class Dataset(Methods):
             lambda found: Profile.from_json(self.name, self.n, self.schema, found), self._profile
         )
 
+    def persons(self, features: Mapping[str, str] | None = None, /, **more: str) -> "Dataset":
+        """The data set as a table with one row a person; free. Every method of it is then about persons.
+
+        features, more: by name, what a column is made of: `count()`, or any, all, share, first, last, min, max,
+        mean or sum of an expression of a person's rows, with `where=`, for first and last `by=`, and `none=` for persons
+        without such a row. Those that the curator has declared are there too. Raises InvalidFormula,
+        InvalidQuery.
+
+        >>> patients = ds.persons(visits="count()", smoked="any(smoke)", bmi="last(bmi, by=date)")
+        >>> patients.profile()
+        >>> patients.linear_regression("bmi ~ visits + smoked", epsilon=1.0)
+        """
+        asked = checks.named(checks.TEXT).checked("persons", {**(features or {}), **more})
+        path = f"/v1/datasets/{quote(self.name, safe='')}/persons"
+        content = self._http.post(path, {"persons": asked})
+        view = parsed(lambda found: Dataset.from_json(found, self._http, self._project), content)
+        return replace(view, _persons=asked)
+
     def plan(
         self,
         kind: str | Callable[..., Any],
@@ -90,7 +111,7 @@ class Dataset(Methods):
         >>> ds.plan("linear_regression", "price ~ sqft_living", epsilon=1.0)
         >>> ds.plan(ds.mean, "price", where="grade >= 8", epsilon=0.1).cost
         """
-        query = _queries.build(kind, *arguments, **fields)
+        query = self._query(kind, *arguments, **fields)
         body = _queries.body(self.name, query, epsilon, delta, self._project)
         if target is not None:
             body["target"] = finite(target, InvalidQuery("target must be a finite number."))
@@ -183,7 +204,7 @@ class Dataset(Methods):
         >>> fit = ds.subsample_aggregate("glm", "bedrooms ~ grade", "poisson", epsilon=2.0)
         >>> fit.params["grade"], fit.blocks
         """
-        query = _queries.build(
+        query = self._query(
             "subsample_aggregate",
             model,
             *arguments,
@@ -204,8 +225,13 @@ class Dataset(Methods):
         delta: float | None,
         idempotency_key: str | None,
     ) -> Any:
-        query = _queries.build(kind, **values)
+        query = self._query(kind, **values)
         return self._answer(query, epsilon, delta, idempotency_key)
+
+    def _query(self, kind: str | Callable[..., Any], *arguments: Any, **fields: Any) -> Query:
+        """The query of a method's arguments, about rows or about persons."""
+        query = _queries.build(kind, *arguments, **fields)
+        return query if self._persons is None else query | {"persons": dict(self._persons)}
 
     def _answer(
         self, query: Query, epsilon: float, delta: float | None, idempotency_key: str | None
@@ -234,7 +260,7 @@ class Dataset(Methods):
         >>> pending = ds.submit("mean", "price", epsilon=0.2)
         >>> client.wait(pending.id)
         """
-        query = _queries.build(kind, *arguments, **fields)
+        query = self._query(kind, *arguments, **fields)
         key = uuid4().hex if idempotency_key is None else idempotency_key
         with self._advice(query):
             return read(
@@ -248,5 +274,6 @@ class Dataset(Methods):
 
     def __repr__(self) -> str:
         columns = ", ".join(column.name for column in self.schema)
-        what = "persons" if self.schema.many_rows else "records"
+        of_persons = self._persons is not None or self.schema.many_rows
+        what = "persons" if of_persons else "records"
         return f"<Dataset {self.name}, version {self.version}: {self.n:,} {what}; {columns}>"

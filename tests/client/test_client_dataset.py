@@ -176,3 +176,50 @@ def test_stored_releases(server: Server) -> None:
     server.answer = lambda _: httpx.Response(200, json=release("mean"))
     assert server.client().release("rel_1").query["column"] == "price"
     assert server.requests[-1].url.path == "/base/v1/releases/rel_1"
+
+
+FEATURES = {"visits": "count()", "bmi": "last(bmi, by=day)"}
+VIEW = DATASET | {
+    "n": 400,
+    "unit": {"column": "person", "max_rows": 1},
+    "schema": {
+        "columns": {
+            "visits": {"kind": "integer", "lower": 0, "upper": 8, "levels": None, "missing": []},
+            "bmi": {"kind": "numeric", "lower": 10, "upper": 60, "levels": None, "missing": [""]},
+        }
+    },
+    "features": FEATURES,
+    "tables": {},
+    "profile": None,
+}
+
+
+def test_a_view_of_persons_is_a_data_set_whose_questions_carry_its_features(
+    server: Server,
+) -> None:
+    ds = server.dataset()
+    server.always(200, VIEW)
+    patients = ds.persons({"visits": "count()"}, bmi="last(bmi, by=day)")
+    asked = server.requests[-1]
+    assert asked.url.path == "/base/v1/datasets/houses/persons"
+    assert server.body() == {"persons": FEATURES}
+    assert (patients.n, patients.schema["visits"].upper) == (400, 8)
+    assert "400 persons; visits, bmi" in repr(patients)
+    assert "last" not in repr(patients.profile())
+    server.always(200, PLAN)
+    patients.plan("mean", "visits", epsilon=0.1)
+    assert server.body()["query"] == {
+        "kind": "mean",
+        "column": "visits",
+        "persons": FEATURES,
+    }
+    server.always(201, release("mean"))
+    patients.mean("visits", epsilon=0.1)
+    assert server.body()["query"]["persons"] == FEATURES
+    ds.mean("price", epsilon=0.1)
+    assert "persons" not in server.body()["query"]
+
+
+def test_features_are_texts(server: Server) -> None:
+    with pytest.raises(reticent.InvalidQuery, match="persons must be"):
+        server.dataset().persons(visits=3)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from secrets import token_hex
+from secrets import token_bytes, token_hex
 from threading import Lock
 from typing import Protocol
 
@@ -24,6 +24,14 @@ from reticent_server.access.secrets import (
 )
 from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
+
+PERSONS_KEY_BYTES = 32
+"""256 bits, of the 512 that BLAKE2b takes: guessing is out of reach."""
+
+_NO_PERSONS_KEY = (
+    "The secrets lack the key under which the vault names persons, and it cannot be written there: add "
+    '"persons": "…" with 64 random hexadecimal digits to the document.'
+)
 
 COMMAND_SECONDS = 30
 """For the command: a service in another country answers in a second or two."""
@@ -153,6 +161,19 @@ def source_url(place: SecretsPlace, name: str) -> str:
     if url is None:
         raise CuratorError("The secrets lack the URL of a registered database; restore a backup.")
     return url
+
+
+def persons_key(place: SecretsPlace) -> bytes:
+    """The key under which names of persons are kept, made at the first use. Raises CuratorError."""
+    known = place.load().persons
+    if known:
+        return known
+    made = token_bytes(PERSONS_KEY_BYTES)
+    try:
+        place.change(lambda now: replace(now, persons=now.persons or made))
+    except CuratorError:
+        raise CuratorError(_NO_PERSONS_KEY) from None
+    return place.load().persons
 
 
 def add_source(place: SecretsPlace, url: str) -> str:

@@ -22,10 +22,12 @@ LARGEST_FILE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """peppers: the HMAC keys under which API keys are stored. sources: URLs of databases, by name."""
+    """peppers: the HMAC keys under which API keys are stored. sources: URLs of databases, by name. persons: the key
+    under which the vault keeps names of persons; empty: none yet."""
 
     peppers: Peppers
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
+    persons: bytes = field(default=b"", repr=False)
 
 
 def create_secrets(path: Path) -> Secrets:
@@ -80,6 +82,8 @@ def secrets_text(secrets: Secrets) -> str:
     document: dict[str, object] = {"peppers": peppers, "newest": secrets.peppers.newest}
     if secrets.sources:
         document["sources"] = dict(secrets.sources)
+    if secrets.persons:
+        document["persons"] = secrets.persons.hex()
     return json.dumps(document)
 
 
@@ -105,6 +109,7 @@ def parse_secrets(place: str, text: bytes) -> Secrets:
         peppers = {str(pepper_id): bytes.fromhex(pepper) for pepper_id, pepper in by_id.items()}
         newest = str(document.get("newest", FIRST))
         sources = {str(name): str(url) for name, url in document.get("sources", {}).items()}
-        return Secrets(Peppers(peppers, newest), sources)
+        persons = bytes.fromhex(document.get("persons", ""))
+        return Secrets(Peppers(peppers, newest), sources, persons)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CuratorError(f"{place} is not a secrets file; restore it from a backup.") from None

@@ -60,6 +60,12 @@ class DatasetReply(_Reply):
     description: str
     unit: UnitReply
     schema_: SchemaReply = Field(alias="schema")
+    features: dict[str, str] = Field(
+        description="Features of a person by name, which `persons` of every question has beside its own."
+    )
+    tables: dict[str, int] = Field(
+        description="Of linked tables, whose columns are named `table.column`: the most rows a person has in each."
+    )
     profile: ProfileReply | None
     policy: PolicyReply
 

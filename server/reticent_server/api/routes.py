@@ -18,7 +18,7 @@ from reticent_server.api.dependencies import (
     WithServices,
 )
 from reticent_server.api.problems import documented
-from reticent_server.api.schemas import RequestBody
+from reticent_server.api.schemas import PersonsBody, RequestBody
 from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.api.schemas_projects import ProjectBody
 from reticent_server.api.strict_json import StrictRoute
@@ -103,6 +103,17 @@ def list_datasets(services: WithServices, asker: Asker) -> Response:
 def show_dataset(services: WithServices, asker: Asker, name: str) -> Response:
     """What is public about one data set."""
     return _written(browse.dataset(services, asker(), name))
+
+
+@router.post(
+    "/datasets/{name}/persons",
+    response_model=replies.DatasetReply,
+    responses=documented(404, 408, 413, 422),
+)
+def show_persons(services: WithServices, caller: Caller, name: str, body: PersonsBody) -> Response:
+    """A data set as a table with one row a person, with these features for columns: their kinds and
+    bounds. Free."""
+    return _written(browse.persons(services, caller, name, body.persons))
 
 
 @router.get("/budget", response_model=replies.BudgetReply)

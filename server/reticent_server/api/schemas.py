@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from reticent_server.api.strict import Body, Name, Positive, Strict
-from reticent_server.domain.query import Privacy
+from reticent_server.domain.query import FeatureText, Privacy
 from reticent_server.kinds import KINDS
 from reticent_server.pipeline.ask import Ask
 
@@ -16,6 +16,12 @@ QueryBody: Any = Annotated[
     reduce(or_, (kind.query for kind in KINDS if kind.for_analysts)),
     Field(discriminator="kind", description="What is asked."),
 ]
+
+
+class PersonsBody(Strict):
+    """Features of a person, by name; none: those that the curator has declared."""
+
+    persons: Annotated[dict[str, FeatureText], Field(max_length=64)]
 
 
 class PrivacyBody(Strict):

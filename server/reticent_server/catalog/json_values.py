@@ -8,9 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from reticent_server.domain.facts import ColumnProfile, Policy, Profile
-from reticent_server.domain.schema import Column, ColumnKind, Recode, Schema, Unit
+from reticent_server.domain.schema import Column, ColumnKind, LinkedTable, Recode, Schema, Unit
 from reticent_server.domain.source import (
     Form,
+    LinkedTables,
+    NamedTable,
     ParquetFile,
     ParquetFiles,
     Source,
@@ -29,7 +31,15 @@ def schema_to_json(schema: Schema) -> Json:
         "description": schema.description,
         "unit": asdict(schema.unit),
         "columns": [_column_to_json(c) for c in schema.columns],
+        **_persons_to_json(schema),
     }
+
+
+def _persons_to_json(schema: Schema) -> Json:
+    """Left out where there are none, as in schemas of earlier versions, which approvals refer to."""
+    features = [[name, text] for name, text in schema.features]
+    tables = [asdict(table) for table in schema.tables]
+    return ({"features": features} if features else {}) | ({"tables": tables} if tables else {})
 
 
 def _column_to_json(column: Column) -> Json:
@@ -46,6 +56,8 @@ def schema_from_json(stored: Json) -> Schema:
         columns=tuple(_column_from_json(c) for c in stored["columns"]),
         unit=Unit(**stored["unit"]),
         description=stored["description"],
+        features=tuple((name, text) for name, text in stored.get("features", ())),
+        tables=tuple(LinkedTable(**table) for table in stored.get("tables", ())),
     )
 
 
@@ -74,8 +86,12 @@ def source_to_json(source: Source) -> Json:
 def source_from_json(stored: Json) -> Source:
     match stored["kind"]:
         case VaultTable.kind:
-            columns = tuple(StoredColumn(**c) for c in stored["columns"])
-            return VaultTable(stored["table"], stored["n"], columns, stored.get("max_rows", 1))
+            return _vault_table(stored)
+        case LinkedTables.kind:
+            tables = (
+                NamedTable(**t | {"table": _vault_table(t["table"])}) for t in stored["tables"]
+            )
+            return LinkedTables(n=stored["n"], tables=tuple(tables))
         case SqlTable.kind:
             return SqlTable(
                 connection=stored["connection"],
@@ -89,6 +105,13 @@ def source_from_json(stored: Json) -> Source:
             return ParquetFiles(directory=stored["directory"], files=files)
         case _:
             raise ValueError("a source of an unknown kind; the database is newer than this program")
+
+
+def _vault_table(stored: Json) -> VaultTable:
+    """Earlier versions had neither several rows a person nor names."""
+    columns = tuple(StoredColumn(**c) for c in stored["columns"])
+    more = (stored.get("max_rows", 1), stored.get("names", ""))
+    return VaultTable(stored["table"], stored["n"], columns, *more)
 
 
 def profile_to_json(profile: Profile) -> Json:

@@ -19,20 +19,27 @@ from reticent_server.catalog.recodes import (
     texts_in,
 )
 from reticent_server.catalog.strict_yaml import load_yaml
-from reticent_server.domain.schema import BOOLEAN_TEXTS, Column, ColumnKind, Recode, Schema, Unit
+from reticent_server.domain.schema import (
+    BOOLEAN_TEXTS,
+    LEAST_WIDTH,
+    MAX_INTEGER,
+    MAX_NUMBER,
+    Column,
+    ColumnKind,
+    Recode,
+    Schema,
+    Unit,
+)
 from reticent_server.errors import CuratorError
 
 MAX_COLUMNS = 500
 MAX_MARKERS = 100
 MAX_DESCRIPTION = 4000
 MAX_UNIT_ROWS = 1_000_000
-MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
-LEAST_WIDTH = 1e-50  # so do those of inverse scales
-MAX_INTEGER = 2**53  # larger integers are not exact in float64
 
 _NAMED = 12  # columns, in one message
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
-_TOP_KEYS = ("description", "unit", "columns")
+_TOP_KEYS = ("description", "unit", "columns", "persons")
 _KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
     ColumnKind.NUMERIC: ("kind", "from", "lower", "upper", "missing"),
     ColumnKind.INTEGER: ("kind", "from", "lower", "upper", "missing"),
@@ -60,7 +67,8 @@ def parse_schema(document: object) -> Schema:
             raise column_error(
                 keyed.name, "it names the unit, so it cannot have `missing`; remove that"
             )
-    return Schema(columns, unit, _description(top.get("description", "")))
+    description = _description(top.get("description", ""))
+    return Schema(columns, unit, description, _features(top.get("persons", {}), unit))
 
 
 def _declared(top: Mapping[object, object]) -> Mapping[object, object]:
@@ -196,6 +204,19 @@ def _unit(value: object) -> Unit:
     if type(max_rows) is not int or not 1 <= max_rows <= MAX_UNIT_ROWS:
         raise CuratorError(f"{help_text}: `max_rows` must be an integer from 1 to {MAX_UNIT_ROWS}.")
     return Unit(column.strip(), max_rows)
+
+
+def _features(value: object, unit: Unit) -> tuple[tuple[str, str], ...]:
+    """The declared features of a person; formula.features reads their texts."""
+    declared = _mapping(value, '`persons` must be a mapping of names to texts, such as "count()".')
+    if declared and unit.column is None:
+        raise CuratorError(
+            "`persons` declares features of a person, so `unit` must be {column: …, max_rows: …}."
+        )
+    for name, text in declared.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise CuratorError('`persons` must be a mapping of names to texts, such as "count()".')
+    return tuple((str(name), str(text)) for name, text in declared.items())
 
 
 def _description(value: object) -> str:

@@ -27,6 +27,7 @@ from reticent_server.cli.common import (
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts, Policy, Profile
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
+from reticent_server.domain.source import LinkedTables, Source
 from reticent_server.errors import CuratorError
 from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.pipeline.second_person import require as require_second
@@ -80,6 +81,52 @@ def load(
             progress=lambda done: bar.update(task, completed=done),
         )
     _show_version(loaded, "Loaded", as_json=as_json)
+
+
+@app.command()
+@command(Act.LOAD)
+def append(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="A .csv or .parquet file with the new rows.")],
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse values outside the bounds and rows beyond max_rows."),
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Append a new wave of rows: a new version with the old rows and these. Schema and budget stay."""
+    from reticent_server.cli.dataset_append import append_dataset  # noqa: PLC0415
+
+    with Progress(console=err, transient=True) as bar:
+        task = bar.add_task(f"Appending {file.name}", total=1.0)
+        appended = append_dataset(
+            Settings(),
+            name,
+            file,
+            strict=strict,
+            progress=lambda done: bar.update(task, completed=done),
+        )
+    _show_version(appended, "Appended", as_json=as_json)
+
+
+@app.command()
+@command(Act.LOAD)
+def link(
+    name: Name,
+    table: Annotated[
+        list[str],
+        typer.Option(help="NAME=DATASET, such as visits=clinic_visits. Repeat it."),
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Link tables about the same persons as one data set, which is asked about features of persons."""
+    from reticent_server.cli.dataset_link import link_datasets  # noqa: PLC0415
+
+    pairs = [each.partition("=") for each in table]
+    tables = {alias: dataset for alias, _, dataset in pairs}
+    if len(tables) < len(pairs) or not all(dataset for _, _, dataset in pairs):
+        raise CuratorError("Give each table once, as --table NAME=DATASET.")
+    _show_version(link_datasets(Settings(), name, tables), "Linked", as_json=as_json)
 
 
 @app.command()
@@ -178,10 +225,13 @@ def show_dataset(name: Name, as_json: JsonFlag = False) -> None:
     """Show what is public about a data set."""
     with open_catalog(Settings()) as catalog:
         facts = catalog.facts(name)
+        linked = _linked(catalog.source(facts.version_id))
     if as_json:
-        print_json(_everything(facts))
+        print_json(_everything(facts) | ({"linked": linked} if linked else {}))
         return
     show([_summary(facts)], as_json=False)
+    if linked:
+        show(linked, as_json=False, title="Linked tables")
     out.print(facts.schema.description, markup=False)
     unit = facts.schema.unit
     rows = "a row" if unit.column is None else f"{unit.column}, at most {unit.max_rows} rows"
@@ -190,6 +240,12 @@ def show_dataset(name: Name, as_json: JsonFlag = False) -> None:
     _show_policy(facts.policy, as_json=False)
     if facts.profile is not None:
         show(_profile_rows(facts, facts.profile), as_json=False, title="Profile (released)")
+
+
+def _linked(source: Source) -> list[dict[str, Any]]:
+    """The versions that a link reads."""
+    tables = source.tables if isinstance(source, LinkedTables) else ()
+    return [{"table": t.name, "dataset": t.dataset, "version": t.version} for t in tables]
 
 
 def _everything(facts: DatasetFacts) -> dict[str, Any]:

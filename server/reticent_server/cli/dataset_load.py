@@ -5,12 +5,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reticent_server.access.secret_places import persons_key, place_of
 from reticent_server.catalog.json_values import schema_to_json
 from reticent_server.catalog.repository import Catalog
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli.common import user
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Schema
+from reticent_server.errors import CuratorError, InvalidRequest
+from reticent_server.formula.features import parse_view
 from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.pipeline.second_person import require as require_second
 from reticent_server.settings import Settings
@@ -34,6 +37,22 @@ def approve_load(
     wish = {"name": name, "n": n, "schema": schema_to_json(schema)}
     with open_approvals(settings) as approvals:
         require_second(catalog, approvals, "load", population, wish, by=user())
+
+
+def checked_schema(path: Path) -> Schema:
+    """The schema of a file, whose features of a person can be read. Raises CuratorError."""
+    schema = read_schema(path)
+    try:
+        if schema.features:
+            parse_view({}, schema)
+    except InvalidRequest as error:
+        raise CuratorError(f"`persons`: {error.detail}") from None
+    return schema
+
+
+def naming_key(settings: Settings, schema: Schema) -> bytes:
+    """The key under which the vault names persons; empty where rows are nobody's."""
+    return b"" if schema.unit.column is None else persons_key(place_of(settings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +83,18 @@ def load_dataset(
     Raises CuratorError, which may name row and column.
     """
     refuse_shared_file(settings.database_url, settings.vault_url)
-    schema = read_schema(schema_file)
+    schema = checked_schema(schema_file)
     with open_catalog(settings) as catalog:
         catalog.population_for(name, population)
         with loading(settings.vault_url, catalog.identity(), catalog.vault_tables) as load:
             loaded = ingest(
-                load, file, schema, as_format=as_format, strict=strict, progress=progress
+                load,
+                file,
+                schema,
+                as_format=as_format,
+                strict=strict,
+                progress=progress,
+                key=naming_key(settings, schema),
             )
             approve_load(settings, catalog, (name, population), schema, loaded.n)
             facts = catalog.add_version(

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reticent_server.access.secret_places import add_source, place_of
-from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli.common import user
-from reticent_server.cli.dataset_load import LoadedVersion, approve_load
+from reticent_server.cli.dataset_load import LoadedVersion, approve_load, checked_schema
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError
 from reticent_server.opening import open_catalog
@@ -54,7 +53,7 @@ def register_dataset(
     Options and errors as in load_dataset; no error repeats the URL.
     """
     is_table = place.is_table
-    schema = read_schema(schema_file)
+    schema = checked_schema(schema_file)
     if schema.unit.many_rows:
         raise CuratorError(
             "Rows of persons are kept in the vault, in the order of persons: use `reticent dataset load`."

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.persons import PersonView
 from reticent_server.domain.query import Query
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import (
@@ -153,6 +154,7 @@ class Plan:
 
     gaussian_rho: what its steps may cost by mechanisms.gaussian_cost (RHO_UNITS), where (ε, δ) is turned into ρ by
     accounting.gaussian; None: by zCDP's conversion.
+    facts: of the table that the question is about; with a view, of its one row a person.
     """
 
     facts: DatasetFacts
@@ -164,6 +166,7 @@ class Plan:
     planned: Planned
     deadline_ms: int
     gaussian_rho: int | None = None
+    view: PersonView | None = None
 
     def paid_by(self, reservation: Reservation) -> bool:
         """Whether this is what was charged: asked here only, before anything is computed."""

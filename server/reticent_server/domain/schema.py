@@ -5,6 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
+LEAST_WIDTH = 1e-50  # so do those of inverse scales
+MAX_INTEGER = 2**53  # larger integers are not exact in float64
+
 
 class ColumnKind(StrEnum):
     NUMERIC = "numeric"
@@ -97,10 +101,26 @@ ABSENT = ""
 
 
 @dataclass(frozen=True, slots=True)
+class LinkedTable:
+    """One of several tables about the same persons: its columns are named `<name>.<column>`."""
+
+    name: str
+    max_rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Schema:
+    """The columns, the unit, and what the curator offers of persons with many rows.
+
+    features: (name, text) of declared features of a person (formula.features). tables: where several tables
+    are linked by the unit's column, and asked about by features only.
+    """
+
     columns: tuple[Column, ...]
     unit: Unit = Unit()
     description: str = ""
+    features: tuple[tuple[str, str], ...] = ()
+    tables: tuple[LinkedTable, ...] = ()
 
     def column(self, name: str) -> Column | None:
         """The declared column of that name, or None."""

@@ -24,7 +24,8 @@ class VaultTable:
     """A table of the vault with exactly `n` rows, in the order of its position column.
 
     max_rows: m > 1 where a person has up to m rows. Then n = N·m is the number of places, person k's rows are
-    at positions from k·m on, and those that are not stored are places without a row.
+    at positions from k·m on, and those that are not stored are places without a row. names: a fingerprint of the key
+    under which each row's person is stored (vault.names); empty: persons are not named.
     """
 
     kind: ClassVar[str] = "vault_table"
@@ -32,6 +33,12 @@ class VaultTable:
     n: int
     columns: tuple[StoredColumn, ...]
     max_rows: int = 1
+    names: str = ""
+
+    @property
+    def persons(self) -> int:
+        """N: persons, or rows where each is one."""
+        return self.n // self.max_rows
 
 
 class Form(StrEnum):
@@ -91,5 +98,24 @@ class ParquetFiles:
         return sum(file.rows for file in self.files)
 
 
+@dataclass(frozen=True, slots=True)
+class NamedTable:
+    """A version of a data set under the name that its columns carry in a link."""
+
+    name: str
+    dataset: str
+    version: int
+    table: VaultTable
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedTables:
+    """Tables about `n` persons, who are the same where their stored names are."""
+
+    kind: ClassVar[str] = "linked_tables"
+    n: int
+    tables: tuple[NamedTable, ...]
+
+
 Registered = SqlTable | ParquetFiles
-Source = VaultTable | Registered
+Source = VaultTable | LinkedTables | Registered

@@ -19,6 +19,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.results import result_json
 from reticent_server.domain.steps import ColumnStep, Released, Step, SumStep
+from reticent_server.engine import persons
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache
 from reticent_server.engine.columns import gather
@@ -121,9 +122,13 @@ class LocalEngine:
 
     def _table(self, plan: Plan) -> Table:
         reader = self._open_reader(plan.facts.version_id)
+        version_id = plan.facts.version_id
+        if plan.view is not None:
+            reader = persons.view_reader(reader, plan.view, plan.facts.n)
+            version_id = f"{version_id}/{plan.view.digest}"
         if reader.n != plan.facts.slots:
             raise Unavailable("The data set cannot be read now.")
-        return Table(reader, plan.facts.version_id, plan.facts.schema, plan.planned.columns)
+        return Table(reader, version_id, plan.facts.schema, plan.planned.columns)
 
     def totals(self, table: Table, step: SumStep) -> Totals:
         """The exact integer statistics of one pass: the same for any block size and any threads."""

@@ -4,9 +4,10 @@
 from collections.abc import Callable
 
 from reticent_server.domain.schema import Schema
-from reticent_server.domain.source import ParquetFiles, Source, SqlTable, VaultTable
+from reticent_server.domain.source import LinkedTables, ParquetFiles, Source, SqlTable, VaultTable
 from reticent_server.vault.adbc import Permits
 from reticent_server.vault.parquet_source import ParquetReader
+from reticent_server.vault.person_tables import LinkedReader
 from reticent_server.vault.ports import Reader
 from reticent_server.vault.readers import open_reader
 from reticent_server.vault.registered import RegisteredReader
@@ -32,6 +33,8 @@ def reader_opener(
         match source:
             case VaultTable():
                 return open_reader(vault_url, source, permits)
+            case LinkedTables():
+                return LinkedReader(vault_url, source, permits)
             case ParquetFiles():
                 return ParquetReader(schema_of(version_id), source)
             case SqlTable():

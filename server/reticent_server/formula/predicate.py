@@ -38,6 +38,10 @@ class PredicateParser:
         self._cursor.expect_end("join comparisons with and, or and brackets")
         return predicate
 
+    def part(self) -> Predicate:
+        """The predicate that stands here, inside a longer text."""
+        return self._any()
+
     def _any(self) -> Predicate:
         return self._joined("or", self._all, AnyOf)
 

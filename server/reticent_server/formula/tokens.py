@@ -16,7 +16,8 @@ from reticent_server.errors import InvalidFormula
 from reticent_server.formula.limits import Limits
 
 Kind = Literal["name", "number", "string", "operator", "end"]
-Place = Literal["formula", "where condition"]
+Place = str
+"""What a text is, in errors: "formula", "where condition", "text of feature 2"."""
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+)

@@ -45,4 +45,4 @@ class Kind(Generic[QueryT]):
     @property
     def name(self) -> str:
         """The kind's name over HTTP."""
-        return str(next(f for f in fields(self.query) if f.name == "kind").default)  # type: ignore[arg-type]
+        return str(next(f for f in fields(self.query) if f.name == "kind").default)

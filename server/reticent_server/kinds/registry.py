@@ -38,4 +38,6 @@ def _stored(value: Any) -> Any:
     """JSON's lists as tuples, and a question inside a question as a question."""
     if isinstance(value, list):
         return tuple(_stored(each) for each in value)
-    return stored_query(value) if isinstance(value, dict) else value
+    if isinstance(value, dict) and value.get("kind") in by_name():
+        return stored_query(value)
+    return value

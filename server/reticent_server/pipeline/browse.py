@@ -2,9 +2,12 @@
 """What a caller may look at for free: public facts, own accounts, own releases."""
 
 import json
+from collections.abc import Mapping
 
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import NotFound
+from reticent_server.formula.features import parse_view
 from reticent_server.ledger.service import Pending
 from reticent_server.pipeline.accounts import account_json
 from reticent_server.pipeline.authorising import NOT_FOUND, askable
@@ -13,6 +16,7 @@ from reticent_server.pipeline.documents import (
     dataset_json,
     pending_body,
 )
+from reticent_server.pipeline.persons import facts_of_persons
 from reticent_server.pipeline.projects import project_json
 from reticent_server.pipeline.schedule import turn_of
 from reticent_server.pipeline.services import Services
@@ -28,11 +32,23 @@ def datasets(services: Services, principal: Principal) -> list[Json]:
 
 def dataset(services: Services, principal: Principal, name: str) -> Json:
     """One data set. Raises NotFound for an absent one and for one without a grant alike."""
+    return dataset_json(_facts(services, principal, name))
+
+
+def persons(
+    services: Services, principal: Principal, name: str, features: Mapping[str, str]
+) -> Json:
+    """A data set as a table with one row a person. Raises as `dataset`, and InvalidQuery, InvalidFormula."""
+    facts = _facts(services, principal, name)
+    return dataset_json(facts_of_persons(facts, parse_view(features, facts.schema)))
+
+
+def _facts(services: Services, principal: Principal, name: str) -> DatasetFacts:
     if not (
         services.access.granted(principal.id, name) or services.projects.seats(principal.id, name)
     ):
         raise NotFound(NOT_FOUND)
-    return dataset_json(services.catalog.facts(name))
+    return services.catalog.facts(name)
 
 
 def accounts(services: Services, principal: Principal) -> list[Json]:

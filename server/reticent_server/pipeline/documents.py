@@ -174,6 +174,8 @@ def dataset_json(facts: DatasetFacts) -> Json:
         "description": facts.schema.description,
         "unit": _unit_json(facts.schema),
         "schema": {"columns": {c.name: _column_json(c) for c in facts.schema.columns}},
+        "features": dict(facts.schema.features),
+        "tables": {table.name: table.max_rows for table in facts.schema.tables},
         "profile": None if facts.profile is None else _profile_json(facts.profile),
         "policy": {
             "tiers": list(policy.tiers),

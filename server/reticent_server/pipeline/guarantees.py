@@ -7,10 +7,15 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Guarantee, Planned
 
 
-def guarantee_of(facts: DatasetFacts, planned: Planned, epsilon: float, delta: float) -> Guarantee:
-    """Conditional where the plan names assumptions, else unconditional."""
+def guarantee_of(
+    facts: DatasetFacts, planned: Planned, epsilon: float, delta: float, rows: int | None = None
+) -> Guarantee:
+    """Conditional where the plan names assumptions, else unconditional.
+
+    rows: the most rows of one unit, where the plan is about a table with one row for each; None: as in the facts.
+    """
     assumptions = planned.assumptions
-    guarantee = unconditional(facts, planned, epsilon, delta)
+    guarantee = unconditional(facts, planned, epsilon, delta, rows)
     if not assumptions:
         return guarantee
     statement = guarantee.statement.replace(
@@ -19,13 +24,15 @@ def guarantee_of(facts: DatasetFacts, planned: Planned, epsilon: float, delta: f
     return replace(guarantee, tier="conditional", statement=statement, assumptions=assumptions)
 
 
-def unconditional(facts: DatasetFacts, planned: Planned, epsilon: float, delta: float) -> Guarantee:
+def unconditional(
+    facts: DatasetFacts, planned: Planned, epsilon: float, delta: float, rows: int | None = None
+) -> Guarantee:
     """(ε, δ) for every pair of neighbouring tables, at every n, without assumptions."""
     unit = facts.schema.unit
     replaced = (
         "one row"
         if unit.column is None
-        else f"all rows of one {unit.column} by any others (at most {unit.max_rows})"
+        else f"all rows of one {unit.column} by any others (at most {rows or unit.max_rows})"
     )
     event = f", but for an event of probability {delta:g}" if delta else ""
     statement = (

@@ -20,6 +20,7 @@ from reticent_server.kinds import registry
 from reticent_server.pipeline import policy
 from reticent_server.pipeline.gaussian_planning import raised
 from reticent_server.pipeline.guarantees import guarantee_of
+from reticent_server.pipeline.persons import facts_of_persons, reading_ms, view_of
 
 # beyond it a release protects nobody; larger values are taken for slips of the pen
 MAX_EPSILON = 100.0
@@ -34,6 +35,10 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
 
     gaussian: whether a plan with Gaussian noise alone gets the ρ of that (pipeline.gaussian_planning).
     """
+    view = view_of(facts, query)
+    rows_ms = 0 if view is None else reading_ms(facts, view)
+    most_rows = facts.schema.unit.max_rows
+    facts = facts if view is None else facts_of_persons(facts, view)
     epsilon, delta = _checked_privacy(facts, privacy)
     rho = rho_units(epsilon, delta)
     if rho < MIN_RHO:
@@ -55,7 +60,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
     if cost.epsilon > offer.epsilon or cost.delta > offer.delta:
         raise RuntimeError(_TOO_DEAR)
     delta = from_units(cost.delta, DELTA_UNITS)
-    guarantee = guarantee_of(facts, planned, epsilon, delta)
+    guarantee = guarantee_of(facts, planned, epsilon, delta, most_rows)
     policy.check(facts.policy, guarantee, cost)
     return Plan(
         facts=facts,
@@ -65,8 +70,9 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
         cost=cost,
         guarantee=guarantee,
         planned=planned,
-        deadline_ms=planned.deadline_ms(facts.slots),
+        deadline_ms=planned.deadline_ms(facts.slots) + rows_ms,
         gaussian_rho=gaussian_rho,
+        view=view,
     )
 
 

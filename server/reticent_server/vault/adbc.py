@@ -39,6 +39,7 @@ class Dialect:
     position: str
     value: str
     mask: str
+    person: str
     tables: str
     batch_option: tuple[str, str]
 
@@ -48,6 +49,7 @@ SQLITE = Dialect(
     position="INTEGER PRIMARY KEY",
     value="REAL NOT NULL",
     mask="INTEGER NOT NULL",
+    person="INTEGER NOT NULL",
     tables="SELECT name FROM sqlite_master WHERE type = 'table'",
     batch_option=("adbc.sqlite.query.batch_rows", str(BATCH_ROWS)),
 )
@@ -56,6 +58,7 @@ POSTGRES = Dialect(
     position="BIGINT PRIMARY KEY",
     value="DOUBLE PRECISION NOT NULL",
     mask="BOOLEAN NOT NULL",
+    person="BIGINT NOT NULL",
     tables="SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()",
     batch_option=("adbc.postgresql.batch_size_hint_bytes", str(BATCH_ROWS * 80)),
 )

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from reticent_server.domain.schema import Column, Schema
+from reticent_server.domain.schema import Column, Schema, Unit
 from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import CuratorError
 from reticent_server.vault.blocks import FileBlock
 from reticent_server.vault.cells import Encoded, Fault, encode
 from reticent_server.vault.files import FileFormat, read_blocks
 from reticent_server.vault.loading import Load
+from reticent_server.vault.names import PERSON, fingerprint, hashes
 from reticent_server.vault.person_rows import PersonRows
-from reticent_server.vault.units import UnitCounter
+from reticent_server.vault.units import UnitCounter, unit_texts
 
 Progress = Callable[[float], None]
 
@@ -43,25 +44,28 @@ def ingest(
     as_format: FileFormat | None = None,
     strict: bool = False,
     progress: Progress = lambda _: None,
+    key: bytes = b"",
 ) -> Loaded:
     """Stores every row of a CSV or Parquet file in its order, or by persons, and commits the table.
 
     as_format: None for what the file begins with. strict: a value outside the bounds is refused instead of clipped, and so is a person's row beyond `max_rows`.
     progress: called after every block with the fraction done. Raises CuratorError naming row and column of the
-    first bad cell.
+    first bad cell. key: under which the vault names persons (vault.names); empty: it does not.
     """
     clipped = {column.name: 0 for column in schema.columns}
-    stored = load.create(schema)
+    naming = Naming(schema.unit, key)
+    stored = load.create(schema, naming.fingerprint)
     counter, persons = UnitCounter(schema.unit), PersonRows(schema.unit)
     many = schema.unit.many_rows
     for block in read_blocks(path, wanted_columns(schema), as_format):
         encoded = encode_block(schema, block, strict=strict)
         if strict or not many:
             counter.add(block)
+        arrays = stored_arrays(stored, encoded) | naming.column(block)
         if many:
-            persons.add(block, _arrays(stored, encoded))
+            persons.add(block, arrays)
         else:
-            load.append(_arrays(stored, encoded), block.rows)
+            load.append(arrays, block.rows)
         for name, column in encoded.items():
             clipped[name] += column.clipped
         progress(block.done)
@@ -95,7 +99,26 @@ def encode_block(schema: Schema, block: FileBlock, *, strict: bool) -> dict[str,
     return encoded
 
 
-def _arrays(
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Who names persons: nobody, where the unit is a row or there is no key."""
+
+    unit: Unit
+    key: bytes
+
+    @property
+    def fingerprint(self) -> str:
+        """The key's; empty: rows carry no names."""
+        return fingerprint(self.key) if self.key and self.unit.column is not None else ""
+
+    def column(self, block: FileBlock) -> dict[str, pa.Array]:
+        """The stored column of a block's names, if there is one. Raises CuratorError for a row without a unit."""
+        if not self.fingerprint or self.unit.column is None:
+            return {}
+        return {PERSON: pa.array(hashes(unit_texts(block, self.unit.column), self.key))}
+
+
+def stored_arrays(
     stored: tuple[StoredColumn, ...], encoded: Mapping[str, Encoded]
 ) -> dict[str, pa.Array]:
     arrays: dict[str, pa.Array] = {}

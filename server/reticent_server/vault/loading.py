@@ -30,6 +30,7 @@ from reticent_server.vault.adbc import (
     parse_url,
     query,
 )
+from reticent_server.vault.names import PERSON
 
 WRITE_FAILED = "The vault could not store the rows; nothing was loaded."
 BUSY = "Another load of this vault is running; try again when it has ended."
@@ -46,10 +47,17 @@ class Load:
         self._rows = 0
         self._columns: tuple[StoredColumn, ...] = ()
         self._max_rows = 1
+        self._names = ""
 
-    def create(self, schema: Schema) -> tuple[StoredColumn, ...]:
-        """Creates the table with generated column names, which it returns."""
-        self._max_rows = schema.unit.max_rows
+    @property
+    def vault(self) -> VaultUrl:
+        """Where it is loaded."""
+        return self._vault
+
+    def create(self, schema: Schema, names: str = "") -> tuple[StoredColumn, ...]:
+        """Creates the table with generated column names, which it returns. names: the fingerprint of the key under which
+        persons are named, in a column PERSON that every row then has."""
+        self._max_rows, self._names = schema.unit.max_rows, names
         self._columns = tuple(
             StoredColumn(c.name, f"v{i}", f"m{i}" if c.may_be_missing else None)
             for i, c in enumerate(schema.columns)
@@ -61,6 +69,7 @@ class Load:
     def _definition(self) -> str:
         dialect = self._vault.dialect
         parts = [f"position {dialect.position}"]
+        parts += [f"{PERSON} {dialect.person}"] if self._names else []
         for column in self._columns:
             parts.append(f"{column.values} {dialect.value}")
             if column.mask is not None:
@@ -88,7 +97,7 @@ class Load:
         with _driver_errors():
             self._connection.commit()
         places = self._rows if persons is None else persons * self._max_rows
-        return VaultTable(self.table, places, self._columns, self._max_rows)
+        return VaultTable(self.table, places, self._columns, self._max_rows, self._names)
 
 
 @contextmanager

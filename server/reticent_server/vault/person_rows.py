@@ -8,7 +8,7 @@ the file nor the number of anybody's rows moves anybody else. A schema whose fir
 earliest rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -41,7 +41,10 @@ class PersonRows:
 
     def add(self, block: FileBlock, columns: dict[str, pa.Array]) -> None:
         """Takes up a block's rows. Raises CuratorError naming a row without a unit."""
-        units = unit_texts(block, self._unit.column or "")
+        self.add_named(unit_texts(block, self._unit.column or ""), columns)
+
+    def add_named(self, units: Sequence[str], columns: dict[str, pa.Array]) -> None:
+        """Takes up rows, each of the person of that name."""
         numbers = (self._numbers.setdefault(unit, len(self._numbers)) for unit in units)
         self._persons.append(np.fromiter(numbers, np.int64, len(units)))
         self._columns.append(columns)

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the engine asks of a reader of private rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.private import Private
 
@@ -40,4 +44,51 @@ class PartitionedReader(Reader, Protocol):
 
     def partitions(self) -> Sequence[tuple[int, Reader]]:
         """Readers that pickle, of consecutive rows, each with the position of its first row."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOfPersons:
+    """Consecutive rows, one person's together; private. slots: (rows,) the person of each, in 0…N − 1.
+
+    columns: (rows,) float64 each. missing: masks (True: missing, or not to be read) of those that have any.
+    """
+
+    slots: NDArray[np.int64]
+    columns: Mapping[str, NDArray[np.float64]]
+    missing: Mapping[str, NDArray[np.bool_]]
+
+    def part(self, start: int, stop: int) -> "RowsOfPersons":
+        """The rows at [start, stop)."""
+        return RowsOfPersons(
+            self.slots[start:stop],
+            {name: values[start:stop] for name, values in self.columns.items()},
+            {name: mask[start:stop] for name, mask in self.missing.items()},
+        )
+
+    @staticmethod
+    def joined(parts: "Sequence[RowsOfPersons]") -> "RowsOfPersons":
+        """Several parts as one."""
+        if len(parts) == 1:
+            return parts[0]
+        return RowsOfPersons(
+            np.concatenate([part.slots for part in parts]),
+            {name: np.concatenate([p.columns[name] for p in parts]) for name in parts[0].columns},
+            {name: np.concatenate([p.missing[name] for p in parts]) for name in parts[0].missing},
+        )
+
+
+@runtime_checkable
+class PersonTables(Protocol):
+    """A reader of rows that belong to persons, of one table or of several that are linked."""
+
+    @property
+    def persons(self) -> int:
+        """N, which is public."""
+        ...
+
+    def rows_of_persons(
+        self, table: str | None, columns: Sequence[str]
+    ) -> Iterator[Private[RowsOfPersons]]:
+        """The rows of a table, one person's together; some persons may have none."""
         ...

@@ -16,14 +16,13 @@ import pytest
 from pydantic import ValidationError
 
 from reticent_server.api.schemas import RequestBody
-from reticent_server.catalog.schema_file import LEAST_WIDTH, MAX_NUMBER
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
-from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.domain.schema import LEAST_WIDTH, MAX_NUMBER, Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import QuantileTree, Step, SumStep
 from reticent_server.engine import local
 from reticent_server.engine.local import LocalEngine
