@@ -84,6 +84,35 @@ def test_curves_by_hand() -> None:
     assert at_cuts.survival == pytest.approx(np.exp([[-0.2, -0.4]]))
 
 
+def test_after_the_fit_the_baseline_stands_for_the_intercept():
+    """A factor has a level without an indicator, the one that others are compared with."""
+    covariance = [[0.04, 0.01], [0.01, 0.09]]
+    fit = released(
+        terms=["C(g)[b]", "C(g)[c]"],
+        coefficients=[0.5, -0.3],
+        standard_errors=[0.2, 0.3],
+        covariance=covariance,
+        confidence_intervals=[[0.1, 0.9], [-0.9, 0.3]],
+        p_values=[0.01, 0.3],
+        privacy_standard_errors=[0.1, 0.1],
+        estimable=[True, True],
+        directions=[
+            {"vector": [0.2, 0.05], "resolved": True},
+            {"vector": [0, 0.29], "resolved": True},
+        ],
+        baseline={
+            "hazards": HAZARDS,
+            "log_standard_errors": [0.2, 0.3],
+            "reference": {"C(g)[b]": 0.0, "C(g)[c]": 0.0},
+            "covariance": np.diag([0.04, 0.09, 0.04, 0.09]).tolist(),
+        },
+    )
+    assert fit.predict({"g": ["a", "b", "c"]}) == pytest.approx([0.0, 0.5, -0.3])
+    assert fit.contrasts("g", "trt.vs.ctrl").estimates == pytest.approx([0.5, -0.3])
+    curves = fit.predict_survival({"g": ["a", "b"]}, [1.0]).survival
+    assert curves[:, 0] == pytest.approx(np.exp([-0.2, -0.2 * np.exp(0.5)]))
+
+
 @pytest.mark.parametrize("times", [[], [-1.0], [3.5], [2.0, 1.0]])
 def test_times_that_have_no_curve(times: Any) -> None:
     with pytest.raises(ValueError, match="up to the last of the cuts"):

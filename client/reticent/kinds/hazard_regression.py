@@ -2,7 +2,7 @@
 """A proportional hazards regression: hazard ratios, the baseline hazard, and predicted survival curves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from scipy.special import ndtri
 from reticent import _optional
 from reticent._drawing import axes_of
 from reticent._text import Text, text_table
+from reticent.results import after_fit
 from reticent.results.coefficient_table import coefficient_cells, notes
-from reticent.results.design import Design, Frame
+from reticent.results.design import INTERCEPT, Design, Frame
 from reticent.results.regression import RegressionResults
 
 FloatArray = NDArray[np.float64]
@@ -77,7 +78,9 @@ class HazardResults(RegressionResults):
         at = self.cuts if times is None else np.array(times, dtype=np.float64)
         if not len(at) or at[0] < 0 or at[-1] > self.cuts[-1] or (np.diff(at) < 0).any():
             raise ValueError("times must be increasing, from 0 up to the last of the cuts")
-        X = Design(self.names).rows(frame) - np.array(list(self.reference.values()))
+        # The baseline hazard stands for the intercept: factors have a level without an indicator.
+        X = Design((INTERCEPT, *self.names)).rows(frame)[:, 1:]
+        X = X - np.array(list(self.reference.values()))
         begins = np.append(0.0, self.cuts[:-1])
         spent = np.clip(at[:, None] - begins, 0.0, self.cuts - begins) * self.baseline_hazards
         total = spent.sum(axis=1)
@@ -113,6 +116,19 @@ class HazardResults(RegressionResults):
         if len(found.survival) > 1:
             axes.legend(title="row")
         return axes
+
+    def _fitted(self) -> after_fit.Fitted:
+        """With an intercept of 0 in the baseline's place: predictions are logarithms of hazard ratios to all terms 0."""
+        found = RegressionResults._fitted(self)  # noqa: SLF001 - of its own base; slots leave super() without a class
+        covariance = np.zeros((len(self.names) + 1,) * 2)
+        covariance[1:, 1:] = found.covariance
+        return replace(
+            found,
+            terms=(INTERCEPT, *self.names),
+            params=np.append(0.0, found.params),
+            covariance=covariance,
+            can_test=lambda R: bool(not R[:, 1:].any() or found.can_test(R[:, 1:])),
+        )
 
     def baseline_frame(self) -> Any:
         """A pandas.DataFrame with one row for each interval: begin, end, hazard, std_err of its logarithm; needs pandas."""

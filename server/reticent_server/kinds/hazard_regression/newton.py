@@ -12,7 +12,7 @@ their trend: ū_j = h_jᵀ(HᵀDH)⁻¹HᵀB with h_j = (1, τ_j). What is not l
 Covariance: L (M + N) Lᵀ, L the linear map from g to (d ln λ, dβ), M the scores' second moment with D and B in the
 baseline's blocks (as at the true hazards) and the released one of w u Σm in β's; N the noise of g. P is
 known with the noise of A, s on the diagonal: it adds (s²/2)(|dβ|² I + dβ dβᵀ) to the noise of g*; that of B adds s_B² |(HᵀDH)⁻¹Hᵀg_α|² I.
-Source: Holford (1980); Andersen & Gill (1982); MECHANISM of the noise: mechanisms.noisy_sum.
+Source: Holford (1980); Andersen & Gill (1982); of the noise: mechanisms.noisy_sum.
 """
 
 from dataclasses import dataclass
