@@ -854,6 +854,8 @@ class Methods:
         - dispersion: 0 to 1,000. α of a negative binomial, whose variance has αμ² besides.
         - bins: Edges of the fitted values; None: of their noisy quantiles.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> ds.binned_residuals("price ~ grade", [-1e6, 2e5], scale=3e5, bins=[2e5, 4e5, 6e5, 8e5], epsilon=0.5)
         """
         values = {
             "formula": formula,
