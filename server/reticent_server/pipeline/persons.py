@@ -17,7 +17,7 @@ from reticent_server.formula.features import parse_view
 _LINKED = "This data set links several tables: ask about features of a person, with `persons`, such as count(visits)."
 _OUTSIDE = "Give `persons` beside the question's kind, not inside its model."
 _ROW_NANOSECONDS = 1_000
-"""Of a row for one feature: measured 300 for reading, sorting and adding, and three times that for a busy machine."""
+"""Of a row for one feature: measured 90 to 410 for reading, sorting and adding; twice the most for a busy machine."""
 
 
 def view_of(facts: DatasetFacts, query: Query) -> PersonView | None:
