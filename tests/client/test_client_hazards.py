@@ -84,7 +84,7 @@ def test_curves_by_hand() -> None:
     assert at_cuts.survival == pytest.approx(np.exp([[-0.2, -0.4]]))
 
 
-def test_after_the_fit_the_baseline_stands_for_the_intercept():
+def test_after_the_fit_the_baseline_stands_for_the_intercept() -> None:
     """A factor has a level without an indicator, the one that others are compared with."""
     covariance = [[0.04, 0.01], [0.01, 0.09]]
     fit = released(

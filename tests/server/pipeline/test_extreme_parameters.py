@@ -32,6 +32,7 @@ from reticent_server.mechanisms import noisy_sum, quantile_tree
 from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
+from reticent_server.vault.places import ABSENT_MASK
 
 EPSILONS = (1e-9, 1e-6, 1e-4, 1e-2, 1.0, 50.0, 100.0)
 DELTAS = (None, 1e-18, 1e-12, 1e-6, 0.01)
@@ -161,7 +162,7 @@ def _in_words(refused: Any) -> None:
 
 def tables(facts: Any) -> Iterator[dict[str, np.ndarray]]:
     """Constant, at the ends, and spread over the bounds."""
-    n, rng = facts.n, np.random.default_rng(facts.n)
+    n, rng = facts.slots, np.random.default_rng(facts.n)
     ends = {c.name: (c.lower, c.upper) for c in facts.schema.columns}
     yield {name: np.full(n, low) for name, (low, _) in ends.items()}
     yield {name: np.where(np.arange(n) % 2, low, high) for name, (low, high) in ends.items()}
@@ -177,10 +178,19 @@ class Served:
     """A table behind an engine, and what its steps cost by what their noise is drawn at."""
 
     def __init__(self, facts: Any, arrays: Any) -> None:
-        self.n, self._facts, self._arrays = facts.n, facts, arrays
+        self.n, self._facts, self._arrays = facts.slots, facts, arrays
 
     def batches(self, names: Any) -> Iterator[Any]:
-        yield Private(pa.RecordBatch.from_pydict({k: pa.array(self._arrays[k]) for k in names}))
+        cells = {k: pa.array(self._arrays[k]) for k in names}
+        yield Private(pa.RecordBatch.from_pydict(cells | self._absent()))
+
+    def _absent(self) -> dict[str, pa.Array]:
+        """The places without a row: persons have none, one, two … of theirs."""
+        unit = self._facts.schema.unit
+        if not unit.many_rows:
+            return {}
+        person, place = np.divmod(np.arange(self.n), unit.max_rows)
+        return {ABSENT_MASK: pa.array(place >= (person + 1) % (unit.max_rows + 1))}
 
     def confirm(self, reservation: Any) -> bool:
         return True
