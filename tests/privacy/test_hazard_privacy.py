@@ -139,6 +139,7 @@ def test_all_steps_together_lose_no_more_than_is_charged(m: Any) -> None:
             for name, values in neighbour.items():
                 values[row] = pool[name][chosen]
         steps = steps_of(plan, data)
-        assert sum(map(registry.rho, steps)) == plan.rho
+        # Units of rows have records out of use, whose number costs nothing beside the first Gram matrix.
+        assert 0.97 * plan.rho < sum(map(registry.rho, steps)) <= plan.rho
         worst = max(worst, sum(step_loss(s, whole(data), whole(neighbour)) for s in steps))
     assert 0.01 * plan.rho < worst <= plan.rho

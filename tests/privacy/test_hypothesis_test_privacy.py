@@ -125,4 +125,4 @@ def test_a_test_costs_what_its_fit_costs(family: str, test: str, profile: bool) 
     else:  # less, where an own profile says that residuals have no scale
         assert 0.9 * plan.rho < spent <= plan.rho
         assert len(trace.steps) <= plan.passes
-    assert all(part.unit_rows == 2 for part in parts)
+    assert all(part.unit_rows * part.person_rows == 2 for part in parts)

@@ -102,10 +102,15 @@ def farthest_records(
     Sums of tables that differ in one record differ by the difference of two contributions.
     """
     count = len(next(iter(records.values())))
-    rows = [whole({k: v[i : i + 1] for k, v in records.items()}) for i in range(count)]
+    m = max(part.person_rows for part in step.parts)  # then a person whose rows are all the same
+    rows = [whole({k: np.repeat(v[i], m) for k, v in records.items()}) for i in range(count)]
     sums = [totals(step, row) for row in rows]
     for position, part in enumerate(step.parts):
+        whole_unit = part.unit_rows if m > 1 else 1
         points = np.array([entries(part, s[position]).ravel() for s in sums], dtype=np.float64)
         squares = np.sum(points**2, axis=1)
         gaps = squares[:, None] + squares - 2 * points @ points.T
-        yield type(part), float(np.sqrt(gaps.max())) * part.unit_rows / sensitivity(part)
+        yield (
+            type(part),
+            float(np.sqrt(gaps.max())) * part.unit_rows / whole_unit / sensitivity(part),
+        )

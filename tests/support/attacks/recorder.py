@@ -36,6 +36,7 @@ from reticent_server.mechanisms import (
     selection,
     subsample_aggregate,
 )
+from reticent_server.vault.places import ABSENT_MASK
 
 Table = Mapping[str, np.ndarray]
 
@@ -176,10 +177,14 @@ class Served:
     """A table behind an engine that asks nobody whether it was paid for."""
 
     def __init__(self, facts: DatasetFacts, table: Table) -> None:
-        self.n, self._table = facts.n, table
+        self.n = facts.slots
+        # A person's places without a row: none, where the table does not say.
+        every = {ABSENT_MASK: np.zeros(self.n, np.bool_)} if facts.schema.unit.many_rows else {}
+        self._table, self._masks = {**every, **table}, [*every]
 
     def batches(self, names: Sequence[str]) -> Iterator[Private[pa.RecordBatch]]:
         keys = [key for k in names for key in (k, f"{k}:missing") if key in self._table]
+        keys += self._masks
         yield Private(pa.RecordBatch.from_pydict({k: pa.array(self._table[k]) for k in keys}))
 
     def confirm(self, reservation: Reservation) -> bool:
@@ -204,11 +209,11 @@ def loss(call: Call, other: Call) -> Loss:
     """What the call can lose between the two tables; of noise with a private scale, what it loses at its output."""
     moved = np.abs(call.argument.astype(float) - other.argument.astype(float))
     match call.primitive:
-        case "Gaussian" if call.scale == other.scale:
+        case "DiscreteGaussian" if call.scale == other.scale:
             return Loss(float((moved**2).sum()) / (2 * call.scale**2), None)
         case "Laplace" if call.scale == other.scale:
             return _pure(float(moved.sum()) / call.scale)
-        case "Gaussian":
+        case "DiscreteGaussian":
             at = abs(_log_gaussian(call, call.output) - _log_gaussian(other, call.output))
             return _pure(float(at))
         case "Laplace":
@@ -256,7 +261,7 @@ def billed(run: Run) -> float:
     vector, of which the worst pair is looked for. (The two draws of a Gram matrix are one part: each bills all of it.)"""
     bills: dict[int, float] = {}
     for call in run.calls:
-        if call.part is not None and call.primitive == "Gaussian":
+        if call.part is not None and call.primitive == "DiscreteGaussian":
             assert call.sensitivity is not None, "noise of a scale that nobody has asked for"
             rho = call.sensitivity**2 / (2 * call.scale**2)
             bills[call.part] = max(rho, bills.get(call.part, 0.0))
