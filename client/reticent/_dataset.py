@@ -84,9 +84,8 @@ class Dataset(Methods):
         without such a row. Those that the curator has declared are there too. Raises InvalidFormula,
         InvalidQuery.
 
-        >>> patients = ds.persons(visits="count()", smoked="any(smoke)", bmi="last(bmi, by=date)")
-        >>> patients.profile()
-        >>> patients.linear_regression("bmi ~ visits + smoked", epsilon=1.0)
+        Such as `patients = ds.persons(visits="count()", smoked="any(smoke)", bmi="last(bmi, by=date)")`, and then
+        `patients.linear_regression("bmi ~ visits + smoked", epsilon=1.0)`; `patients.profile()` tells the bounds.
         """
         asked = checks.named(checks.TEXT).checked("persons", {**(features or {}), **more})
         path = f"/v1/datasets/{quote(self.name, safe='')}/persons"

@@ -89,7 +89,7 @@ def test_every_query_kind_has_a_page_with_an_example(site: Path) -> None:
     """Named in a heading or a table as `kind`, and asked for by a block that is run."""
     pages = [path.read_text("utf-8") for path in (ROOT / "docs/kinds").glob("*.md")]
     for kind in FIELDS:
-        method = "test" if kind == "hypothesis_test" else kind
+        method = {"hypothesis_test": "test", "binned_residuals": "residuals"}.get(kind, kind)
         told = [page for page in pages if f"`{kind}`" in page and f"ds.{method}(" in page]
         assert told, kind
     home = parsed(site / "index.html")

@@ -5,8 +5,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from reticent_server.catalog.repository import Catalog
 from reticent_server.cli.common import user
 from reticent_server.cli.dataset_load import LoadedVersion, approve_load
@@ -17,7 +15,7 @@ from reticent_server.errors import CuratorError, Unavailable
 from reticent_server.opening import open_catalog
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import parse_url
-from reticent_server.vault.person_tables import person_names
+from reticent_server.vault.person_tables import number_of_persons
 
 MOST_TABLES = 16
 """Each is read whole for the places of its persons."""
@@ -101,7 +99,6 @@ def _persons(settings: Settings, parts: tuple[NamedTable, ...]) -> int:
     """N: how many persons there are in any of the tables."""
     vault = parse_url(settings.vault_url)
     try:
-        names = [person_names(vault, part.table).unwrap() for part in parts]
+        return number_of_persons(vault, [part.table for part in parts])
     except Unavailable:
         raise CuratorError("The tables cannot be read; nothing was linked.") from None
-    return len(np.unique(np.concatenate(names)))

@@ -18,6 +18,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "reticent dataset policy houses --max-epsilon 2",
         "reticent dataset policy houses --tier unconditional --tier conditional",
     ),
+    "dataset append": ("reticent dataset append visits visits-2026.csv",),
+    "dataset link": ("reticent dataset link clinic --table visit=visits --table person=patients",),
     "dataset retire": ("reticent dataset retire flats --yes",),
     "budget set": (
         "reticent budget set --dataset houses --epsilon 10 --delta 1e-5",

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A wrapper for everything that is computed from private cells and has not been released."""
 
+from collections.abc import Callable
 from typing import Generic, NoReturn, TypeVar
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 _MESSAGE = "private value"
 
@@ -23,6 +25,10 @@ class Private(Generic[T]):
     def unwrap(self) -> T:
         """The value; to be called by the engine and by mechanisms only (a test greps for it)."""
         return self._value
+
+    def map(self, change: Callable[[T], U]) -> "Private[U]":
+        """The value as `change` makes it, still private; `change` keeps nothing and says nothing."""
+        return Private(change(self._value))
 
     def __repr__(self) -> str:
         return "<private>"

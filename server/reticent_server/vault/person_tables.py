@@ -40,12 +40,24 @@ class OneTable:
         """The rows of all persons. Raises Unavailable where the table is not of N persons."""
         if self._reader.n % self._persons:
             raise Unavailable(UNREADABLE)
-        position, m = 0, self._reader.n // self._persons
+        present = _InOrder(self._reader.n // self._persons, columns)
         for batch in self._reader.batches(columns):
-            rows = batch.unwrap()
-            places = np.arange(position, position + rows.num_rows)
-            position += rows.num_rows
-            yield Private(_present(rows, places // m, columns))
+            yield batch.map(present.of)
+
+
+class _InOrder:
+    """Rows of consecutive places, m of each person."""
+
+    def __init__(self, m: int, columns: Sequence[str]) -> None:
+        self._m = m
+        self._columns = columns
+        self._next = 0
+
+    def of(self, batch: pa.RecordBatch) -> RowsOfPersons:
+        """The rows of the next batch of places."""
+        places = np.arange(self._next, self._next + batch.num_rows)
+        self._next += batch.num_rows
+        return _present(batch, places // self._m, self._columns)
 
 
 class LinkedReader:
@@ -79,20 +91,21 @@ class LinkedReader:
         source, places = self._tables[table or ""], self._places[table or ""]
         reader = open_reader(self._vault_url, source, self._permits)
         own = [name.partition(".")[2] for name in columns]
-        for batch in OneTable(reader, source.persons).rows_of_persons(None, own):
-            rows = batch.unwrap()
-            yield Private(
-                RowsOfPersons(
-                    places[rows.slots],
-                    {f"{table}.{name}": values for name, values in rows.columns.items()},
-                    {f"{table}.{name}": mask for name, mask in rows.missing.items()},
-                )
+
+        def named(rows: RowsOfPersons) -> RowsOfPersons:
+            return RowsOfPersons(
+                places[rows.slots],
+                {f"{table}.{name}": values for name, values in rows.columns.items()},
+                {f"{table}.{name}": mask for name, mask in rows.missing.items()},
             )
+
+        for batch in OneTable(reader, source.persons).rows_of_persons(None, own):
+            yield batch.map(named)
 
     def _placed(self) -> Mapping[str, NDArray[np.int64]]:
         """Of each table the places, among all persons, of its own. Raises Unavailable where these are not N."""
         vault = parse_url(self._vault_url)
-        names = {n: person_names(vault, t, self._permits).unwrap() for n, t in self._tables.items()}
+        names = {n: _names(vault, t, self._permits) for n, t in self._tables.items()}
         everybody = np.unique(np.concatenate(list(names.values())))
         if len(everybody) != self._n:
             raise Unavailable(UNREADABLE)
@@ -103,6 +116,15 @@ def person_names(
     vault: VaultUrl, table: VaultTable, permits: Permits | None = None
 ) -> Private[NDArray[np.int64]]:
     """(N,) the hashes of a table's persons, in their order. Raises Unavailable (a constant text)."""
+    return Private(_names(vault, table, permits))
+
+
+def number_of_persons(vault: VaultUrl, tables: Sequence[VaultTable]) -> int:
+    """How many persons there are in any of the tables: the N of their link, which is published. Raises Unavailable."""
+    return len(np.unique(np.concatenate([_names(vault, table, None) for table in tables])))
+
+
+def _names(vault: VaultUrl, table: VaultTable, permits: Permits | None) -> NDArray[np.int64]:
     # The first of a person's places holds a row. Every name in the statement was generated at load.
     sql = (
         f"SELECT {PERSON} FROM {table.table} "  # noqa: S608
@@ -119,7 +141,7 @@ def person_names(
         failed or len(names) != table.persons
     ):  # outside the handler: no driver text is kept as context
         raise Unavailable(UNREADABLE)
-    return Private(names)
+    return names
 
 
 def _present(

@@ -22,7 +22,7 @@ from support.installations.small import opened
 from support.tables.houses import write_houses
 
 ORDER = """
-init; dataset schema; dataset load; dataset register; dataset list; dataset show; analyst add;
+init; dataset schema; dataset load; dataset register; dataset append; dataset link; dataset list; dataset show; analyst add;
 budget set; dataset profile; dataset policy; budget show; budget credit; analyst list; analyst link; analyst unlink; analyst rotate-key;
 curator add; curator link; curator unlink; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project remove; project close; proposal list; proposal approve;
 proposal refuse; ledger show; ledger verify; ledger head; ledger export;
@@ -87,6 +87,24 @@ def file_requests(place: Path) -> list[str]:
         return [services.requests.make(ada.id, wish).id for wish in wishes]
 
 
+def write_clinic(place: Path) -> None:
+    """Two tables about the same persons, and a wave of one of them."""
+    kinds = {
+        "visits": "bmi: {kind: numeric, lower: 10, upper: 60}",
+        "patients": "smokes: {kind: boolean}",
+    }
+    for (table, column), most in zip(kinds.items(), (4, 1), strict=True):
+        unit = f"{{column: person, max_rows: {most}}}"
+        (place / f"{table}.yaml").write_text(f"unit: {unit}\ncolumns: {{{column}}}\n")
+    (place / "visits.csv").write_text(
+        "person,bmi\n" + "".join(f"{k % 20},{20 + k % 9}\n" for k in range(40))
+    )
+    (place / "visits-2026.csv").write_text("person,bmi\n3,25\n21,24\n")
+    (place / "patients.csv").write_text(
+        "person,smokes\n" + "".join(f"{k},{k % 2}\n" for k in range(22))
+    )
+
+
 def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order = [name.strip() for name in ORDER.split(";")]
     assert sorted([*order, "demo"]) == sorted(EXAMPLES)
@@ -98,11 +116,17 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "{amount: {kind: numeric, lower: 0, upper: 50}, kind: {kind: categorical, levels: [a, b]}}"
     )
     (tmp_path / "sales.yaml").write_text(f"columns: {columns}\n")
+    write_clinic(tmp_path)
     provider = {"OIDC_ISSUER": "https://id.example", "OIDC_CLIENT_ID": "reticent"}
     with session(tmp_path, {f"RETICENT_{n}": v for n, v in provider.items()}) as terminal:
         for name in order:
             if name == "budget credit":  # there must be something to credit: the profile has spent
                 assert "houses" in terminal.shell("reticent budget show")
+            if name == "dataset append":
+                for table in ("visits", "patients"):
+                    terminal.shell(
+                        f"reticent dataset load {table} {table}.csv --schema {table}.yaml --population clinic"
+                    )
             if name == "project requests":
                 waiting = file_requests(tmp_path)
             if name == "proposal list":

@@ -27,7 +27,7 @@ _TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Narrow:
+class NarrowMoments:
     """S₂ (q, q), its root C₂ (q, q) and sd s₂, as of Moments; ratio λ."""
 
     sums: FloatArray

@@ -22,7 +22,7 @@ from reticent_server.domain.steps import FloatArray, GramSum, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.report import intervals, p_values, roots
-from reticent_server.kinds.study.leaning import Leaning, Narrow, lengthened
+from reticent_server.kinds.study.leaning import Leaning, NarrowMoments, lengthened
 from reticent_server.kinds.study.maps import BoolArray, StudyScores
 from reticent_server.kinds.study.moments import LeastSquares, Moments
 from reticent_server.kinds.study.result import MainFit
@@ -97,7 +97,7 @@ def _place(term: Term, coding: TermCoding) -> int:
     )
 
 
-def before_meat(formula: Formula, moments: Moments, narrow: Narrow) -> GroupFit:
+def before_meat(formula: Formula, moments: Moments, narrow: NarrowMoments) -> GroupFit:
     """Least squares of a group, and what its scores are made with."""
     fit = moments.least_squares(formula.y, formula.X)
     records = max(float(moments.sums[0, 0]), 1.0)

@@ -39,7 +39,7 @@ from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
-from reticent_server.kinds.study.leaning import Narrow, ratio
+from reticent_server.kinds.study.leaning import NarrowMoments, ratio
 from reticent_server.kinds.study.maps import LengthsMap, MomentFrame, MomentsMap, RecordGroups
 from reticent_server.kinds.study.moments import Moments
 from reticent_server.kinds.study.radius import EDGES, Radius, Tail, choose_radius
@@ -72,7 +72,7 @@ class Sampled:
     its records in use, with the sd of their number."""
 
     moments: Moments
-    narrow: Narrow
+    narrow: NarrowMoments
     frame: MomentFrame
     radius: Radius
     records: float
@@ -116,7 +116,7 @@ class Sampling:
         return [
             Sampled(
                 _moments(released, g, frame),
-                Narrow(narrow[g].sums, narrow[g].root, narrow[g].sd, ratios[g]),
+                NarrowMoments(narrow[g].sums, narrow[g].root, narrow[g].sd, ratios[g]),
                 frame,
                 radius,
                 records[g],

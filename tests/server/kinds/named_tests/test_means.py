@@ -169,8 +169,9 @@ def test_every_table_has_a_reply_and_says_what_it_cannot_tell(privacy: Any, tabl
         assert 0 <= found.p_value <= 1
         assert np.isfinite([found.statistic, found.effect, low, high, found.df]).all()
         assert low <= high
-    if table == "an empty group" and privacy is BUSY:
-        assert (low, high) == (0, 1)
+    if table == "an empty group" and privacy is BUSY:  # of the two groups that have records
+        assert "the 2 groups" in found.estimand
+        assert high < 1
 
 
 @pytest.mark.parametrize(

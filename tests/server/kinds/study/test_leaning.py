@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent_server.kinds.study.leaning import MOST, Narrow, lengthened, ratio
+from reticent_server.kinds.study.leaning import MOST, NarrowMoments, lengthened, ratio
 from reticent_server.kinds.study.moments import Moments
 from reticent_server.numerics.mallows import mallows_weights
 
@@ -32,7 +32,7 @@ def fitted(Z: Any, sd: Any = 0.0) -> Any:
     fit = Moments(wide, np.eye(3), 0.0).least_squares(np.eye(3)[1], np.eye(3)[[0, 2]])
     lengths = np.sum(Z**2, axis=1)
     taus = [np.sum(np.maximum(lengths - r, 0.0)) for r in RADII]
-    narrow = Narrow(inner, np.eye(3), sd, ratio(taus[1], taus[0]))
+    narrow = NarrowMoments(inner, np.eye(3), sd, ratio(taus[1], taus[0]))
     return fit, narrow.leaning(wide, fit.residual, np.eye(3)[[0, 2]], fit.inverse)
 
 
@@ -65,7 +65,7 @@ def test_its_noise_is_that_of_the_narrow_moments() -> None:
     for _ in range(500):
         E = np.triu(rng.normal(size=(3, 3)), 1) / np.sqrt(2)
         E = E + E.T + np.diag(rng.normal(size=3))
-        narrow = Narrow(inner + sd * E, np.eye(3), sd, 0.7)
+        narrow = NarrowMoments(inner + sd * E, np.eye(3), sd, 0.7)
         found.append(narrow.leaning(wide, fit.residual, X, fit.inverse))
     spread = np.std([each.moved for each in found], axis=0)
     np.testing.assert_allclose(spread, np.sqrt(np.diag(found[0].noise)), rtol=0.15)

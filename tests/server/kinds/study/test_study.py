@@ -9,7 +9,7 @@ import statsmodels.api as sm
 
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.kinds.study.kind import Study
-from reticent_server.kinds.study.leaning import Narrow
+from reticent_server.kinds.study.leaning import NarrowMoments
 from reticent_server.kinds.study.main import before_meat, formula_of
 from reticent_server.kinds.study.moments import Moments
 from support.fits.regressions import drive
@@ -276,6 +276,6 @@ def test_scores_are_white_where_errors_have_one_variance() -> None:
     plan = planned(table(100), COLUMNS, Study(("y", "x", "k", "b"), main="y ~ x + k + b"))
     formula = formula_of(*plan.question.main, plan.ground.coding)
     exact = Moments(Z.T @ Z, np.eye(5), 0.0)
-    fitted = before_meat(formula, exact, Narrow(exact.sums, exact.root, 0.0, 0.0))
+    fitted = before_meat(formula, exact, NarrowMoments(exact.sums, exact.root, 0.0, 0.0))
     scores = (Z @ fitted.scores.whitener.T) * (Z @ fitted.scores.residual)[:, None]
     np.testing.assert_allclose(scores.T @ scores / len(Z), np.eye(4), atol=0.1)

@@ -44,7 +44,7 @@ _LEAST_VARIANCE = 1e-12  # of a predictor: below, its mean slope is that at η
 
 
 @dataclass(frozen=True, slots=True)
-class Curve(ABC):
+class ResponseCurve(ABC):
     """μ = F(η) on public limits of η. steepest: sup F′. symmetric: whether F(−η) = 1 − F(η)."""
 
     dispersion: float = 1.0
@@ -87,7 +87,7 @@ class Curve(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Probit(Curve):
+class Probit(ResponseCurve):
     """The normal law."""
 
     limits = -8.0, 8.0  # F is 6e-16 and 1 less that there
@@ -105,7 +105,7 @@ class Probit(Curve):
 
 
 @dataclass(frozen=True, slots=True)
-class Cloglog(Curve):
+class Cloglog(ResponseCurve):
     """The complementary log-log: proportional hazards of grouped times."""
 
     limits = -30.0, 4.0  # F is 1e-13, and 1 to the floats
@@ -123,7 +123,7 @@ class Cloglog(Curve):
 
 
 @dataclass(frozen=True, slots=True)
-class Risk(Curve):
+class Risk(ResponseCurve):
     """The log link: relative risks."""
 
     limits = -12.0, 0.0  # a risk of 6e-6, as the least mean of counts
@@ -148,7 +148,7 @@ class Risk(Curve):
 class LinkedScore(QuasiScore):
     """q = y − F(η). curve: F, the law."""
 
-    curve: Curve = Probit()
+    curve: ResponseCurve = Probit()
 
     @property
     def mean_square(self) -> float:
@@ -193,7 +193,7 @@ class LinkedBinomial(GlmFamily):
     menu, nanoseconds = (inf,), 100
     uncut = True
 
-    def __init__(self, link: str, curve: Curve) -> None:
+    def __init__(self, link: str, curve: ResponseCurve) -> None:
         self.link, self._curve = link, curve  # type: ignore[misc] # a class's where there is one link
 
     def problem(self, response: Term) -> str | None:
