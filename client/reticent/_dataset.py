@@ -84,8 +84,9 @@ class Dataset(Methods):
         without such a row. Those that the curator has declared are there too. Raises InvalidFormula,
         InvalidQuery.
 
-        Such as `patients = ds.persons(visits="count()", smoked="any(smoke)", bmi="last(bmi, by=date)")`, and then
-        `patients.linear_regression("bmi ~ visits + smoked", epsilon=1.0)`; `patients.profile()` tells the bounds.
+        >>> patients = client.dataset("clinic").persons(visits="count()", bmi="last(bmi, by=day)")
+        >>> patients.profile()
+        >>> patients.mean("bmi", epsilon=0.5)
         """
         asked = checks.named(checks.TEXT).checked("persons", {**(features or {}), **more})
         path = f"/v1/datasets/{quote(self.name, safe='')}/persons"

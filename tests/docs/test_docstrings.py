@@ -56,10 +56,30 @@ def test_every_call_of_an_analyst_has_an_example() -> None:
             assert FOUND[name] or thing in {reticent.Release, reticent.NoReply}, name
 
 
+CLINIC = """\
+reticent dataset load clinic clinic.csv --schema clinic.yaml
+reticent budget set --dataset clinic --epsilon 10 --delta 1e-5
+reticent budget set --dataset clinic --analyst ada --epsilon 5 --delta 1e-6
+"""
+
+
+def write_clinic(place: Path) -> None:
+    """Visits, several a person."""
+    columns = (
+        "{bmi: {kind: numeric, lower: 10, upper: 60}, day: {kind: integer, lower: 0, upper: 99}}"
+    )
+    unit = "{column: person, max_rows: 3}"
+    (place / "clinic.yaml").write_text(f"unit: {unit}\ncolumns: {columns}\n")
+    rows = "".join(f"{k % 50},{20 + k % 9},{k}\n" for k in range(100))
+    (place / "clinic.csv").write_text("person,bmi,day\n" + rows)
+
+
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with session(tmp_path, {"RETICENT_REPLY_GRID_MS": "0"}) as terminal:
         prepare(terminal, "served")
         terminal.names["key"] = terminal.key
+        write_clinic(tmp_path)
+        terminal.shell(CLINIC)
         terminal.names["fit"] = terminal.names["ds"].linear_regression("price ~ grade", epsilon=1)
         for name, group in FOUND.items():
             for example in group:

@@ -54,11 +54,11 @@ def test_processes_share_a_window(processes: Processes, clock: SetClock) -> None
 
 
 def test_threads_of_processes_race_for_a_window(processes: Processes) -> None:
-    many = processes(2)
-    with ThreadPoolExecutor(8) as pool:
+    many, threads = processes(2), 8
+    with ThreadPoolExecutor(threads) as pool:
         answers = list(pool.map(lambda i: many[i % 2].wait("k") == 0, range(160)))
-    # What a process has left of its last share, no other gets: never more than the limit.
-    assert 60 - 2 * (60 // SHARES) <= sum(answers) <= 60
+    # Never more than the limit; what a thread has left of its last share, nobody else may have got.
+    assert 60 - threads * (60 // SHARES) <= sum(answers) <= 60
 
 
 def test_a_request_seldom_writes(engine: Engine, clock: SetClock) -> None:
