@@ -125,18 +125,14 @@ class PersonScoreMap:
             return (sums, self._clipped(roots, sums), *([sums] if meat else []))
 
     def _clipped(self, roots: Scaled, sums: FloatArray) -> Scaled:
-        lengths = lengths_of(sums)
-        long = np.flatnonzero(lengths > self.clip)
-        if not len(long):
-            return roots
-        m = self.person_rows
-        rows = (long[:, None] * m + np.arange(m)).ravel()
-        directions = np.repeat(sums[:, long] / lengths[long], m, axis=1)
-        vectors, weights = roots.vectors.copy(), roots.weights.copy()
-        along = np.sum(directions * vectors[:, rows], axis=0)
-        vectors[:, rows] -= directions * along
-        weights[rows] *= np.sqrt(np.repeat(self.clip / lengths[long], m))
-        return Scaled(vectors, weights)
+        """All persons take the same work, clipped or not: how many are beyond C is private."""
+        m, lengths = self.person_rows, lengths_of(sums)
+        long = lengths > self.clip
+        factors = np.repeat(np.where(long, self.clip / lengths, 1.0), m)
+        directions = np.repeat(np.where(long, sums / lengths, 0.0), m, axis=1)
+        along = np.sum(directions * roots.vectors, axis=0)
+        vectors = roots.vectors - directions * along
+        return Scaled(vectors, roots.weights * np.sqrt(factors))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
