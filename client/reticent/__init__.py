@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reticent._dataset import Dataset
     from reticent._errors import (
         BudgetExhausted,
+        ConfirmationNeeded,
         Conflict,
         IdempotencyConflict,
         InvalidFormula,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         MissingDependency,
         NotEstimable,
         NotFound,
+        NotSpent,
         PolicyRefused,
         RateLimited,
         ReticentError,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         TransportError,
         Unauthorized,
         UnexpectedReply,
+        UselessForecast,
     )
     from reticent._guarantee import Amount, Coverage, Guarantee
     from reticent._hypotheses import WaldTest
@@ -83,6 +86,7 @@ __all__ = [
     "BudgetExhausted",
     "Client",
     "Column",
+    "ConfirmationNeeded",
     "Conflict",
     "Coverage",
     "Crosstab",
@@ -112,6 +116,7 @@ __all__ = [
     "NoReply",
     "NotEstimable",
     "NotFound",
+    "NotSpent",
     "Plan",
     "PolicyRefused",
     "Prediction",
@@ -134,6 +139,7 @@ __all__ = [
     "TransportError",
     "Unauthorized",
     "UnexpectedReply",
+    "UselessForecast",
     "Vector",
     "WaldTest",
     "compare",
@@ -153,6 +159,7 @@ _MODULES = {
     "BudgetExhausted": "_errors",
     "Client": "_client",
     "Column": "_schema",
+    "ConfirmationNeeded": "_errors",
     "Conflict": "_errors",
     "Coverage": "_guarantee",
     "Crosstab": "kinds.crosstab",
@@ -182,6 +189,7 @@ _MODULES = {
     "NoReply": "_release",
     "NotEstimable": "_errors",
     "NotFound": "_errors",
+    "NotSpent": "_errors",
     "Plan": "_plan",
     "PolicyRefused": "_errors",
     "Prediction": "results.prediction",
@@ -204,6 +212,7 @@ _MODULES = {
     "TransportError": "_errors",
     "Unauthorized": "_errors",
     "UnexpectedReply": "_errors",
+    "UselessForecast": "_errors",
     "Vector": "_vector",
     "WaldTest": "_hypotheses",
     "compare": "results.several",

@@ -37,6 +37,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from reticent_server.domain.precision import Precision
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -225,6 +226,13 @@ class FitPlan(Planned, Generic[ResponseT]):
             start=ground.start,
             restriction=restriction,
         )
+
+    @property
+    def precision(self) -> Precision:
+        """Of the coefficients."""
+        fit = self.forecast_fit
+        privacy = np.where(fit.estimable, fit.privacy, np.inf).tolist()
+        return Precision(tuple(self.design.names), tuple(privacy), tuple(fit.sampling.tolist()))
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtri
 
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.accounting.conversions import max_rho
 from reticent_server.domain.columns import AsymptoticFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
@@ -93,6 +94,11 @@ class AsymptoticPlan(Planned):
         steps = sum(asymptotic_fit.problem_of(self.part, self.n).steps) + 20 * self.part.size
         work = self.n * (self.part.size + 8) * steps * NANOSECONDS[self.part.loss]
         return self.pilot.column_ms + 100 + ceil((work + 50_000 * steps) / 10**6)
+
+    @property
+    def precision(self) -> Precision:
+        """Of the coefficients."""
+        return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 
     @property
     def forecast(self) -> Mapping[str, Any]:

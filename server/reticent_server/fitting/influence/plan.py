@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Planned, Recipe
@@ -88,6 +89,13 @@ class InfluencePlan(Planned):
             if m + needed * loss_by_k <= 0.85 * expected * max(width, 0.0):
                 return m
         return 0.0
+
+    @property
+    def precision(self) -> Precision:
+        """Of the coefficients; none where a reply is not likely."""
+        known = self.forecast
+        ratios = [r if known["reply_likely"] else None for r in known["privacy_to_sampling"]]
+        return from_ratios(known["terms"], ratios)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -6,12 +6,14 @@ Privacy: kinds.shared.groups. Statistics: kinds.shared.group_means, kinds.shared
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -82,6 +84,13 @@ class AnovaPlan(Planned):
     @property
     def column_ms(self) -> int:
         return moments_ms(self.n, self.groups.size)
+
+    @property
+    def precision(self) -> Precision:
+        """Of a group's mean."""
+        sd, G = self.span.sd, self.groups.size
+        sampling = None if sd is None else sd * sqrt(G / self.n)
+        return single("mean", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

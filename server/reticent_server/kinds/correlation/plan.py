@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -133,6 +134,13 @@ class CorrelationPlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def precision(self) -> Precision:
+        """Of a correlation near 0."""
+        return single(
+            "correlation", float(self.forecast["privacy_standard_error"]), 1 / sqrt(self.n)
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:

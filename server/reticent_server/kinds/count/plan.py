@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -54,6 +55,10 @@ class CountPlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def precision(self) -> Precision:
+        return single("count", noisy_sum.noise_sd(self.part), 0.0)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

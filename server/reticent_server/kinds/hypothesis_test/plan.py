@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from reticent_server.domain.precision import Precision
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import CountSum
@@ -117,6 +118,11 @@ class HypothesisTestPlan(Planned):
     @property
     def reference(self) -> str:
         return f"{_REFERENCES}; {self.model.reference}"
+
+    @property
+    def precision(self) -> Precision:
+        """Of the coefficients of the fit."""
+        return self.model.precision
 
     @property
     def forecast(self) -> Mapping[str, Any]:

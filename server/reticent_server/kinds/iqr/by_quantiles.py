@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reticent_server.domain.precision import Precision
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -39,6 +40,11 @@ class RangePlan(Planned):
     @property
     def rho(self) -> int:
         return self.quartiles.rho
+
+    @property
+    def precision(self) -> Precision:
+        """Of the quartiles."""
+        return self.quartiles.precision
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.accounting.conversions import max_rho
 from reticent_server.domain.columns import AsymptoticLocationScale
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
@@ -103,6 +104,14 @@ class AsymptoticLocationScalePlan(Planned):
         """Sorting, and the solver's public number of steps."""
         steps = mechanism.problem_of(self.part, self.n).steps
         return self.pilot.column_ms + 100 + ceil((150 * self.n + 20_000 * steps) / 10**6)
+
+    @property
+    def precision(self) -> Precision:
+        """Of the location, in scales."""
+        sampling, privacy = (
+            self.forecast[f"{of}_standard_error"] for of in ("sampling", "privacy")
+        )
+        return from_ratios(("location",), (float(privacy) / float(sampling),))
 
     @property
     def forecast(self) -> Mapping[str, Any]:

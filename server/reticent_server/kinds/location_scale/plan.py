@@ -23,6 +23,7 @@ import numpy as np
 from annotated_types import Ge, MaxLen, MinLen
 from scipy.special import ndtri
 
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -128,6 +129,14 @@ class LocationScalePlan(Planned):
     @property
     def notes(self) -> list[str]:
         return [NO_PROFILE] if self.own_profile else []
+
+    @property
+    def precision(self) -> Precision:
+        """Of the location, in scales."""
+        sampling, privacy = (
+            self.forecast[f"{of}_standard_error"] for of in ("sampling", "privacy")
+        )
+        return from_ratios(("location",), (float(privacy) / float(sampling),))
 
     @property
     def forecast(self) -> Mapping[str, Any]:

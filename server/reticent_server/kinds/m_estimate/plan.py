@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from math import ceil, hypot, isfinite, pi, sqrt
 from typing import Any
 
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.columns import Lattice, MEstimate
 from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
@@ -25,6 +26,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.kinds.shared.columns import ColumnsMap, released_quartiles
+from reticent_server.kinds.shared.ranges import public_sd
 from reticent_server.kinds.shared.stable_bins import SORT_NANOSECONDS
 from reticent_server.mechanisms import m_estimate
 
@@ -40,12 +42,13 @@ _MOST_STEPS = 2**52  # whole numbers stay exact in float64
 
 @dataclass(frozen=True, slots=True)
 class MEstimatePlan(Planned):
-    """A planned M-estimate. tuning: c in the units of the data."""
+    """A planned M-estimate. tuning: c in the units of the data. expected_sd: the column's, by its profile."""
 
     column: Column
     part: MEstimate
     tuning: float
     n: int
+    expected_sd: float | None
     mechanism: str = "exponential mechanism on the estimating equation, over a public grid"
     reference: str = "Chaudhuri & Hsu (2012), section 5.2, with 4K for 2K"
 
@@ -65,6 +68,12 @@ class MEstimatePlan(Planned):
     def column_ms(self) -> int:
         nanoseconds = 6 * self.n * SORT_NANOSECONDS + self.part.cells * _CELL_NANOSECONDS
         return ceil(nanoseconds / 10**6)
+
+    @property
+    def precision(self) -> Precision:
+        """At the normal law, where Huber's estimate varies about as a mean."""
+        sampling = None if self.expected_sd is None else self.expected_sd / sqrt(self.n)
+        return single("value", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
@@ -104,7 +113,8 @@ def plan_m_estimate(
             "tuning and the bounds are too far apart; give a larger tuning, or lower and upper nearer "
             f"to each other ({_MOST_CELLS:,} times the tuning apart at most)."
         )
-    return MEstimatePlan(column, _with_cells(part, tuning, facts.n), tuning, facts.n)
+    part = _with_cells(part, tuning, facts.n)
+    return MEstimatePlan(column, part, tuning, facts.n, public_sd(facts, column))
 
 
 def _lattice(tuning: float, limits: tuple[float, float]) -> Lattice:

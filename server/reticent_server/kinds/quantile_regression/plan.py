@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent_server.domain.precision import Precision
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -90,6 +91,11 @@ class QuantileRegressionPlan(Planned):
     @property
     def column_ms(self) -> int:
         return sum(fit.column_ms for fit in self.fits)
+
+    @property
+    def precision(self) -> Precision:
+        """Of the coefficients at the τ that is expected to be noisiest."""
+        return max(self.fits, key=lambda fit: fit.forecast_fit.worst).precision
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reticent_server.domain.precision import Precision
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -15,7 +16,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Share
-from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part
+from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part, rank_precision
 from reticent_server.mechanisms import quantile_tree
 
 MAX_PROBABILITIES = 99  # percentiles
@@ -52,6 +53,11 @@ class QuantilesPlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def precision(self) -> Precision:
+        """Of the share of the records below each value."""
+        return rank_precision(self.part, self.n)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

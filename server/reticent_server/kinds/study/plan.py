@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -137,6 +138,11 @@ class StudyPlan(Planned):
     @property
     def _size(self) -> int:
         return self.ground.coding.size
+
+    @property
+    def precision(self) -> Precision:
+        """Of the first variable on the others."""
+        return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import ceil, log, sqrt
 from typing import Any
 
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.columns import BlockMean, SubsampleAggregate
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
@@ -83,6 +84,11 @@ class SubsampleAggregatePlan(Planned):
     def trusted(self) -> bool:
         """Whether quartiles are within a fifth of the blocks of theirs, but for a chance of 1 % each."""
         return all(self.part.blocks >= needed_blocks(self.part, mean) for mean in self.part.means)
+
+    @property
+    def precision(self) -> Precision:
+        """Of the estimates, at a normal law of the blocks' ones."""
+        return from_ratios(("estimates",), (float(self.forecast["noise_ratio"]),))
 
     @property
     def forecast(self) -> Mapping[str, Any]:

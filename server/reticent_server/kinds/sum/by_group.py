@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -73,6 +74,11 @@ class GroupSumPlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def precision(self) -> Precision:
+        """Of each group's sum."""
+        return single("sum", self.map_fn.radius * noisy_sum.noise_sd(self.part), 0.0)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -64,6 +65,10 @@ class SumPlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def precision(self) -> Precision:
+        return single("sum", self.map_fn.half * noisy_sum.noise_sd(self.part), 0.0)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Protocol
 
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -92,6 +93,13 @@ class TTestPlan(Planned):
     @property
     def column_ms(self) -> int:
         return moments_ms(self.n, self.groups.size)
+
+    @property
+    def precision(self) -> Precision:
+        """Of the effect; what a paired test's differences vary by is not public."""
+        sd, G = self.span.sd, self.groups.size
+        sampling = None if sd is None else sd * G / sqrt(self.n)
+        return single("effect", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
