@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from reticent._reading import load, release_schema
     from reticent._release import NoReply, Release
     from reticent._schema import Column, Schema
+    from reticent._twin import Twin
     from reticent._vector import Vector
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
@@ -137,6 +138,7 @@ __all__ = [
     "SurvivalCurves",
     "TestResults",
     "TransportError",
+    "Twin",
     "Unauthorized",
     "UnexpectedReply",
     "UselessForecast",
@@ -210,6 +212,7 @@ _MODULES = {
     "Study": "kinds.study",
     "TestResults": "kinds.hypothesis_test",
     "TransportError": "_errors",
+    "Twin": "_twin",
     "Unauthorized": "_errors",
     "UnexpectedReply": "_errors",
     "UselessForecast": "_errors",

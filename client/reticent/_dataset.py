@@ -24,8 +24,10 @@ from reticent._spending import DryRun, Spending, Widths
 from reticent.kinds import class_of
 
 if TYPE_CHECKING:
+    from reticent._twin import Twin
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.hypothesis_test import TestResults
+    from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.results.coefficients import Coefficients
 
@@ -58,6 +60,7 @@ class Dataset(Methods):
     _http: Http = field(compare=False)
     _project: str | None = None
     _persons: Mapping[str, str] | None = None
+    _document: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def from_json(
@@ -73,6 +76,7 @@ class Dataset(Methods):
             _profile=content["profile"],
             _http=http,
             _project=project,
+            _document=content,
         )
 
     def profile(self) -> Profile:
@@ -101,6 +105,24 @@ class Dataset(Methods):
         content = self._http.post(path, {"persons": asked})
         view = parsed(lambda found: Dataset.from_json(found, self._http, self._project), content)
         return replace(view, _persons=asked)
+
+    def twin(self, n: int | None = None, *, study: "Study | None" = None, seed: int = 0) -> "Twin":
+        """A synthetic table from what is public, which answers every method of a data set in this process: free, and not for
+        inference. For trying a program before a budget is spent on it.
+
+        Columns follow the released profile, or are even between their bounds where there is none; they are independent but
+        for those of a released `study`, which have its correlations (a Gaussian copula). n: rows, or persons with several
+        rows each; None: the data set's (up to a million rows), so that noise is as large as it will be. Answers need the extra `reticent[server]`
+        (MissingDependency); `to_frame()` needs pandas. Raises InvalidQuery for a view of persons (ask the twin for its own:
+        `ds.twin().persons(...)`) and for linked tables.
+
+        >>> rehearsal = ds.twin()
+        >>> rehearsal.linear_regression("price ~ sqft_living + grade", epsilon=1.0).summary()
+        >>> rehearsal.to_frame().describe()
+        """
+        from reticent._twin import make_twin  # noqa: PLC0415
+
+        return make_twin(self, n, study, seed)
 
     def plan(
         self,

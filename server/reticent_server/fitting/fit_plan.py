@@ -37,10 +37,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice

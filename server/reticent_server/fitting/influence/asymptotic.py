@@ -24,11 +24,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtri
 
-from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.accounting.conversions import max_rho
 from reticent_server.domain.columns import AsymptoticFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.steps import ColumnStep, FloatArray
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.steps import ColumnStep, FloatArray, Released
 from reticent_server.fitting.influence.maps import InfluenceMap, PilotPoint
 from reticent_server.fitting.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.shared.group_means import GroupMean, equal_means, group_means

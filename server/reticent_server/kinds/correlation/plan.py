@@ -20,10 +20,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.steps import (
     Block,
     CountSum,

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
     FloatArray,

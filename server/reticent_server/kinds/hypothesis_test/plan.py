@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision
 from reticent_server.domain.steps import CountSum
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitPlan

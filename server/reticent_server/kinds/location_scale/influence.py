@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.accounting.conversions import max_rho
 from reticent_server.domain.columns import AsymptoticLocationScale
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, ColumnStep, FloatArray
 from reticent_server.errors import InvalidQuery

@@ -23,10 +23,10 @@ import numpy as np
 from annotated_types import Ge, MaxLen, MinLen
 from scipy.special import ndtri
 
-from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
 from reticent_server.fitting.own_profile import (

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from math import ceil, hypot, isfinite, pi, sqrt
 from typing import Any
 
-from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.columns import Lattice, MEstimate
 from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import (
     Block,

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision
 from reticent_server.domain.steps import CountSum, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitPlan, plan_fit

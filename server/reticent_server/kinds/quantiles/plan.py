@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reticent_server.domain.precision import Precision
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.errors import InvalidQuery

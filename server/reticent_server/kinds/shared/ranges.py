@@ -87,7 +87,7 @@ def public_sd(facts: DatasetFacts, column: Column) -> float | None:
     if known.quantiles:
         places = known.probabilities[: len(known.quantiles)]
         return float(np.interp(_GRID, places, known.quantiles).std())
-    if known.counts is None or column.levels and len(column.levels) > 2:
+    if known.counts is None or (column.levels and len(column.levels) > 2):
         return None
     counts = np.maximum(known.counts, 0.0)
     if not counts.sum() > 0:

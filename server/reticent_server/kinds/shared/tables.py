@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
 from reticent_server.errors import InvalidQuery

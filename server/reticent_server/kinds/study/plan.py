@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
     CountSum,

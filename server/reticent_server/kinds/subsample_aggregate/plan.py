@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from math import ceil, log, sqrt
 from typing import Any
 
-from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.columns import BlockMean, SubsampleAggregate
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.standardise import NORMAL_IQR

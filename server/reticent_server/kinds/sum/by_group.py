@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep, VectorSum
 from reticent_server.fitting.normal import CONFIDENCE, half_width

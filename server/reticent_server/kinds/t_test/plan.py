@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Protocol
 
-from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import Precision, single
 from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
 from reticent_server.kinds.shared.group_means import (
     MeanDifference,
