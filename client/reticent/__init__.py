@@ -14,7 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reticent._archive import Archive
     from reticent._budget import Account, Budget
+    from reticent._bundle import Bundle, BundlePlan, bundle
     from reticent._client import Client
     from reticent._dataset import Dataset
     from reticent._errors import (
@@ -81,10 +83,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Account",
     "Amount",
+    "Archive",
     "BinnedResiduals",
     "BlockResults",
     "Budget",
     "BudgetExhausted",
+    "Bundle",
+    "BundlePlan",
     "Client",
     "Column",
     "ConfirmationNeeded",
@@ -144,6 +149,7 @@ __all__ = [
     "UselessForecast",
     "Vector",
     "WaldTest",
+    "bundle",
     "compare",
     "load",
     "planned",
@@ -155,10 +161,13 @@ __all__ = [
 _MODULES = {
     "Account": "_budget",
     "Amount": "_guarantee",
+    "Archive": "_archive",
     "BinnedResiduals": "kinds.binned_residuals",
     "BlockResults": "kinds.subsample_aggregate",
     "Budget": "_budget",
     "BudgetExhausted": "_errors",
+    "Bundle": "_bundle",
+    "BundlePlan": "_bundle",
     "Client": "_client",
     "Column": "_schema",
     "ConfirmationNeeded": "_errors",
@@ -218,6 +227,7 @@ _MODULES = {
     "UselessForecast": "_errors",
     "Vector": "_vector",
     "WaldTest": "_hypotheses",
+    "bundle": "_bundle",
     "compare": "results.several",
     "load": "_reading",
     "planned": "_queries",

@@ -286,6 +286,26 @@ class Dataset(Methods):
             return answer
         raise UnexpectedReply("The server answered another kind of query.", idempotency_key=key)
 
+    def ask(
+        self,
+        kind: str | Callable[..., Any],
+        *arguments: Any,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+        **fields: Any,
+    ) -> Any:
+        """The answer to a query by its kind's name, for programs that choose the kind. Arguments as in `plan`.
+
+        >>> ds.ask("mean", "price", epsilon=0.5).value
+        """
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        return self._answer(self._query(kind, *arguments, **fields), spending)
+
     def submit(
         self,
         kind: str | Callable[..., Any],

@@ -21,7 +21,7 @@
     │   ├── ConfirmationNeeded          nobody has agreed to its cost
     │   └── UselessForecast             dry_run="warn": the intervals would say nothing
     ├── InvalidHypothesis         a hypothesis that cannot be read, or repeats itself
-    ├── NotEstimable              a question about a coefficient that is not estimable
+    ├── NotEstimable              a question about a coefficient that is not identifiable
     └── MissingDependency         an optional package is not installed
 
 `str(error)` is a sentence that says what to do.

@@ -20,6 +20,10 @@ def server_twin() -> Any:
     return _need("reticent_server.twin", "pip install 'reticent[server]'")
 
 
+def yaml() -> Any:
+    return _need("yaml", "pip install pyyaml")
+
+
 def docx() -> Any:
     return _need("docx", "pip install python-docx")
 

@@ -94,7 +94,8 @@ class TwinServer:
         highest = ask.privacy.epsilon
         delta = ask.privacy.delta or self._facts.default_delta
         ready = planned(highest) if wanted is None else least_plan(planned, wanted, delta, highest)
-        return plan_json(ready, Standing(None, None), body.target)
+        document = plan_json(ready, Standing(None, None), body.target)
+        return {name: value for name, value in document.items() if name != "budget"}
 
     def _released(self, body: RequestBody) -> Json:
         privacy = Privacy(body.privacy.epsilon, body.privacy.delta)

@@ -39,7 +39,7 @@ _REFERENCES = "Heritier & Ronchetti (1994); Avella-Medina (2021), section 4"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermTest:
-    """One term of a table. statistic and p_value null: not estimable."""
+    """One term of a table. statistic and p_value null: not identifiable."""
 
     term: str
     statistic: float | None
@@ -50,7 +50,7 @@ class TermTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointTest:
-    """A test of `hypotheses` together. statistic and p_value null: not estimable. fit: of the whole model."""
+    """A test of `hypotheses` together. statistic and p_value null: not identifiable. fit: of the whole model."""
 
     test: TestName
     n: int

@@ -57,7 +57,7 @@ NOT_SETTLED = (
     "has, or for a larger tuning."
 )
 NOT_ESTIMABLE = (
-    "Location and scale are not estimable here and are given without intervals: too few records lie "
+    "Location and scale are not identifiable here and are given without intervals: too few records lie "
     "within {c:g} scales of the location, as where a single value is held by most of them (near "
     "{least:.0%} to {most:.0%} and above) or the column is constant, or the noise at this epsilon and "
     "number of records hides how many do."
