@@ -16,6 +16,7 @@ allowed changes gradually.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,14 @@ class Coordinates:
 
 
 def public_coordinates(X: FloatArray) -> Coordinates:
-    """Coordinates from public rows X (rows, q) of the standardised design."""
+    """Coordinates from public rows X (rows, q) of the standardised design; the last few designs' are kept, since a plan is
+    made for the forecast and for the release, and at one ε after the other."""
+    return _coordinates(X.shape, X.tobytes())
+
+
+@lru_cache(maxsize=8)
+def _coordinates(shape: tuple[int, ...], cells: bytes) -> Coordinates:
+    X = np.frombuffer(cells).reshape(shape)
     size = np.sqrt(np.mean(X**2, axis=0))
     size[size < _CONSTANT] = 1.0
     values, vectors = eigen(second_moment(X / size))
@@ -61,7 +69,9 @@ def public_coordinates(X: FloatArray) -> Coordinates:
     rare = others < _LEVEL / (WIDE * len(W) + 1)
     W = _cut(W, X, rare)
     W = _settled(W, X, _most_stretch(others, rare))
-    return Coordinates(W, X @ W.T, int(np.sum(~rare)), bool(singular.any()))
+    rows = X @ W.T
+    W.flags.writeable = rows.flags.writeable = False
+    return Coordinates(W, rows, int(np.sum(~rare)), bool(singular.any()))
 
 
 def second_moment(U: FloatArray) -> FloatArray:

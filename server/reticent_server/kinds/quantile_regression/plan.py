@@ -92,6 +92,9 @@ class QuantileRegressionPlan(Planned):
     def column_ms(self) -> int:
         return sum(fit.column_ms for fit in self.fits)
 
+    def expected_ms(self, n: int) -> float:
+        return sum(fit.expected_ms(n) for fit in self.fits)
+
     @property
     def precision(self) -> Precision:
         """Of the coefficients at the τ that is expected to be noisiest."""
