@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.persons import PersonView
-from reticent_server.domain.precision import Precision
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.query import Query
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import (
@@ -122,7 +122,7 @@ class Planned(ABC):
         return None
 
     @property
-    def precision(self) -> Precision | None:
+    def precision(self) -> ForecastPrecision | None:
         """How wide its intervals will be, where public facts tell; what `ci_ratio` and `half_width` are looked for by."""
         return None
 

@@ -9,7 +9,7 @@ Z = 1.959963984540054  # the normal law's .975 quantile: intervals are of 95 %, 
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
+class ForecastPrecision:
     """Of each number of a release that has an interval: its name, and the expected standard deviations of noise and
     of sampling.
 
@@ -51,12 +51,12 @@ class Precision:
         return sqrt(max(0.0, (half_width / Z) ** 2 - (self.sampling[place] or 0.0) ** 2))
 
 
-def single(name: str, privacy: float, sampling: float | None) -> Precision:
+def single(name: str, privacy: float, sampling: float | None) -> ForecastPrecision:
     """Of a release of one number."""
-    return Precision((name,), (privacy,), (sampling,))
+    return ForecastPrecision((name,), (privacy,), (sampling,))
 
 
-def from_ratios(names: Sequence[str], ratios: Sequence[float | None]) -> Precision:
+def from_ratios(names: Sequence[str], ratios: Sequence[float | None]) -> ForecastPrecision:
     """Where only ratios of noise to sampling deviations are forecast; a ratio of None: no interval is expected."""
     privacy = tuple(inf if ratio is None else float(ratio) for ratio in ratios)
-    return Precision(tuple(names), privacy, (1.0,) * len(privacy), in_units=False)
+    return ForecastPrecision(tuple(names), privacy, (1.0,) * len(privacy), in_units=False)

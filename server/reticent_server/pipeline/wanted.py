@@ -14,7 +14,7 @@ from typing import Any
 
 from reticent_server.accounting.conversions import epsilon_of, rho_units
 from reticent_server.domain.plan import Plan
-from reticent_server.domain.precision import Precision
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.fitting.forecast import least_rho
 from reticent_server.pipeline.forecasts import LEAST_RHO, rounded_up
@@ -34,7 +34,7 @@ class Wanted:
     ci_ratio: Widths | None = None
     half_width: Widths | None = None
 
-    def check(self, precision: Precision | None) -> Precision:
+    def check(self, precision: ForecastPrecision | None) -> ForecastPrecision:
         """Raises InvalidQuery where a plan's precision cannot say when this is reached."""
         if (self.ci_ratio is None) == (self.half_width is None):
             raise InvalidQuery("Give either ci_ratio or half_width.")
@@ -57,7 +57,7 @@ class Wanted:
             )
         return precision
 
-    def _check_units(self, precision: Precision) -> None:
+    def _check_units(self, precision: ForecastPrecision) -> None:
         if not precision.in_units:
             raise InvalidQuery("The plan forecasts ratios, and no width in units. Give ci_ratio.")
         if len(precision.names) > 1 and not isinstance(self.half_width, Mapping):
@@ -65,7 +65,7 @@ class Wanted:
                 'Coefficients have units of their own: give half_width by name, such as {"x": 0.1}.'
             )
 
-    def excess(self, precision: Precision) -> float:
+    def excess(self, precision: ForecastPrecision) -> float:
         """The largest quotient of forecast noise and what the widths leave room for; inf where they leave none."""
         quotients = [
             precision.privacy[place] / room if room else inf
@@ -73,13 +73,13 @@ class Wanted:
         ]
         return max(quotients)
 
-    def _rooms(self, precision: Precision) -> list[tuple[int, float | None]]:
+    def _rooms(self, precision: ForecastPrecision) -> list[tuple[int, float | None]]:
         room = (
             precision.noise_for_ratio if self.half_width is None else precision.noise_for_half_width
         )
         return [(place, room(place, width)) for place, width in self._places(precision)]
 
-    def _places(self, precision: Precision) -> list[tuple[int, float]]:
+    def _places(self, precision: ForecastPrecision) -> list[tuple[int, float]]:
         widths = self.ci_ratio if self.half_width is None else self.half_width
         if isinstance(widths, Mapping):
             return [(precision.names.index(name), width) for name, width in widths.items()]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reticent_server.domain.precision import Precision, from_ratios, single
+from reticent_server.domain.precision import ForecastPrecision, from_ratios, single
 from reticent_server.errors import InvalidQuery
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
@@ -128,4 +128,4 @@ def test_room_for_noise() -> None:
     assert Wanted(ci_ratio={"a": 1.25}).excess(two) == pytest.approx(1.0)
     assert two.half_widths == (None, None)
     with pytest.raises(InvalidQuery):
-        Wanted().check(Precision((), (), ()))
+        Wanted().check(ForecastPrecision((), (), ()))

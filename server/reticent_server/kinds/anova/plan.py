@@ -16,7 +16,7 @@ from scipy.special import fdtrc
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision, single
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.shared.group_means import GroupMean, equal_means, group_means
@@ -88,7 +88,7 @@ class AnovaPlan(Planned):
         return moments_ms(self.n, self.groups.size)
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of a group's mean."""
         sd, G = self.span.sd, self.groups.size
         sampling = None if sd is None else sd * sqrt(G / self.n)

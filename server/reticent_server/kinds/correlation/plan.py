@@ -23,7 +23,7 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision, single
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import (
     Block,
     CountSum,
@@ -138,7 +138,7 @@ class CorrelationPlan(Planned):
         return self.part.rho
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of a correlation near 0."""
         return single(
             "correlation", float(self.forecast["privacy_standard_error"]), 1 / sqrt(self.n)

@@ -29,7 +29,7 @@ import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision, from_ratios
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
     FloatArray,
@@ -152,7 +152,7 @@ class HazardPlan(Planned):
         return {name: rho / self.rho for name, rho in (profile | self.budget.amounts).items()}
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of the slopes."""
         return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 

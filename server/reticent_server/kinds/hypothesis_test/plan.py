@@ -17,7 +17,7 @@ import numpy as np
 
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import CountSum
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitPlan
@@ -123,7 +123,7 @@ class HypothesisTestPlan(Planned):
         return f"{_REFERENCES}; {self.model.reference}"
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of the coefficients of the fit."""
         return self.model.precision
 

@@ -26,7 +26,7 @@ from scipy.special import ndtri
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision, from_ratios
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
 from reticent_server.fitting.own_profile import (
@@ -137,7 +137,7 @@ class LocationScalePlan(Planned):
         return [NO_PROFILE] if self.own_profile else []
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of the location, in scales."""
         sampling, privacy = (
             self.forecast[f"{of}_standard_error"] for of in ("sampling", "privacy")

@@ -19,7 +19,7 @@ from reticent_server.domain.columns import Lattice, MEstimate
 from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision, single
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
@@ -72,7 +72,7 @@ class MEstimatePlan(Planned):
         return ceil(nanoseconds / 10**6)
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """At the normal law, where Huber's estimate varies about as a mean."""
         sampling = None if self.expected_sd is None else self.expected_sd / sqrt(self.n)
         return single("value", float(self.forecast["privacy_standard_error"]), sampling)

@@ -20,7 +20,7 @@ import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision, single
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import CountSum, GramSum, SumStep
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
@@ -75,7 +75,7 @@ class GroupMeanPlan(Planned):
         return moments_ms(self.n, self.groups.size)
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of a group that is as large as the others."""
         sd, G = self.map_fn.range.sd, self.groups.size
         sampling = None if sd is None else sd * sqrt(G / self.n)

@@ -24,7 +24,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision, single
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import (
     Block,
@@ -106,7 +106,7 @@ class MeanPlan(Planned):
         return (self.column.upper - self.column.lower) / 2
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Where every record is in use."""
         sampling = None if self.expected_sd is None else self.expected_sd / sqrt(self.n)
         return single("mean", _sd(self.part, 2.0) * self.half / self.n, sampling)

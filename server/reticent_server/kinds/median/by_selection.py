@@ -13,7 +13,7 @@ from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.fitting.results import Value
@@ -52,7 +52,7 @@ class ExponentialMedianPlan(Planned):
         return PrivacyCost(self.epsilon, 0, self.part.rho)
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of the share of the records below the value."""
         return rank_precision(self.part, self.n)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.errors import InvalidQuery
@@ -57,7 +57,7 @@ class QuantilesPlan(Planned):
         return self.part.rho
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of the share of the records below each value."""
         return rank_precision(self.part, self.n)
 

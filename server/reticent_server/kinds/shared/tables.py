@@ -18,7 +18,7 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
-from reticent_server.domain.precision import Precision, single
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
 from reticent_server.errors import InvalidQuery
@@ -107,7 +107,7 @@ class TablePlan(Planned):
         return self.part.rho
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of one count."""
         return single("count", noisy_sum.noise_sd(self.part), 0.0)
 

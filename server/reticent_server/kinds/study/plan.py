@@ -16,7 +16,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision, from_ratios
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
     CountSum,
@@ -145,7 +145,7 @@ class StudyPlan(Planned):
         return self.ground.coding.size
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of the first variable on the others."""
         return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 

@@ -18,7 +18,7 @@ from reticent_server.domain.columns import BlockMean, SubsampleAggregate
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.precision import Precision, from_ratios
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.standardise import NORMAL_IQR
@@ -88,7 +88,7 @@ class SubsampleAggregatePlan(Planned):
         return all(self.part.blocks >= needed_blocks(self.part, mean) for mean in self.part.means)
 
     @property
-    def precision(self) -> Precision:
+    def precision(self) -> ForecastPrecision:
         """Of the estimates, at a normal law of the blocks' ones."""
         return from_ratios(("estimates",), (float(self.forecast["noise_ratio"]),))
 
