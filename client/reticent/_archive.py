@@ -25,8 +25,9 @@ _FIGURE_DPI = 150
 class Archive:
     """A folder with a bundle's releases.
 
-    >>> archive = reticent.Archive.read("results")
-    >>> archive["average"].summary()
+    >>> bundle = reticent.bundle({"queries": {"homes": {"kind": "count", "half_width": 60}}})
+    >>> archive = bundle.run(ds, "registered", confirm=True)
+    >>> archive["homes"].summary()
     """
 
     folder: Path
@@ -93,7 +94,7 @@ class Archive:
 
         Texts of all; CSV files with pandas, PNG files with matplotlib, where they are installed and the answer has one.
 
-        >>> reticent.Archive.read("results").rebuild()
+        >>> reticent.Archive.read("registered").rebuild()
         """
         made: list[Path] = []
         for name in self.names:

@@ -15,7 +15,7 @@ The digest of the questions stands in every idempotency key: running a bundle ag
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import log
@@ -134,9 +134,9 @@ class BundlePlan:
 class Bundle:
     """Questions that are planned, asked and kept together.
 
-    >>> bundle = reticent.bundle({"queries": {"average": {"kind": "mean", "column": "price", "ci_ratio": 1.5}}})
+    >>> bundle = reticent.bundle({"queries": {"average": {"kind": "mean", "column": "grade", "ci_ratio": 1.5}}})
     >>> bundle.plan(ds)
-    >>> bundle.run(ds, "results", confirm=True)["average"].value
+    >>> bundle.run(ds, "results", confirm=True)["average"].summary()
     """
 
     queries: tuple[BundleQuery, ...]
@@ -255,7 +255,7 @@ def bundle(source: str | PathLike[str] | Mapping[str, Any]) -> Bundle:
     """A bundle of a file (YAML, which needs PyYAML, or JSON), or of a mapping. Raises InvalidQuery, InvalidPrivacy with what
     to change, OSError where the file cannot be read.
 
-    >>> reticent.bundle({"queries": {"homes": {"kind": "count", "half_width": 30}}}).digest
+    >>> reticent.bundle({"queries": {"homes": {"kind": "count", "half_width": 60}}}).digest
     """
     content = source if isinstance(source, Mapping) else _content(Path(source))
     queries = content.get("queries") if isinstance(content, Mapping) else None
@@ -275,26 +275,23 @@ def bundle(source: str | PathLike[str] | Mapping[str, Any]) -> Bundle:
 
 def _content(path: Path) -> Any:
     text = path.read_text("utf-8")
-    try:
-        if path.suffix == ".json":
+    if path.suffix == ".json":
+        try:
             return json.loads(text)
-        return _optional.yaml().safe_load(text)
-    except (ValueError, *_yaml_errors()) as error:
-        raise InvalidQuery(f"{path} cannot be read as a bundle: {error}.") from None
-
-
-def _yaml_errors() -> Sequence[type[Exception]]:
+        except ValueError as error:
+            raise InvalidQuery(f"{path} cannot be read as a bundle: {error}.") from None
+    yaml = _optional.yaml()
     try:
-        return (_optional.yaml().YAMLError,)
-    except ImportError:
-        return ()
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InvalidQuery(f"{path} cannot be read as a bundle: {error}.") from None
 
 
 def _between(narrow: BundlePlan, wide: BundlePlan, epsilon: float) -> float:
     """The factor at which a total that is a power of it between two plans is a little below epsilon."""
     power = log(narrow.epsilon / wide.epsilon) / log(wide.factor / narrow.factor)
     aim = wide.factor * (wide.epsilon / (epsilon * (1 + _CLOSE) / 2)) ** (1 / power)
-    return min(max(aim, narrow.factor), wide.factor)
+    return float(min(max(aim, narrow.factor), wide.factor))
 
 
 def _each(widths: Any, change: Callable[[float], float]) -> Any:

@@ -47,7 +47,7 @@ class Dataset(Methods):
     forecast is useless (UselessForecast).
 
     >>> ds = client.dataset("houses")
-    >>> ds.mean("price", ci_ratio=1.25, epsilon=1.0).charged.epsilon
+    >>> ds.mean("grade", ci_ratio=1.5, epsilon=1.0).charged.epsilon
     >>> ds.n, ds.schema["price"].upper, ds.policy["default_delta"]
     """
 

@@ -66,7 +66,7 @@ class Marginal:
         """Stored values at u, even on (0, 1), of its shape: numbers, codes of levels, 0 and 1."""
         quantiles, shares = self.figures.get("quantiles"), self.shares
         if quantiles:
-            found = self._between(u, np.maximum.accumulate(np.asarray(quantiles, np.float64)))
+            found: Any = self._between(u, np.maximum.accumulate(np.asarray(quantiles, np.float64)))
         elif shares is not None:
             first = float(self.figures.get("first", 0))
             found = first + np.searchsorted(np.cumsum(shares)[:-1], u, side="right")
@@ -82,7 +82,8 @@ class Marginal:
         p = np.asarray(self.probabilities[: len(q)])
         steps = np.diff(q[[0, 1, -2, -1]])[[0, 2]] if len(q) > 1 else np.zeros(2)
         places = np.concatenate([[0.0], p, [1.0]])
-        return np.interp(u, places, np.concatenate([[q[0] - steps[0]], q, [q[-1] + steps[1]]]))
+        values = np.concatenate([[q[0] - steps[0]], q, [q[-1] + steps[1]]])
+        return np.asarray(np.interp(u, places, values), np.float64)
 
 
 def column_of(text: str) -> str:

@@ -48,6 +48,9 @@ class LocalWire:
         """A release, which is stored nowhere."""
         return self.post("/v1/releases", body, key)
 
+    def close(self) -> None:
+        """There is no connection."""
+
     submit = release
     """A twin's answer is there at once."""
 

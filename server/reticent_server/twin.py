@@ -150,9 +150,7 @@ def facts_of_document(document: Mapping[str, Any]) -> DatasetFacts:
 def _column(name: str, column: Mapping[str, Any]) -> Column:
     kind, levels = ColumnKind(column["kind"]), tuple(column["levels"] or ())
     lower = 0.0 if column["lower"] is None else float(column["lower"])
-    upper = max(len(levels) - 1.0, 1.0) if column["upper"] is None else float(column["upper"])
-    if levels:
-        upper = len(levels) - 1.0
+    upper = len(levels) - 1.0 if levels else float(column["upper"])
     return Column(name, kind, lower, upper, levels, tuple(column["missing"]))
 
 
@@ -165,7 +163,7 @@ def _profile(content: Mapping[str, Any] | None) -> Profile | None:
 
 def _column_profile(column: Mapping[str, Any]) -> ColumnProfile:
     lists = ("quantiles", "counts", "probabilities")
-    fields = {
+    fields: dict[str, Any] = {
         name: tuple(value) if name in lists and value is not None else value
         for name, value in column.items()
     }

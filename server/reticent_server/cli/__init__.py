@@ -25,14 +25,14 @@ from reticent_server.process import keep_to_itself
 class PlainFlags(TyperCommand):
     """A command whose help shows a flag as a flag: it takes no value, so it has no type."""
 
-    def get_params(self, ctx: typer.Context) -> list[Any]:
+    def get_params(self, ctx: Any) -> list[Any]:
         return [_plain(parameter) for parameter in super().get_params(ctx)]
 
 
 class _PlainFlagsGroup(TyperGroup):
     """The same, of a group of commands."""
 
-    def get_params(self, ctx: typer.Context) -> list[Any]:
+    def get_params(self, ctx: Any) -> list[Any]:
         return [_plain(parameter) for parameter in super().get_params(ctx)]
 
 
