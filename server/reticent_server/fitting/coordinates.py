@@ -104,8 +104,8 @@ def _turned(W: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _cut(W: FloatArray, X: FloatArray, rare: NDArray[np.bool_]) -> FloatArray:
     """W with rare directions cut to their largest length."""
-    along = X @ W.T
-    squared = np.mean(along**4, axis=0) / np.maximum(np.mean(along**2, axis=0), _SINGULAR)
+    along = (X @ W.T) ** 2
+    squared = np.mean(along * along, axis=0) / np.maximum(np.mean(along, axis=0), _SINGULAR)
     cut = np.sqrt(np.minimum(1.0, _RARE_LENGTH * len(W) / np.maximum(squared, _SINGULAR)))
     return np.asarray(W * np.where(rare, cut, 1.0)[:, None])
 
