@@ -51,7 +51,7 @@ _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in 
 # Newton steps that are tried: fewer have not converged from a poor start, more divide ρ further
 _STEPS = (3, 4, 5, 6)
 _ROUNDING = 10**11  # a step's cost is rounded up by a unit, and by 10⁻¹² of it for the floats
-LIKELY_SUM = 1.4  # of √(mq): what a person's sum of m scores of rms about √q is clipped at
+LIKELY_SUM = 1.4  # of √(mq) rms: what a person's sum of m scores of rms about √q is clipped at
 _PERSON_MEAT = (
     0.05  # of ρ: coverage needs it, as the public rows say nothing about how rows of a person agree
 )
@@ -64,7 +64,8 @@ Round = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in use, and
-    the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1."""
+    the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1.
+    rms: of a row's score q where the model holds, in which the lengths of persons' sums are measured. skewed: as of a Signal."""
 
     size: int
     radius_squared: float
@@ -72,11 +73,18 @@ class Sizes:
     expected_n: float
     unit_rows: int = 1
     person_rows: int = 1
+    rms: float = 1.0
+    skewed: bool = False
+
+    @property
+    def person_length(self) -> float:
+        """√(mq) rms: about what the sum of a person's m scores is long where they are independent."""
+        return sqrt(self.person_rows * self.size) * self.rms
 
     def gradient_clip(self, bound: float) -> float:
         """What a unit adds to a gradient, at most, where sup |q| is `bound`; of a person's sum the likely clip."""
         if self.person_rows > 1:
-            return LIKELY_SUM * sqrt(self.person_rows * self.size)
+            return LIKELY_SUM * self.person_length
         return sqrt(self.radius_squared) * bound * self.unit_rows
 
     @property
@@ -182,7 +190,8 @@ class Signal:
     curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
     whether the score is far from linear (fitting.score.BentScore). early: whether a Jacobian that is far from the
     solution tells of the one there. centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
-    curvatures have both signs.
+    curvatures have both signs. rms: of the score where the model holds. skewed: whether it is where the model
+    holds, so that a clipped sum of scores is not 0 on average.
     """
 
     bound: float
@@ -195,6 +204,8 @@ class Signal:
     early: bool = True
     centred: bool = False
     signed: bool = False
+    rms: float = 1.0
+    skewed: bool = False
 
     @property
     def together(self) -> JointParts:
@@ -226,7 +237,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitB
     rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
     gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)
     T = len(fractions)
-    measured = (T if signal.joint else T - 1) if scales else 0
+    measured = (T if signal.joint and not of_persons else T - 1) if scales else 0
     weights = (
         *(share for share, _ in rounds),
         *(gradients * f for f in fractions),

@@ -356,8 +356,14 @@ def _sized(
         person_rows=facts.schema.unit.max_rows if model.of_persons else 1,
     )
     model = model.tuned(sizes, rho, ground.response)
-    sizes = replace(sizes, radius_squared=model.radius * sizes.size)
-    budget = plan_budget(sizes, rho, model.signal(ground), masked=design.masked)
+    signal = model.signal(ground)
+    sizes = replace(
+        sizes,
+        radius_squared=model.radius * sizes.size,
+        rms=signal.rms,
+        skewed=signal.skewed,
+    )
+    budget = plan_budget(sizes, rho, signal, masked=design.masked)
     return FitPlan(facts, design, model, ground, budget, sizes, own, level)
 
 

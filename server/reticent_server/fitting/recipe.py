@@ -51,6 +51,7 @@ from reticent_server.fitting.maps import FitState, ResidualMap, ScoreMap, on_lat
 from reticent_server.fitting.person_scores import (
     EARLY,
     Clusters,
+    RECLIPPED,
     Lengths,
     PersonLengthsMap,
     PersonScoreMap,
@@ -202,13 +203,24 @@ class NoisyNewton:
         score = self.family.score(state.scale, 0)
         clusters = None
         if self.sizes.person_rows > 1:
-            clusters = chosen(self._lengths, (yield self._lengths_step(state, whitening, score))[0])
+            (counts,) = yield self._lengths_step(state, whitening, score)
+            clusters = chosen(self._lengths, counts, skewed=self.sizes.skewed)
+            state = self._reclipped(state, whitening, score)
         last = yield self._score_step(state, whitening, score, T - 1, clusters)
         return self._finished(state, whitening, score, last, clusters)
 
+    def _reclipped(self, state: State, whitening: Whitening, score: Score) -> State:
+        """C with what the solution of the last clip may differ by from that of the early one."""
+        if not self.sizes.skewed:
+            return state
+        reach = self.sizes.rms / score.most * score.unit
+        return replace(
+            state, covariance=state.covariance + prior(whitening, RECLIPPED * reach)
+        )
+
     @property
     def _lengths(self) -> Lengths:
-        return Lengths(float(np.sqrt(self.sizes.person_rows * self.sizes.size)))
+        return Lengths(self.sizes.person_length)
 
     def _lengths_step(self, state: State, whitening: Whitening, score: Score) -> SumStep:
         m, lengths = self.sizes.person_rows, self._lengths
@@ -441,7 +453,8 @@ class NoisyNewton:
         curvature: StepCurvature,
     ) -> LastScores:
         """Jointly with the scale, where the family asks for that (fitting.score.JointStep)."""
-        whitening, joint = model.whitening, self.family.joint
+        whitening = model.whitening
+        joint = None if self.sizes.person_rows > 1 else self.family.joint
         g, noise = self._gradient(state, whitening, score, released[0])
         expected = model.meat(score, whitening.inside(state.theta))
         released_meat, sd = released[2].values / state.count, released[2].sd / state.count
