@@ -47,14 +47,22 @@ def panel(seed: Any, persons: Any = N, effect: Any = 0.6, own: Any = 0.5) -> Any
     return table, absent.ravel()
 
 
-def facts_of(table: Any, absent: Any, persons: Any = N) -> Any:
-    present = {k: v[~absent] for k, v in table.items()}
-    schema = Schema(tuple(COLUMNS), Unit("id", M))
-    return DatasetFacts("t", "t", 1, "v", persons, schema, profile_of(present, COLUMNS))
+RESPONSES = {
+    "binomial": Column("y", ColumnKind.BOOLEAN, 0, 1),
+    "poisson": Column("y", ColumnKind.INTEGER, 0, 30),
+}
 
 
-def answer(query: Any, table: Any, absent: Any, rho: Any, persons: Any = N) -> Any:
-    facts = facts_of(table, absent, persons).of_places()
+def facts_of(table: Any, absent: Any, persons: Any = N, column: Any = COLUMNS[2]) -> Any:
+    present, columns = {k: v[~absent] for k, v in table.items()}, [*COLUMNS[:2], column]
+    schema = Schema(tuple(columns), Unit("id", M))
+    return DatasetFacts("t", "t", 1, "v", persons, schema, profile_of(present, columns))
+
+
+def answer(
+    query: Any, table: Any, absent: Any, rho: Any, persons: Any = N, column: Any = COLUMNS[2]
+) -> Any:
+    facts = facts_of(table, absent, persons, column).of_places()
     plan = kind_of(query).plan(facts, query, PrivacyCost(10**9, 10**12, rho))
     return drive(plan.run(), Block(0, persons * M, table, {ABSENT: absent}))
 
@@ -98,6 +106,90 @@ def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide() -> N
     assert told == 60
     assert hits >= 48, "of 60 intervals of 95 %: seeded, and fewer by chance once in 10^7"
     assert np.median(widths) < 1.25
+
+
+def responses(table: Any, family: Any) -> Any:
+    """The table with a response of the family, whose errors have the person's part of y."""
+    eta = 0.3 + 0.5 * table["x"] - 0.3 * table["z"]
+    u = ndtr(table["y"] - TRUTH[0] - TRUTH[1] * table["x"] - TRUTH[2] * table["z"])
+    y = (u < expit(eta)) * 1.0 if family == "binomial" else poisson.ppf(u, np.exp(eta / 2))
+    return table | {"y": np.minimum(y, 30.0)}
+
+
+def maximum_likelihood(table: Any, absent: Any, family: Any) -> Any:
+    """The fit and its standard errors by person and by row, without noise."""
+    X = np.column_stack([np.ones(len(absent)), table["x"], table["z"]]) * ~absent[:, None]
+    beta = np.zeros(3)
+    for _ in range(12):
+        mu = expit(X @ beta) if family == "binomial" else np.exp(X @ beta)
+        rows = X * (table["y"] - mu)[:, None]
+        J = (X * (mu * (1 - mu) if family == "binomial" else mu)[:, None]).T @ X
+        beta = beta + np.linalg.solve(J, rows.sum(axis=0))
+    A, sums = np.linalg.inv(J), rows.reshape(-1, M, 3).sum(axis=1)
+    errors = (np.sqrt(np.diag(A @ s.T @ s @ A)) for s in (sums, rows))
+    return beta, *errors
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_without_noise_a_glm_has_errors_by_person(family: Any) -> None:
+    table, absent = panel(1)
+    table = responses(table, family)
+    query = Glm("y ~ x + z", family)
+    result = answer(query, table, absent, HUGE_RHO, column=RESPONSES[family]).result
+    beta, by_person, by_row = maximum_likelihood(table, absent, family)
+    np.testing.assert_allclose(result["coefficients"], beta, atol=0.4 * by_person.min())
+    np.testing.assert_allclose(result["standard_errors"], by_person, rtol=0.12)
+    assert (by_person > 1.13 * by_row).all(), "rows taken as independent would say something else"
+    assert result["clusters"] == pytest.approx(N, rel=0.01)
+    assert "a person's scores are added" in result["estimand"]
+
+
+def test_quantile_regressions_have_errors_by_person() -> None:
+    table, absent = panel(1)
+    query = QuantileRegression("y ~ x + z", tau=0.5)
+    (result,) = answer(query, table, absent, HUGE_RHO).result["fits"]
+    np.testing.assert_allclose(result["coefficients"], TRUTH, atol=4 * 0.03)
+    assert result["effective_clusters"] < N
+    by_row = 1.25 / np.sqrt(np.count_nonzero(~absent))  # of a normal median
+    assert result["standard_errors"][0] > 1.2 * by_row
+
+
+INDEPENDENT = {
+    "anova", "binned_residuals", "correlation", "describe", "hazard_regression", "kruskal", "ks_test", "location_scale",
+    "log_rank", "mann_whitney", "proportion_test", "study", "subsample_aggregate", "survival_curve", "t_test",
+}  # fmt: skip
+"""Kinds whose standard errors take records as independent; means by group do, too."""
+
+
+@pytest.mark.parametrize("kind", [k for k in by_name().values() if k.for_analysts])
+def test_what_takes_rows_as_independent_is_declined(kind: Any) -> None:
+    """Each example of each kind: planned where a person's rows may be alike, or declined with what to ask instead."""
+    persons = DatasetFacts("t", "t", 1, "v", N, Schema(EXAMPLE_COLUMNS, Unit("id", M)), None)
+    offer = PrivacyCost(2 * 10**9, 10**12, RHO_UNITS // 4)
+    for query in kind.examples:
+        by_group = kind.name == "mean" and query.by is not None
+        if kind.name in INDEPENDENT or by_group:
+            with pytest.raises(ReticentError, match=r"rows|protected unit|columns|records"):
+                plan(persons, query, offer)
+            continue
+        try:
+            planned = plan(persons, query, offer)
+        except ReticentError as error:
+            assert "protected unit" in error.detail or error.detail == ROWS_ALIKE
+        else:
+            assert planned.holds_for_persons
+
+
+def test_a_crosstab_of_persons_has_no_test_of_independence() -> None:
+    table, absent = panel(2, persons=100)
+    table = {"a": (table["x"] > 0) * 1.0, "b": (table["z"] > 0) * 1.0}
+    columns = tuple(Column(n, ColumnKind.BOOLEAN, 0, 1) for n in table)
+    for unit, told in ((Unit("id", M), False), (Unit(), True)):
+        facts = DatasetFacts("t", "t", 1, "v", 100 if unit.many_rows else 600, Schema(columns, unit), None)
+        planned = plan(facts, Crosstab(("a", "b")), PrivacyCost(10**9, 10**12, HUGE_RHO))
+        masks = {ABSENT: absent} if unit.many_rows else {}
+        result = drive(planned.run(), Block(0, 600, table, masks)).result
+        assert (result["independence"] is not None) is told
 
 
 def test_few_persons_have_no_intervals() -> None:
