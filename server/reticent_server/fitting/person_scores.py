@@ -55,7 +55,9 @@ RECLIPPED = 0.06
 last one, of skewed scores: with 0 the last step left .7 standard errors of the way, with .06 none; .02 was too little."""
 _LOWEST, _RATIO, _EDGES = 0.2, 2**0.25, 25  # of √(mq) rms: from .2 to 12.8, in steps of 19 %
 _SURE = 2.0  # standard deviations of the count beyond an edge that is not told from none
-_SKEWED_SURE = 1.0  # the same of skewed scores: with 2 at ε = 1 intervals of 95 % covered .91, with 1 .96
+_SKEWED_SURE = (
+    1.0  # the same of skewed scores: with 2 at ε = 1 intervals of 95 % covered .91, with 1 .96
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,8 @@ from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.maps import FitState, ResidualMap, ScoreMap, on_lattice
 from reticent_server.fitting.person_scores import (
     EARLY,
-    Clusters,
     RECLIPPED,
+    Clusters,
     Lengths,
     PersonLengthsMap,
     PersonScoreMap,
@@ -221,9 +221,7 @@ class NoisyNewton:
         if not self.sizes.skewed:
             return state
         reach = self.sizes.rms / score.most * score.unit
-        return replace(
-            state, covariance=state.covariance + prior(whitening, RECLIPPED * reach)
-        )
+        return replace(state, covariance=state.covariance + prior(whitening, RECLIPPED * reach))
 
     @property
     def _lengths(self) -> Lengths:
@@ -344,7 +342,9 @@ class NoisyNewton:
             parts.append(GramSum(q, ball.radius, self.budget.meat, 1, person_rows=m))
         point = self._point(state, whitening, score)
         rows = ScoreMap(self.coding, point, ball.shift, jacobian > 0, last)
-        return SumStep(f"newton step {t + 1}", tuple(parts), PersonScoreMap(rows, m, ball.radius, whole))
+        return SumStep(
+            f"newton step {t + 1}", tuple(parts), PersonScoreMap(rows, m, ball.radius, whole)
+        )
 
     def _together(self, t: int) -> OneVector | None:
         """The parts of a step that are made of u, by their places."""

@@ -163,8 +163,7 @@ def planned_radius(sizes: Sizes, rho: int, tau: float) -> float:
     fine = [
         radius
         for radius in RADII
-        if clips[radius] <= most
-        and planned_bandwidth(sizes, rho, tau, radius) <= narrowest
+        if clips[radius] <= most and planned_bandwidth(sizes, rho, tau, radius) <= narrowest
     ]
     return max(fine, default=RADII[0])
 
