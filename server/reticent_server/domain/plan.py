@@ -109,6 +109,12 @@ class Planned(ABC):
         return False
 
     @property
+    def holds_for_persons(self) -> bool:
+        """Whether standard errors, intervals and p-values hold where the rows of one person are alike. A kind that says
+        nothing of sampling says so here; one that takes rows as independent is not asked about them."""
+        return self.of_persons
+
+    @property
     def column_ms(self) -> int:
         return 0
 

@@ -21,6 +21,8 @@ and, where a model sums the scores of a person's rows first (fitting.person_scor
     gradient   ‖k Σ_t w v q‖ ≤ C VectorSum  Δ = 2C         a function of one person's m places
     meat       ‖k Σ_t w v q‖ ≤ C GramSum    Δ = √2 C²
     lengths    one count         CountSum   Δ = √2         (of ‖Σ_t w v q‖, by which the last C is chosen)
+    reaches    one count         CountSum   Δ = √2         (of ‖Σ_t w h v vᵀ‖, by which the last L is chosen)
+    Jacobian   ‖Σ_t w h v vᵀ‖ ≤ L  VectorSum Δ = 2L       of the last step; the norm is Frobenius'
 
 since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here would
 cost accuracy only. The steps' ρ, of parts that are of one vector together (mechanisms.one_vector), are fixed by the plan and add up
@@ -305,7 +307,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             "jacobians": sum(b.jacobians),
             "scales": sum(b.scales),
             "meat": b.meat,
-            **({"lengths": b.lengths} if b.lengths else {}),
+            **({"lengths": b.lengths + b.reaches} if b.lengths else {}),
         }
         whole = sum(amounts.values())
         return {name: amount / whole for name, amount in amounts.items()}
@@ -387,8 +389,14 @@ def _sized(
         person_rows=facts.schema.unit.max_rows if model.of_persons else 1,
     )
     model = model.tuned(sizes, rho, ground.response)
-    sizes = replace(sizes, radius_squared=model.radius * sizes.size)
-    budget = plan_budget(sizes, rho, model.signal(ground), masked=design.masked)
+    signal = model.signal(ground)
+    sizes = replace(
+        sizes,
+        radius_squared=model.radius * sizes.size,
+        rms=signal.rms,
+        skewed=signal.skewed,
+    )
+    budget = plan_budget(sizes, rho, signal, masked=design.masked)
     return FitPlan(facts, design, model, ground, budget, sizes, own, level)
 
 

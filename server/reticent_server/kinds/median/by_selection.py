@@ -35,6 +35,11 @@ class ExponentialMedianPlan(Planned):
     reference: str = "McSherry & Talwar (2007)"
 
     @property
+    def holds_for_persons(self) -> bool:
+        """It says nothing of sampling."""
+        return True
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.map_fn.design.columns
 

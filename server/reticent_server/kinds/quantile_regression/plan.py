@@ -71,6 +71,10 @@ class QuantileRegressionPlan(Planned):
         return self.first.reference
 
     @property
+    def of_persons(self) -> bool:
+        return self.first.of_persons
+
+    @property
     def gaussian_counts(self) -> tuple[CountSum, ...] | None:
         found: tuple[CountSum, ...] = ()
         for fit in self.fits:

@@ -45,6 +45,11 @@ class QuantilesPlan(Planned):
     reference: str = "Kaplan, Schnapp & Stemmer (2022)"
 
     @property
+    def holds_for_persons(self) -> bool:
+        """It says nothing of sampling."""
+        return True
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.map_fn.design.columns
 

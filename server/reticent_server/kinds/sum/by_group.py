@@ -66,6 +66,11 @@ class GroupSumPlan(Planned):
     reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
+    def holds_for_persons(self) -> bool:
+        """It says nothing of sampling."""
+        return True
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.map_fn.design.columns
 
