@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study's moments and its declared formula against least squares on the table, and tables that nothing can be said of."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -279,3 +280,78 @@ def test_scores_are_white_where_errors_have_one_variance() -> None:
     fitted = before_meat(formula, exact, NarrowMoments(exact.sums, exact.root, 0.0, 0.0))
     scores = (Z @ fitted.scores.whitener.T) * (Z @ fitted.scores.residual)[:, None]
     np.testing.assert_allclose(scores.T @ scores / len(Z), np.eye(4), atol=0.1)
+
+
+def with_gaps(data: Any) -> tuple[Any, Any, Any]:
+    """The table, its missing cells (y is the response), and the columns of it."""
+    n = len(data["y"])
+    gone = {"x": np.arange(n) % 3 == 0, "g": np.arange(n) % 5 == 0, "y": np.arange(n) % 50 == 0}
+    made = {k: np.where(gone[k], 0.0, data[k]) if k in gone else data[k] for k in data}
+    columns = [
+        numeric("y", missing=("NA",)),
+        numeric("x", missing=("NA",)),
+        numeric("k"),
+        replace(factor("g", "acd"), missing=("NA",)),
+    ]
+    return made, gone, columns
+
+
+FILLED = Study(("y", "x", "I(x**2)", "C(g)"), main="y ~ x + C(g)", missing="indicator")
+
+
+def test_missing_cells_are_filled_and_said_by_an_indicator(data: Any) -> None:
+    """Moments of the columns by hand: x at its released median, its square at the median's, no level of g."""
+    made, gone, columns = with_gaps(data)
+    plan = planned(made, columns, FILLED, NO_NOISE)
+    result = drive(plan.run(), whole(made, gone)).result
+    x = np.where(gone["x"], np.quantile(made["x"], 0.5), made["x"])
+    c, d = ((made["g"] == k) & ~gone["g"] for k in (1, 2))
+    Z = design(data, made["y"], x, c, d, x**2, gone["x"], gone["g"])[~gone["y"]]
+    names = (
+        "Intercept y x C(g)[c] C(g)[d] I(x**2) missing(x) missing(g)".split()  # fmt: skip
+    )
+    order = [result["terms"].index(name) for name in names]
+    moments = np.array(result["moments"])[np.ix_(order, order)]
+    np.testing.assert_allclose(moments, Z.T @ Z / len(data["y"]), rtol=2e-3, atol=1e-3)
+    assert result["variables"]["I(x**2)"] == ["I(x**2)", "missing(x)"]
+    assert [result["dummies"][k] for k in order] == [False, False, False, *[True] * 2, False, *[True] * 2]  # fmt: skip
+    main = result["main"]
+    X = design(data, x, c, d, gone["x"], gone["g"])[~gone["y"]]
+    fit = sm.OLS(made["y"][~gone["y"]], X).fit()
+    at = [main["terms"].index(k) for k in ("Intercept", "x", "C(g)[c]", "C(g)[d]", *names[-2:])]
+    assert np.max(np.abs((np.array(main["coefficients"])[at] - fit.params) / fit.bse)) < 0.2
+
+
+def test_a_formula_over_filled_cells_is_told_to_name_their_indicator(data: Any) -> None:
+    made, gone, columns = with_gaps(data)
+    plan = planned(made, columns, FILLED, NO_NOISE)
+    study = read(FILLED, drive(plan.run(), whole(made, gone)).result)
+    assert "add missing(x)," in study.ols("y ~ x").result["warnings"][0]
+    assert study.ols("y ~ x + I(x**2) + missing(x)").result["warnings"] == []
+
+
+def test_the_columns_of_a_condition_and_of_the_first_variable_stay_masks(data: Any) -> None:
+    made, gone, columns = with_gaps(data)
+    query = Study(("y", "x", "k"), missing="indicator", where="x > 0")
+    plan = planned(made, columns, query, NO_NOISE)
+    result = drive(plan.run(), whole(made, gone)).result
+    assert result["terms"] == ["Intercept", "y", "x", "k"]
+    used = (made["x"] > 0) & ~gone["x"] & ~gone["y"]
+    assert result["moments"][0][0] == pytest.approx(used.mean(), rel=1e-3)
+
+
+def test_without_a_profile_filled_cells_are_counted_by_the_studys_own(data: Any) -> None:
+    made, gone, columns = with_gaps(data)
+    near = [columns[0], replace(columns[1], lower=-2.0, upper=3.0), *columns[2:]]
+    plan = planned(made, near, FILLED, NO_NOISE, profile=False)
+    result = drive(plan.run(), whole(made, gone)).result
+    at, n = result["terms"].index("missing(x)"), len(data["y"])
+    exact = (gone["x"] & ~gone["y"]).sum() / n
+    assert result["moments"][0][at] == pytest.approx(exact, rel=5e-3)
+
+
+def test_more_columns_than_a_study_may_have_are_refused_with_their_indicators() -> None:
+    columns = [numeric(f"x{k}", missing=("NA",)) for k in range(40)]
+    made = {f"x{k}": np.arange(50.0) for k in range(40)}
+    with pytest.raises(InvalidQuery, match="indicators"):
+        planned(made, columns, Study(tuple(made), missing="indicator"))
