@@ -19,7 +19,6 @@ from reticent._reading import read, read_all
 from reticent._release import Release
 
 
-
 class Client:
     """A connection to a Reticent server.
 

@@ -180,8 +180,8 @@ def test_stored_releases(server: Server) -> None:
 
 def test_published_releases(server: Server) -> None:
     page = {"releases": [release("mean"), release("count")], "next_offset": None}
-    server.replies = [httpx.Response(200, json=page)]
     ds = server.dataset()
+    server.always(200, page)
     assert [r.query["kind"] for r in ds.published()] == ["mean", "count"]
     assert server.requests[-1].url.path == "/base/v1/datasets/houses/published"
 

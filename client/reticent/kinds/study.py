@@ -107,7 +107,14 @@ class Study(Release):
         weights = np.array([0.0 if name == "Intercept" else penalty for name in one.names])
         fit = moments.least_squares(one.y, one.X, np.diag(weights))
         said = f"Ridge regression with penalty {penalty:g} on standardised columns; {ESTIMAND[:1].lower()}{ESTIMAND[1:]}"
-        result = fit_result(one, fit, moments.n, estimand=said, warnings=self.result["warnings"])
+        result = fit_result(
+            one,
+            fit,
+            moments.n,
+            estimand=said,
+            warnings=self.result["warnings"],
+            bared=moments.bared(one.y, one.X),
+        )
         return StudyFit(document(self.release, {"formula": formula}, result))
 
     def lasso(self, formula: str) -> LassoPath:
@@ -165,6 +172,7 @@ class Study(Release):
             estimand=ESTIMAND,
             warnings=[said, *self.result["warnings"]],
             factor=simultaneous(total),
+            bared=moments.bared(one.y, one.X),
         )
         formula = f"{response} ~ {' + '.join(texts[k] for k in order[0][0]) or '1'}"
         shown = tuple((tuple(texts[k] for k in subset), bic) for subset, bic in order[:_SHOWN])
@@ -298,7 +306,8 @@ class Study(Release):
         one = model_of(moments, specification)
         fit = moments.least_squares(one.y, one.X)
         warnings = [*self._unsaid(specification), *self.result["warnings"]]
-        result = fit_result(one, fit, moments.n, estimand=ESTIMAND, warnings=warnings)
+        bared = moments.bared(one.y, one.X)
+        result = fit_result(one, fit, moments.n, estimand=ESTIMAND, warnings=warnings, bared=bared)
         return StudyFit(document(self.release, {"formula": specification.text}, result))
 
     def _unsaid(self, specification: Specification) -> list[str]:

@@ -313,7 +313,11 @@ def publish(
         typer.confirm(question, abort=True, err=True)
     books = open_books(Settings())
     document = publish_release(books, release, by=user())
-    row = {"release": document["id"], "dataset": document["dataset"], "kind": document["query"]["kind"]}
+    row = {
+        "release": document["id"],
+        "dataset": document["dataset"],
+        "kind": document["query"]["kind"],
+    }
     show([row | {"state": "published"}], as_json=as_json)
 
 

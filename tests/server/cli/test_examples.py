@@ -83,13 +83,13 @@ def propose(place: Path) -> list[str]:
     return ids
 
 
-def a_release(place: Path) -> str:
+def a_release(place: Path) -> list[str]:
     """The id of an answer that ada has got."""
     with opened(settings_in(place)) as services:
         ada = services.access.analyst("ada")
         ask = Ask("houses", Count(), Privacy(0.1))
         principal = Principal(ada.id, "ada", frozenset({Role.ANALYST}))
-        return str(json.loads(answer(services, principal, ask))["id"])
+        return [json.loads(answer(services, principal, ask))["id"]]
 
 
 def file_requests(place: Path) -> list[str]:
@@ -100,6 +100,10 @@ def file_requests(place: Path) -> list[str]:
         ada = services.access.analyst("ada")
         wishes = [document | {"name": name} for name in ("trial", "second", "third")]
         return [services.requests.make(ada.id, wish).id for wish in wishes]
+
+
+FILES = {"dataset publish": a_release, "project requests": file_requests, "proposal list": propose}
+"""What must be there before a command's examples, which name it by its id."""
 
 
 def write_clinic(place: Path) -> None:
@@ -142,13 +146,10 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                     terminal.shell(
                         f"reticent dataset load {table} {table}.csv --schema {table}.yaml --population clinic"
                     )
-            if name == "project requests":
-                waiting = file_requests(tmp_path)
             if name == "proposal list":
-                waiting = propose(tmp_path)
                 monkeypatch.setenv("RETICENT_KEY_FILE", str(tmp_path / "olga"))
-            if name == "dataset publish":
-                waiting = [a_release(tmp_path)]
+            if name in FILES:
+                waiting = FILES[name](tmp_path)
             for line in EXAMPLES[name]:
                 id_of = waiting.pop(0) if re.search("(rq|ap|rel)_", line) else ""
                 terminal.shell(re.sub(r"(rq|ap|rel)_\w+", id_of, line))

@@ -233,19 +233,24 @@ class StudyPlan(Planned):
             ground = ground_of(self.question.design, facts, masked=False) or ground
         by_group = yield from self._sampling(ground).sampled()
         fits: Sequence[MainFit | None] = [None] * len(by_group)
+        lost = [_lost(ground, sampled.radius.squared) for sampled in by_group]
         if self.question.main:
             formula = formula_of(*self.question.main, ground.coding)
-            fits = yield from self._main(formula, ground.coding, by_group)
+            fits = yield from self._main(formula, ground.coding, by_group, lost)
         groups = [
-            _group(self.facts.n, ground.coding, sampled, fit)
-            for sampled, fit in zip(by_group, fits, strict=True)
+            replace(_group(self.facts.n, ground.coding, sampled, fit), lost=shares.tolist())
+            for sampled, fit, shares in zip(by_group, fits, lost, strict=True)
         ]
         least = min(sampled.radius.squared for sampled in by_group)
         said = [*self._heavy(ground, least), *_beyond(by_group, ground.coding.size)]
         return self._result(ground.coding, groups, said)
 
     def _main(
-        self, formula: Formula, coding: TermCoding, by_group: Sequence[Sampled]
+        self,
+        formula: Formula,
+        coding: TermCoding,
+        by_group: Sequence[Sampled],
+        lost: Sequence[FloatArray],
     ) -> Generator[Step, tuple[Released, ...], list[MainFit]]:
         groups = self.question.groups
         fitted = [before_meat(formula, sampled.moments, sampled.narrow) for sampled in by_group]
@@ -255,8 +260,15 @@ class StudyPlan(Planned):
             coding, groups, frames, tuple(f.scores for f in fitted), formula.limit
         )
         (released,) = yield SumStep("scores", (part,), rows)
+        names, level = self.question.design.names, self.question.level
         return [
-            main_fit(formula, f, meat(formula, released, g, f), self.question.level, self.facts.n)
+            main_fit(
+                replace(f, bared=formula.bared(names, lost[g])),
+                formula,
+                meat(formula, released, g, f),
+                level,
+                self.facts.n,
+            )
             for g, f in enumerate(fitted)
         ]
 
@@ -284,6 +296,7 @@ class StudyPlan(Planned):
             narrow=only.narrow,
             clipped=only.clipped,
             radius=only.radius,
+            lost=only.lost,
             main=only.main,
         )
 
@@ -366,6 +379,7 @@ def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) ->
             moments=_symmetric(D @ narrow.sums @ D.T / n).tolist(),
             noise=Noise(sd=narrow.sd / n, root=(narrow.root @ D.T).tolist()),
             ratio=narrow.ratio,
+            typical=narrow.typical,
         ),
         clipped=Clipped(
             share=1 - weight / sampled.records,
@@ -373,8 +387,15 @@ def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) ->
             excess=sampled.radius.excess / sampled.records,
         ),
         radius=sampled.radius.squared,
+        lost=[],
         main=fit,
     )
+
+
+def _lost(ground: StudyGround, squared: float) -> FloatArray:
+    """(q,) share of each column's mean square that the radius takes; 0 for dummies, which have no tail."""
+    by_name = lost_shares(ground.coding, ground.coordinates, squared)
+    return np.array([by_name.get(name, 0.0) for name in ground.coding.design.names])
 
 
 def _symmetric(matrix: FloatArray) -> FloatArray:

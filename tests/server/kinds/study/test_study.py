@@ -10,7 +10,7 @@ import statsmodels.api as sm
 
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.kinds.study.kind import Study
-from reticent_server.kinds.study.leaning import NarrowMoments
+from reticent_server.kinds.study.leaning import BARED, NarrowMoments
 from reticent_server.kinds.study.main import before_meat, formula_of
 from reticent_server.kinds.study.moments import Moments
 from support.fits.regressions import drive
@@ -178,6 +178,24 @@ def test_a_term_of_few_large_values_is_named() -> None:
     assert answered(table(20_000), query, 1.0)["warnings"] == []
 
 
+def test_a_formula_with_a_column_of_few_large_values_has_no_intervals() -> None:
+    data = table(20_000)
+    data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
+    query = Study(("y", "x", "k", "b"), main="y ~ x + k")
+    result = answered(data, query, 4.0)
+    assert result["lost"][result["terms"].index("k")] > BARED
+    assert result["main"]["p_values"] == [None] * 3
+    assert result["main"]["warnings"][0].startswith("No intervals: much of k lies in few records")
+    study = read(query, result)
+    for fit in (study.ols("y ~ x + k"), study.ols("k ~ x"), study.iv("y ~ x | k"), study.ridge("y ~ k", 0.1)):  # fmt: skip
+        assert not any(fit.estimable)
+        assert any(w.startswith("No intervals: much of k") for w in fit.result["warnings"])
+        assert np.all(np.isfinite(fit.params))
+    assert study.iv("y ~ x | k").anderson_rubin() == ((-np.inf, np.inf),)
+    assert all(study.ols("y ~ x + b").estimable)
+    assert all(study.select("y", ["x", "b"]).fit.estimable)
+
+
 DEGENERATE = {
     "one repeated row": lambda n: {"y": np.full(n, 2.0), "x": np.full(n, 1.0), "g": np.zeros(n)},
     "constant x": lambda n: {"y": np.arange(n) / n, "x": np.zeros(n), "g": np.arange(n) % 3 * 1.0},
@@ -277,7 +295,7 @@ def test_scores_are_white_where_errors_have_one_variance() -> None:
     plan = planned(table(100), COLUMNS, Study(("y", "x", "k", "b"), main="y ~ x + k + b"))
     formula = formula_of(*plan.question.main, plan.ground.coding)
     exact = Moments(Z.T @ Z, np.eye(5), 0.0)
-    fitted = before_meat(formula, exact, NarrowMoments(exact.sums, exact.root, 0.0, 0.0))
+    fitted = before_meat(formula, exact, NarrowMoments(exact.sums, exact.root, 0.0, 0.0, 0.0))
     scores = (Z @ fitted.scores.whitener.T) * (Z @ fitted.scores.residual)[:, None]
     np.testing.assert_allclose(scores.T @ scores / len(Z), np.eye(4), atol=0.1)
 
@@ -307,9 +325,8 @@ def test_missing_cells_are_filled_and_said_by_an_indicator(data: Any) -> None:
     x = np.where(gone["x"], np.quantile(made["x"], 0.5), made["x"])
     c, d = ((made["g"] == k) & ~gone["g"] for k in (1, 2))
     Z = design(data, made["y"], x, c, d, x**2, gone["x"], gone["g"])[~gone["y"]]
-    names = (
-        "Intercept y x C(g)[c] C(g)[d] I(x**2) missing(x) missing(g)".split()  # fmt: skip
-    )
+    cells = ["missing(x)", "missing(g)"]
+    names = ["Intercept", "y", "x", "C(g)[c]", "C(g)[d]", "I(x**2)", *cells]
     order = [result["terms"].index(name) for name in names]
     moments = np.array(result["moments"])[np.ix_(order, order)]
     np.testing.assert_allclose(moments, Z.T @ Z / len(data["y"]), rtol=2e-3, atol=1e-3)
@@ -318,7 +335,7 @@ def test_missing_cells_are_filled_and_said_by_an_indicator(data: Any) -> None:
     main = result["main"]
     X = design(data, x, c, d, gone["x"], gone["g"])[~gone["y"]]
     fit = sm.OLS(made["y"][~gone["y"]], X).fit()
-    at = [main["terms"].index(k) for k in ("Intercept", "x", "C(g)[c]", "C(g)[d]", *names[-2:])]
+    at = [main["terms"].index(k) for k in ("Intercept", "x", "C(g)[c]", "C(g)[d]", *cells)]
     assert np.max(np.abs((np.array(main["coefficients"])[at] - fit.params) / fit.bse)) < 0.2
 
 
