@@ -138,9 +138,16 @@ def test_a_row_that_was_added_or_deleted_is_named(world: World, engine: Engine, 
 
 def _free(table: Table, row: dict[str, Any]) -> dict[str, Any]:
     """Another value for every column that must be unique."""
-    unique = {"id", "name", "version", "singleton", "analyst_id", "project_id", "release_id", "value"} & {
-        c for c in row if row[c]
-    }
+    unique = {
+        "id",
+        "name",
+        "version",
+        "singleton",
+        "analyst_id",
+        "project_id",
+        "release_id",
+        "value",
+    } & {c for c in row if row[c]}
     return {c: row[c] + 1 if isinstance(row[c], int) else f"z{row[c][1:]}" for c in unique}
 
 

@@ -22,7 +22,8 @@ known bias b intervals of the variance e² + b² hold a coefficient in at least 
 
 *Where it is not enough.* λ is one number for all directions, and a column with a tail of its own has more beyond the radius than that:
 on visits to a doctor, prices in dollars and capital gains intervals so lengthened held the coefficients of all records in .75 to .85 of the
-samples. The public quantiles of the columns say which ones these are: `BARED`. Formulas with such a column get no intervals.
+samples. The public quantiles of the columns say which ones these may be (`BARED`), and what lies between the two radii whether they are
+(`SEEN`): quantiles alone take the noise of a rare value's count for a tail. Formulas with such a column get no intervals.
 """
 
 from dataclasses import dataclass
@@ -30,9 +31,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.kinds.study.maps import BoolArray
 
-BARED = 0.025  # of a column's mean square beyond the radius, from which on no interval is given: visits to a doctor have .03 to
-# .07 and coverage .75 to .81; of the columns of tables whose intervals held theirs in .93 or more none has above .018
+BARED = 0.02  # of a column's mean square beyond the radius (or beyond ORDINARY), from which on no interval is given: visits to a doctor
+# have .029, with coverage .75 to .81; of the columns of tables whose intervals held theirs in .93 or more none has .01
+SEEN = 0.10  # of a column's mean square between the radii: visits to a doctor have .15 to .25, capital gains .5, prices .13 to .3
+ORDINARY = 5.0  # R²/q: a narrower radius cuts rows without a heavy column too, and intervals held all the same
 DIRECTED = 0.7  # of the traces' ratio: columns without a tail of their own have less beyond a radius than the trace says. On wages, houses
 # with logarithms and census incomes coverage was .93 to .97 from ε = 1 on with .7 (.94 to .97 with 1, .92 to .97 with .5), intervals 4 % narrower
 MOST = 5.0  # λ: beyond, the histogram says that nearly all of the tail is missing, and D hardly knows where it is
@@ -48,6 +52,10 @@ class NarrowMoments:
     sd: float
     ratio: float
     typical: float
+
+    def tailed(self, sums: FloatArray) -> BoolArray:
+        """(q,) of which columns SEEN of the mean square in the moments `sums` lies between the radii."""
+        return np.asarray(np.diag(sums) - np.diag(self.sums) >= SEEN * np.diag(sums))
 
     def leaning(
         self, sums: FloatArray, v: FloatArray, X: FloatArray, A: FloatArray, sampling: FloatArray

@@ -37,6 +37,7 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.kinds.study.leaning import ORDINARY
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
     Formula,
@@ -233,7 +234,7 @@ class StudyPlan(Planned):
             ground = ground_of(self.question.design, facts, masked=False) or ground
         by_group = yield from self._sampling(ground).sampled()
         fits: Sequence[MainFit | None] = [None] * len(by_group)
-        lost = [_lost(ground, sampled.radius.squared) for sampled in by_group]
+        lost = [_lost(ground, sampled) for sampled in by_group]
         if self.question.main:
             formula = formula_of(*self.question.main, ground.coding)
             fits = yield from self._main(formula, ground.coding, by_group, lost)
@@ -392,10 +393,12 @@ def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) ->
     )
 
 
-def _lost(ground: StudyGround, squared: float) -> FloatArray:
-    """(q,) share of each column's mean square that the radius takes; 0 for dummies, which have no tail."""
-    by_name = lost_shares(ground.coding, ground.coordinates, squared)
-    return np.array([by_name.get(name, 0.0) for name in ground.coding.design.names])
+def _lost(ground: StudyGround, sampled: Sampled) -> FloatArray:
+    """(q,) share of each column's mean square that the radius takes; 0 for dummies, and where the moments show no tail."""
+    least = ORDINARY * ground.coding.size
+    by_name = lost_shares(ground.coding, ground.coordinates, max(sampled.radius.squared, least))
+    shares = np.array([by_name.get(name, 0.0) for name in ground.coding.design.names])
+    return np.where(sampled.narrow.tailed(sampled.moments.sums), shares, 0.0)
 
 
 def _symmetric(matrix: FloatArray) -> FloatArray:

@@ -74,8 +74,8 @@ class GroupResult:
     """Of one group of records. moments: (q, q), Σω zzᵀ/n in the terms' units, n the records of the whole table.
 
     radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. narrow: what clipping may have moved is judged by it.
-    lost: (q,) share of each column's mean square that the radius takes, judged by the released quantiles; a formula with a column above .025 has
-    no intervals. main: with a declared formula.
+    lost: (q,) share of each column's mean square beyond the radius, or beyond 5q where that is more, judged by the released
+    quantiles (0 where the moments show no tail); a formula with one above .02 has no intervals. main: with a declared formula.
     """
 
     moments: list[list[float]]

@@ -6,7 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent_server.kinds.study.leaning import DIRECTED, MOST, Leaning, NarrowMoments, lengthened, ratio
+from reticent_server.kinds.study.leaning import (
+    DIRECTED,
+    MOST,
+    Leaning,
+    NarrowMoments,
+    lengthened,
+    ratio,
+)
 from reticent_server.kinds.study.moments import Moments
 from reticent_server.numerics.mallows import mallows_weights
 
@@ -94,3 +101,9 @@ def test_the_ratio_is_what_is_missing_over_what_lies_between() -> None:
     assert ratio(0.0, 5.0) == 0
     assert ratio(5.0, 5.0) == 1
     assert ratio(100.0, 101.0) == MOST
+
+
+def test_what_lies_between_the_radii_by_column() -> None:
+    narrow = NarrowMoments(np.diag([3.0, 1.0]), np.eye(2), 0.0, 0.0, 0.0)
+    assert narrow.tailed(np.diag([4.0, 1.0])).tolist() == [True, False]
+    assert narrow.tailed(np.diag([3.2, 1.2])).tolist() == [False, True]

@@ -196,6 +196,18 @@ def test_a_formula_with_a_column_of_few_large_values_has_no_intervals() -> None:
     assert all(study.select("y", ["x", "b"]).fit.estimable)
 
 
+def test_a_rare_value_that_only_the_profile_has_leaves_the_intervals() -> None:
+    """Noise in the count of a value far out looks like a tail; the moments say that there is none."""
+    data = table(20_000)
+    believed = table(20_000)
+    believed["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
+    data["k"] = 1 + np.random.default_rng(5).uniform(size=20_000)
+    query = Study(("y", "x", "k"), main="y ~ x + k")
+    result = drive(planned(believed, COLUMNS, query, 4.0).run(), whole(data)).result
+    assert result["lost"] == [0.0] * 4
+    assert all(result["main"]["estimable"])
+
+
 DEGENERATE = {
     "one repeated row": lambda n: {"y": np.full(n, 2.0), "x": np.full(n, 1.0), "g": np.zeros(n)},
     "constant x": lambda n: {"y": np.arange(n) / n, "x": np.zeros(n), "g": np.arange(n) % 3 * 1.0},
