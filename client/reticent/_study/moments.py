@@ -27,8 +27,8 @@ FloatArray = NDArray[np.float64]
 
 GATE = 1 / 3
 """Largest noise relative to the smallest eigenvalue at which errors of first order hold (the server's)."""
-BARED = 0.02
-"""Share of a column's mean square beyond the radius, from which on there are no intervals (the server's)."""
+BARED = 0.12
+"""Share of a column's mean square in a doubling of the radius, from which on there are no intervals (the server's)."""
 _STEP = 1e-5
 """Of a derivative's difference quotient: entries of S are of order 1, so that rounding leaves ten digits."""
 _TINY = float(np.finfo(float).tiny)
@@ -116,7 +116,7 @@ class Narrow:
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
     """names (q,), centres and scales (q,), S and C (q, q), s, n the records of the table, moments at a narrower
-    radius, where the release has them, and (q,) the share of each column that the radius takes."""
+    radius, where the release has them, and (q,) the tail of each column."""
 
     names: tuple[str, ...]
     centres: FloatArray

@@ -51,7 +51,7 @@ class Formula:
         return sqrt(SCORE_LIMIT * len(self.X))
 
     def bared(self, names: Sequence[str], lost: FloatArray) -> tuple[str, ...]:
-        """Those of its columns (names, lost (q,)) of which the radius takes too much for intervals."""
+        """Those of its columns (names, tails lost (q,)) of which the radius takes too much for intervals."""
         used = np.any(np.vstack([self.y, self.X]) != 0, axis=0) & (lost >= BARED)
         return tuple(name for name, x in zip(names, used, strict=True) if x)
 

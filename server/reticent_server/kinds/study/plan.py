@@ -37,7 +37,6 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.public_rows import draw_public_rows
-from reticent_server.kinds.study.leaning import ORDINARY
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
     Formula,
@@ -73,6 +72,7 @@ _HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader 
 _TYPICAL = (
     0.5  # sampling errors that clipping may move a coefficient by, from which on a reader is told
 )
+_FARTHEST = 1e100  # of a standardised column: its square stays finite
 _WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
@@ -234,7 +234,15 @@ class StudyPlan(Planned):
             ground = ground_of(self.question.design, facts, masked=False) or ground
         by_group = yield from self._sampling(ground).sampled()
         fits: Sequence[MainFit | None] = [None] * len(by_group)
-        lost = [_lost(ground, sampled) for sampled in by_group]
+        reach, inner = column_reach(ground.coding), self.shares.rounds[-1][1] * ground.coding.size
+        lost = [
+            sampled.narrow.tails(
+                sampled.moments.sums,
+                reach / sampled.radius.squared,
+                sampled.radius.squared / inner,
+            )
+            for sampled in by_group
+        ]
         if self.question.main:
             formula = formula_of(*self.question.main, ground.coding)
             fits = yield from self._main(formula, ground.coding, by_group, lost)
@@ -393,12 +401,13 @@ def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) ->
     )
 
 
-def _lost(ground: StudyGround, sampled: Sampled) -> FloatArray:
-    """(q,) share of each column's mean square that the radius takes; 0 for dummies, and where the moments show no tail."""
-    least = ORDINARY * ground.coding.size
-    by_name = lost_shares(ground.coding, ground.coordinates, max(sampled.radius.squared, least))
-    shares = np.array([by_name.get(name, 0.0) for name in ground.coding.design.names])
-    return np.where(sampled.narrow.tailed(sampled.moments.sums), shares, 0.0)
+def column_reach(coding: TermCoding) -> FloatArray:
+    """(q,) the largest square of each standardised column within its declared bounds; 0 for the intercept and dummies."""
+    terms = coding.design.terms
+    pairs = zip(terms, coding.centres[1:], strict=True)
+    ends = np.array([0.0, *(max(abs(t.lower - c), abs(t.upper - c)) for t, c in pairs)])
+    dummies = np.array([True, *(term.dummy for term in terms)])
+    return np.where(dummies, 0.0, np.minimum(ends / coding.scales, _FARTHEST) ** 2)
 
 
 def _symmetric(matrix: FloatArray) -> FloatArray:

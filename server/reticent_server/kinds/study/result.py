@@ -74,8 +74,8 @@ class GroupResult:
     """Of one group of records. moments: (q, q), Σω zzᵀ/n in the terms' units, n the records of the whole table.
 
     radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. narrow: what clipping may have moved is judged by it.
-    lost: (q,) share of each column's mean square beyond the radius, or beyond 5q where that is more, judged by the released
-    quantiles (0 where the moments show no tail); a formula with one above .02 has no intervals. main: with a declared formula.
+    lost: (q,) of each column the share of its mean square that lies in a doubling of the radius, 0 where its declared bounds are within reach; a
+    formula with one above .12 has no intervals. main: with a declared formula.
     """
 
     moments: list[list[float]]

@@ -13,6 +13,7 @@ from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.study.leaning import BARED, NarrowMoments
 from reticent_server.kinds.study.main import before_meat, formula_of
 from reticent_server.kinds.study.moments import Moments
+from reticent_server.kinds.study.plan import column_reach
 from support.fits.regressions import drive
 from support.kinds.studies import (
     NO_NOISE,
@@ -196,7 +197,7 @@ def test_a_formula_with_a_column_of_few_large_values_has_no_intervals() -> None:
     assert all(study.select("y", ["x", "b"]).fit.estimable)
 
 
-def test_a_rare_value_that_only_the_profile_has_leaves_the_intervals() -> None:
+def test_a_tail_that_only_the_profile_has_leaves_the_intervals() -> None:
     """Noise in the count of a value far out looks like a tail; the moments say that there is none."""
     data = table(20_000)
     believed = table(20_000)
@@ -204,8 +205,16 @@ def test_a_rare_value_that_only_the_profile_has_leaves_the_intervals() -> None:
     data["k"] = 1 + np.random.default_rng(5).uniform(size=20_000)
     query = Study(("y", "x", "k"), main="y ~ x + k")
     result = drive(planned(believed, COLUMNS, query, 4.0).run(), whole(data)).result
-    assert result["lost"] == [0.0] * 4
+    assert max(result["lost"]) < BARED
     assert all(result["main"]["estimable"])
+
+
+def test_the_reach_of_a_column_is_that_of_its_declared_bounds(data: Any) -> None:
+    coding = planned(data, COLUMNS, Study(("y", "x", "b", "C(g)"))).ground.coding
+    reach, x = column_reach(coding), coding.design.names.index("x")
+    assert reach[x] == ((1e3 + abs(coding.centres[x])) / coding.scales[x]) ** 2
+    dummies = [k for k, name in enumerate(coding.design.names) if name not in {"x", "y"}]
+    assert not reach[dummies].any()
 
 
 DEGENERATE = {
