@@ -360,6 +360,16 @@ def test_missing_cells_are_filled_and_said_by_an_indicator(data: Any) -> None:
     assert np.max(np.abs((np.array(main["coefficients"])[at] - fit.params) / fit.bse)) < 0.2
 
 
+def test_a_missing_cell_of_a_factor_has_none_of_its_levels(data: Any) -> None:
+    """Also where the code that is stored for it, 0, is that of a level with a dummy."""
+    made, gone, columns = with_gaps(data)
+    query = Study(("y", 'C(g, ref="c")'), missing="indicator")
+    result = drive(planned(made, columns, query, NO_NOISE).run(), whole(made, gone)).result
+    at = next(k for k, name in enumerate(result["terms"]) if name.endswith("[a]"))
+    exact = ((made["g"] == 0) & ~gone["g"] & ~gone["y"]).mean()
+    assert result["moments"][0][at] == pytest.approx(exact, rel=5e-3)
+
+
 def test_a_formula_over_filled_cells_is_told_to_name_their_indicator(data: Any) -> None:
     made, gone, columns = with_gaps(data)
     plan = planned(made, columns, FILLED, NO_NOISE)
