@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 
 GATE = 1 / 3
 """Largest noise relative to the smallest eigenvalue at which errors of first order hold (the server's)."""
-BARED = 0.12
+BARED = 0.10
 """Share of a column's mean square in a doubling of the radius, from which on there are no intervals (the server's)."""
 _STEP = 1e-5
 """Of a derivative's difference quotient: entries of S are of order 1, so that rounding leaves ten digits."""

@@ -34,10 +34,11 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 
-BARED = 0.12  # of a column's mean square in each doubling of the radius: visits to a doctor have .18 to .30, capital gains .23 to .31, lots
-# .24 to .46, prices .13 to .26; wages and their logarithms' regressors .05 to .11
+BARED = 0.10  # of a column's mean square in each doubling of the radius: visits to a doctor have .15 to .20, capital gains .23 to .31, lots
+# .23 to .28, prices .13 to .15; wages and their logarithms' regressors .05 to .09
 REACH = 2.0  # squared reach of a column over R²: columns within have no room for a tail that the radius cuts
-_LEAST_DOUBLING = 0.5  # of log₂(R²/r²): below, noise is divided by too little
+_CLEAR = 4.0  # standard deviations of what lies between the radii; 5 would miss visits to a doctor at n = 20,000 and ε = 1
+_LEAST_DOUBLING = 1.0  # of log₂(R²/r²): below, noise divided by less looks like a tail
 DIRECTED = 0.7  # of the traces' ratio: columns without a tail of their own have less beyond a radius than the trace says. On wages, houses
 # with logarithms and census incomes coverage was .93 to .97 from ε = 1 on with .7 (.94 to .97 with 1, .92 to .97 with .5), intervals 4 % narrower
 MOST = 5.0  # λ: beyond, the histogram says that nearly all of the tail is missing, and D hardly knows where it is
@@ -54,14 +55,18 @@ class NarrowMoments:
     ratio: float
     typical: float
 
-    def tails(self, sums: FloatArray, reach: FloatArray, widening: float) -> FloatArray:
+    def tails(
+        self, sums: FloatArray, noise: FloatArray, reach: FloatArray, widening: float
+    ) -> FloatArray:
         """(q,) of each column the share of its mean square in the moments `sums` that lies in a doubling of the radius; 0 within
-        reach. reach: (q,) largest squares over R²; widening: R²/r²."""
+        reach, and where noise may have made it. noise: (q,) sd of the diagonal of `sums`. reach: (q,) largest squares over R²; widening: R²/r²."""
         whole, between = np.diag(sums), np.diag(sums) - np.diag(self.sums)
         shares = np.ones(len(whole))
         np.divide(between, whole, out=shares, where=whole > np.abs(between))
         doublings = max(log2(max(widening, 1.0)), _LEAST_DOUBLING)
-        return np.asarray(np.where(reach >= REACH, shares / doublings, 0.0))
+        own = self.sd * np.einsum("ij,ij->j", self.root, self.root)
+        shown = (reach >= REACH) & (between > _CLEAR * np.hypot(noise, own))
+        return np.asarray(np.where(shown, shares / doublings, 0.0))
 
     def leaning(
         self, sums: FloatArray, v: FloatArray, X: FloatArray, A: FloatArray, sampling: FloatArray

@@ -243,6 +243,7 @@ class StudyPlan(Planned):
         lost = [
             sampled.narrow.tails(
                 sampled.moments.sums,
+                sampled.moments.sd * np.diag(sampled.moments.overlap),
                 reach / sampled.radius.squared,
                 sampled.radius.squared / inner,
             )

@@ -75,7 +75,7 @@ class GroupResult:
 
     radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. narrow: what clipping may have moved is judged by it.
     lost: (q,) of each column the share of its mean square that lies in a doubling of the radius, 0 where its declared bounds are within reach; a
-    formula with one above .12 has no intervals. main: with a declared formula.
+    formula with one above .10 has no intervals. main: with a declared formula.
     """
 
     moments: list[list[float]]

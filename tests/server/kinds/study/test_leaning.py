@@ -106,5 +106,8 @@ def test_the_ratio_is_what_is_missing_over_what_lies_between() -> None:
 def test_the_tail_of_a_column_is_what_a_doubling_of_the_radius_adds() -> None:
     narrow = NarrowMoments(np.diag([3.0, 1.0, 2.0, -1.0]), np.eye(4), 0.0, 0.0, 0.0)
     sums, far = np.diag([4.0, 1.0, 4.0, 0.5]), np.array([9.0, 9.0, 1.9, 9.0])
-    np.testing.assert_allclose(narrow.tails(sums, far, 4.0), [0.125, 0.0, 0.0, 0.5])
-    np.testing.assert_allclose(narrow.tails(sums, far, 1.0), [0.5, 0.0, 0.0, 2.0])
+    quiet = np.zeros(4)
+    np.testing.assert_allclose(narrow.tails(sums, quiet, far, 4.0), [0.125, 0.0, 0.0, 0.5])
+    np.testing.assert_allclose(narrow.tails(sums, quiet, far, 1.0), [0.25, 0.0, 0.0, 1.0])
+    loud = np.array([0.3, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(narrow.tails(sums, loud, far, 4.0), [0.0, 0.0, 0.0, 0.5])
