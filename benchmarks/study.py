@@ -9,6 +9,7 @@ table, each with a released profile (ε = .5) for ours. Every method answers twe
 - noisy statistics: one release of unwhitened moments, told the true means, deviations and a bound of the norms; its
   ridge is like AdaSSP's;
 - AdaSSP: a release for each formula, at ε/20, told the same; it has no intervals;
+- Hessian mixing: Iterative Hessian Mixing for each formula, at ε/20, told the same; it has no intervals;
 - a fit each: `linear_regression` with loss="squared" at ε/20 (at the smallest and the largest ε, STUDY_FITS samples).
 
 By method and ε over all slopes: share with intervals; median error in OLS's standard errors on the same sample; median ratio of
@@ -32,6 +33,7 @@ from benchmarks.gauntlet.frame import Frame
 from benchmarks.gauntlet.replies import estimates
 from benchmarks.gauntlet.summary import Z
 from benchmarks.gauntlet.tables import AbsentTable, table
+from benchmarks.hessian_mixing import hessian_mixing
 from benchmarks.noisy_statistics import LinearFit, Told, least_squares, noisy_statistics
 from reticent.kinds.study import Study as StudyResults
 from reticent_server.accounting.conversions import rho_units
@@ -161,6 +163,18 @@ def adaptive(epsilon: float) -> Method:
     return fit
 
 
+def mixed(epsilon: float) -> Method:
+    def fit(one: StudyProblem, sample: BenchTable, rng: np.random.Generator) -> Fits:
+        values, found, y = sample.arrays, {}, one.frame.arrays[one.response]
+        for names in one.subsets:
+            told = Told.of(arrays(one.frame.arrays, names), y, TOLD_QUANTILE)
+            X, share = arrays(values, names), epsilon / FORMULAS
+            found[names] = hessian_mixing(X, values[one.response], told, share, DELTA, rng)
+        return found
+
+    return fit
+
+
 def separate(epsilon: float) -> Method:
     def fit(one: StudyProblem, sample: BenchTable, _rng: np.random.Generator) -> Fits:
         found = {}
@@ -219,7 +233,8 @@ def methods() -> dict[tuple[str, float], tuple[Method, int]]:
         found["study, main", epsilon] = studied(epsilon, main=True), RUNS
         found["noisy statistics", epsilon] = noisy(epsilon), RUNS
         found["AdaSSP", epsilon] = adaptive(epsilon), RUNS
-    for epsilon in (EPSILONS[0], EPSILONS[-1]):
+        found["Hessian mixing", epsilon] = mixed(epsilon), RUNS
+    for epsilon in (EPSILONS[0], EPSILONS[-1]) if FITS else ():
         found["a fit each", epsilon] = separate(epsilon), FITS
     return found
 

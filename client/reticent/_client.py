@@ -15,11 +15,9 @@ from reticent._budget import Budget
 from reticent._dataset import Dataset
 from reticent._http import Http, parsed
 from reticent._projects import Project, ProjectRequest, request_body
-from reticent._reading import read
+from reticent._reading import read, read_all
 from reticent._release import Release
 from reticent._release_list import ReleaseList
-
-_PAGE = 100
 
 
 class Client:
@@ -165,13 +163,7 @@ class Client:
 
         >>> [(release.id, release.status) for release in client.releases()]
         """
-        releases = ReleaseList()
-        offset: int | None = 0
-        while offset is not None:
-            page = self._http.get(f"/v1/releases?limit={_PAGE}&offset={offset}")
-            documents, offset = parsed(_page, page)
-            releases += map(read, documents)
-        return releases
+        return ReleaseList(read_all(self._http, "/v1/releases"))
 
     def close(self) -> None:
         """Closes the connections."""
@@ -193,8 +185,3 @@ class Client:
 
     def _datasets(self, content: Any) -> list[Dataset]:
         return [Dataset.from_json(found, self._http) for found in content["datasets"]]
-
-
-def _page(content: Any) -> tuple[list[Any], int | None]:
-    after = content["next_offset"]
-    return list(content["releases"]), None if after is None else int(after)

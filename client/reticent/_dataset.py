@@ -17,7 +17,7 @@ from reticent._methods import Methods
 from reticent._plan import Plan
 from reticent._profile import Profile
 from reticent._questions import Query
-from reticent._reading import read
+from reticent._reading import read, read_all
 from reticent._release import NoReply, Release
 from reticent._schema import Schema
 from reticent._spending import DryRun, Spending, Widths
@@ -87,6 +87,14 @@ class Dataset(Methods):
         return parsed(
             lambda found: Profile.from_json(self.name, self.n, self.schema, found), self._profile
         )
+
+    def published(self) -> list[Release]:
+        """The releases that the curator has published to all who have a grant, the last published first; free. A study
+        among them answers every linear analysis of its variables.
+
+        >>> [(release.id, type(release).__name__) for release in ds.published()]
+        """
+        return read_all(self._http, f"/v1/datasets/{quote(self.name, safe='')}/published")
 
     def persons(self, features: Mapping[str, str] | None = None, /, **more: str) -> "Dataset":
         """The data set as a table with one row a person; free. Every method of it is then about persons.

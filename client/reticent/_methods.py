@@ -203,6 +203,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("main", TEXT, None),
             Field("by", TEXT, None),
             Field("where", TEXT, None),
+            Field("missing", TEXT, "mask", keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
@@ -934,6 +935,7 @@ class Methods:
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        missing: Literal["mask", "indicator"] = "mask",
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
@@ -946,11 +948,14 @@ class Methods:
         variables: columns, functions of columns, factors, bases or interactions, as in a
         formula; up to 64 columns of the design. main: one formula over them whose standard
         errors are to be robust to heteroscedasticity. by: a categorical column; every level has
-        moments of its own, in one charge.
+        moments of its own, in one charge. missing: records with a missing cell are left out
+        ("mask"); or, except for the first variable and the response of main, the cell is filled
+        with a public value and a column missing(x) says where ("indicator").
 
         - variables: Such as `["log(wage)", "schooling", "I(schooling**2)", "C(region)"]`.
         - main: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - missing: "mask" or "indicator".
         - confidence_level: 0.5 to 0.9999.
 
         >>> study = ds.study(["price", "sqft_living", "grade", "bedrooms"], epsilon=4.0)
@@ -960,6 +965,7 @@ class Methods:
             "main": main,
             "by": by,
             "where": where,
+            "missing": missing,
             "confidence_level": confidence_level,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)

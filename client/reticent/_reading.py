@@ -9,14 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from reticent._errors import UnexpectedReply
-from reticent._http import parsed
+from reticent._http import Http, parsed
 from reticent._release import NoReply, Release
 from reticent.kinds import class_of
+
+_PAGE = 100
+"""Releases asked for at once: the server's most."""
 
 
 def read(document: Any) -> Release:
     """The release of a document. Raises UnexpectedReply where members are absent or do not fit."""
     return parsed(_read, document)
+
+
+def read_all(http: Http, path: str) -> list[Release]:
+    """The releases of all pages at a path."""
+    releases: list[Release] = []
+    offset: int | None = 0
+    while offset is not None:
+        documents, offset = parsed(_page, http.get(f"{path}?limit={_PAGE}&offset={offset}"))
+        releases += map(read, documents)
+    return releases
 
 
 def load(path: str | PathLike[str]) -> Release:
@@ -46,6 +59,11 @@ def release_schema() -> dict[str, Any]:
     text = files("reticent").joinpath("release.schema.json").read_text("utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
+
+
+def _page(content: Any) -> tuple[list[Any], int | None]:
+    after = content["next_offset"]
+    return list(content["releases"]), None if after is None else int(after)
 
 
 def _read(document: Mapping[str, Any]) -> Release:

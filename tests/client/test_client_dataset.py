@@ -178,6 +178,14 @@ def test_stored_releases(server: Server) -> None:
     assert server.requests[-1].url.path == "/base/v1/releases/rel_1"
 
 
+def test_published_releases(server: Server) -> None:
+    page = {"releases": [release("mean"), release("count")], "next_offset": None}
+    ds = server.dataset()
+    server.always(200, page)
+    assert [r.query["kind"] for r in ds.published()] == ["mean", "count"]
+    assert server.requests[-1].url.path == "/base/v1/datasets/houses/published"
+
+
 FEATURES = {"visits": "count()", "bmi": "last(bmi, by=day)"}
 VIEW = DATASET | {
     "n": 400,

@@ -179,6 +179,7 @@ def with_narrow(table: Any, share: Any, ratio: Any) -> Any:
         "moments": (Z.T @ Z / len(table)).tolist(),
         "noise": {**result["noise"], "sd": 1e-9},
         "ratio": ratio,
+        "typical": 1e3,
     }
     return read(Question(NAMES), {**result, "narrow": narrow})
 

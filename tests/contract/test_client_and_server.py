@@ -66,7 +66,7 @@ def test_a_session(client: reticent.Client, monkeypatch: pytest.MonkeyPatch) -> 
     assert abs(count.value - 134) < 30
     assert abs(mean.value - 1) < 2
 
-    monkeypatch.setattr("reticent._client._PAGE", 2)
+    monkeypatch.setattr("reticent._reading._PAGE", 2)
     assert sorted(r.id for r in client.releases()) == sorted([fit.id, count.id, mean.id])
     again = client.release(fit.id)
     assert again.release == fit.release

@@ -18,6 +18,7 @@ EXPECTED = {
     ("get", "/readyz"): {200, 503},
     ("get", "/v1/datasets"): {200, *ALWAYS},
     ("get", "/v1/datasets/{name}"): {200, 404, *ALWAYS},
+    ("get", "/v1/datasets/{name}/published"): {200, 404, 422, *ALWAYS},
     ("post", "/v1/datasets/{name}/persons"): {200, 404, 408, 413, 422, *ALWAYS},
     ("get", "/v1/budget"): {200, *ALWAYS},
     ("get", "/v1/projects"): {200, *ALWAYS},

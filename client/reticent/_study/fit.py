@@ -58,20 +58,22 @@ def fit_result(
     estimand: str,
     warnings: Sequence[str] = (),
     factor: float = 1.0,
+    bared: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What a fit says. factor: by which intervals are wider than nominal ones."""
+    """What a fit says. factor: by which intervals are wider than nominal ones. bared: columns that leave it without."""
     L = model.matrix
     beta = L @ fit.theta + model.offset
     privacy, sampling = L @ fit.privacy @ L.T, L @ fit.sampling @ L.T
     leaning = fit.leaning.squares(L)
     covariance = lengthened(privacy + sampling, leaning)
     errors, noise = roots(covariance), roots(privacy)
-    said = [] if fit.open else [_closed(model, fit)]
-    loud = fit.open & (noise > _LOUD * roots(sampling))
+    is_open = fit.open and not bared
+    said = [*([] if fit.open else [_closed(model, fit)]), *([_bare(bared)] if bared else [])]
+    loud = is_open & (noise > _LOUD * roots(sampling))
     if np.any(loud):
         which = [name for name, x in zip(model.names, loud, strict=True) if x]
         said.append(f"Privacy noise dominates the standard errors of {', '.join(which)}.")
-    moved = fit.open & (2 * leaning > np.diag(covariance))
+    moved = is_open & (2 * leaning > np.diag(covariance))
     if np.any(moved):
         said.append(_leans([name for name, x in zip(model.names, moved, strict=True) if x]))
     half = float(ndtri((1 + LEVEL) / 2)) * factor * errors
@@ -82,10 +84,10 @@ def fit_result(
         "standard_errors": errors.tolist(),
         "covariance": covariance.tolist(),
         "confidence_level": LEVEL,
-        "confidence_intervals": _shown(np.column_stack([beta - half, beta + half]), fit),
-        "p_values": p.tolist() if fit.open else [None] * len(beta),
+        "confidence_intervals": _shown(np.column_stack([beta - half, beta + half]), is_open),
+        "p_values": p.tolist() if is_open else [None] * len(beta),
         "privacy_standard_errors": noise.tolist(),
-        "estimable": [fit.open] * len(beta),
+        "estimable": [is_open] * len(beta),
         "scale": sqrt(fit.variance) * model.unit,
         "tuning": None,
         "gate": fit.gate if np.isfinite(fit.gate) else None,
@@ -100,8 +102,16 @@ def roots(covariance: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(np.diag(covariance), 0.0)))
 
 
-def _shown(ends: FloatArray, fit: LeastSquares) -> list[list[float | None]]:
-    return [[float(a), float(b)] if fit.open else [None, None] for a, b in ends]
+def _shown(ends: FloatArray, is_open: bool) -> list[list[float | None]]:
+    return [[float(a), float(b)] if is_open else [None, None] for a, b in ends]
+
+
+def _bare(names: Sequence[str]) -> str:
+    return (
+        f"No intervals: much of {', '.join(names)} lies in few records, which the radius downweights, and coefficients of all "
+        "records may lie outside of any interval that could be given. Take a logarithm (as a variable of the study), or "
+        "a regression, which is about typical records."
+    )
 
 
 def _leans(names: Sequence[str]) -> str:

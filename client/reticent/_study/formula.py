@@ -6,7 +6,7 @@ interaction what the study's interactions are made of. Blanks do not matter, and
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -102,6 +102,24 @@ class Columns:
         ]
         chosen.sort(key=lambda name: len(quoted_split(name, ":")))
         return [place for name in chosen for place in self.places(name)]
+
+
+def unsaid_indicators(
+    variables: Mapping[str, Sequence[str]], used: Collection[str]
+) -> tuple[str, ...]:
+    """The columns missing(x) that terms `used` need beside them and have not. variables: a study's, columns by text."""
+    needed = [
+        name
+        for names in variables.values()
+        if any(not _is_indicator(k) and k in used for k in names)
+        for name in names
+        if _is_indicator(name) and name not in used
+    ]
+    return tuple(dict.fromkeys(needed))
+
+
+def _is_indicator(name: str) -> bool:
+    return name.startswith("missing(")
 
 
 def _matches(wanted: Sequence[str], pieces: Sequence[str]) -> bool:

@@ -6,7 +6,8 @@ noise (s²/2)A[(vᵀQv)Q_ZZ + (Qv)_Z(Qv)_Zᵀ]Aᵀ, its sampling variance σ²(S
 
 For one endogenous d, y − dβ₀ regressed on (w, z) has z-coefficients θ_z that are 0 under β = β₀, so that
 AR(β₀) = θ_zᵀV_zz⁻¹θ_z is χ² with as many degrees of freedom as instruments; V counts sampling and noise. The set of β₀ that
-are not rejected has its level however weak the instruments are, and may be unbounded, which is an answer.
+are not rejected has its level however weak the instruments are, and may be unbounded, which is an answer. V is lengthened by what clipping
+may have moved, as the errors of a fit are.
 Source: Anderson & Rubin (1949).
 """
 
@@ -22,7 +23,7 @@ from reticent._errors import InvalidFormula, NotEstimable
 from reticent._study.fit import StudyFit, document, fit_result
 from reticent._study.formula import Specification
 from reticent._study.model import StudyModel, model
-from reticent._study.moments import GATE, FloatArray, LeastSquares, Moments
+from reticent._study.moments import GATE, FloatArray, LeastSquares, Moments, lengthened
 
 _ANGLES = 361
 """Candidates β₀ = β + τ tan φ, by half degrees; ends are found by root finding between them."""
@@ -81,17 +82,20 @@ def instrumental(
         for name, found in first.items()
         if found["F"] < 10
     ]
+    bared = moments.bared(structural.y, structural.X, instruments.X)
     result = fit_result(
         structural,
         fit,
         moments.n,
         estimand="Two-stage least squares, with records beyond the radius downweighted.",
         warnings=[*said, *release["result"]["warnings"]],
+        bared=bared,
     )
     sets = None
     if len(endogenous) == 1:
         y = model(moments, specification.response, (), intercept)
-        sets = _anderson_rubin(reduced, y, columns[endogenous[0]])
+        one = columns[endogenous[0]]
+        sets = [[None, None]] if bared else _anderson_rubin(reduced, y, one)
     result |= {"first_stage": first, "anderson_rubin": sets}
     return InstrumentalFit(document(release, {"formula": specification.text}, result))
 
@@ -105,11 +109,12 @@ def _two_stage(moments: Moments, structural: StudyModel, Z: FloatArray) -> Least
     theta = A @ (Z @ S @ structural.y)
     v = structural.y - X.T @ theta
     variance = moments.variance(v)
+    sampling = np.asarray(variance * bread / moments.n)
     return LeastSquares(
         theta=theta,
         privacy=moments.noise(v, Z, A),
-        sampling=np.asarray(variance * bread / moments.n),
-        leaning=moments.leaning(v, Z, A),
+        sampling=sampling,
+        leaning=moments.leaning(v, Z, A, sampling),
         inverse=np.asarray(bread),
         variance=variance,
         gate=moments.gate(Z),
@@ -132,7 +137,9 @@ class _Reduced:
     def statistic(self, theta: FloatArray, v: FloatArray, inverse: FloatArray) -> float:
         """θ_zᵀV_zz⁻¹θ_z for coefficients θ (p,) with the residual v (q,)."""
         sampling = self.moments.variance(v) * inverse / self.moments.n
-        V = (sampling + self.moments.noise(v, self.X, inverse))[np.ix_(self.at, self.at)]
+        leaning = self.moments.leaning(v, self.X, inverse, sampling).squares(np.eye(len(theta)))
+        whole = lengthened(sampling + self.moments.noise(v, self.X, inverse), leaning)
+        V = whole[np.ix_(self.at, self.at)]
         z = theta[self.at]
         return float(z @ np.linalg.solve(V, z))
 

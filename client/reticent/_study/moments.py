@@ -11,7 +11,8 @@ the gate s√(2p)/λ is at most 1/3, λ the smallest eigenvalue of S_XX in the f
 
 *Clipping.* S₂ are moments at a narrower radius, released with noise of their own, and of what is missing from S about λ(S − S₂) may be
 missing where it matters, λ from a released histogram (the server's kinds.study.leaning). An estimate A·XSv = 0 may thus have
-moved by b = λAX(S − S₂)v, with the noise V_b = λ²(s₂²/2)A[…]Aᵀ of S₂; (b² − V_b)₊ is added to its variance, its own b and V_b.
+moved by b = λAX(S − S₂)v, with the noise V_b = λ²(s₂²/2)A[…]Aᵀ of S₂. Before b is seen, it has the mean square T = t²·sampling variance, t
+from the histogram too; with w = T/(T + V_b), (wb)² + wV_b is added to its variance.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,8 @@ FloatArray = NDArray[np.float64]
 
 GATE = 1 / 3
 """Largest noise relative to the smallest eigenvalue at which errors of first order hold (the server's)."""
+BARED = 0.10
+"""Share of a column's mean square in a doubling of the radius, from which on there are no intervals (the server's)."""
 _STEP = 1e-5
 """Of a derivative's difference quotient: entries of S are of order 1, so that rounding leaves ten digits."""
 _TINY = float(np.finfo(float).tiny)
@@ -72,14 +75,17 @@ class Delta:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaning:
-    """b (p,) and its noise (p, p)."""
+    """b (p,) and its noise (p, p); prior (p, p): t² times the sampling covariance."""
 
     moved: FloatArray
     noise: FloatArray
+    prior: FloatArray
 
     def squares(self, L: FloatArray) -> FloatArray:
-        """(k,) (b² − V_b)₊ of the values Lθ, L (k, p)."""
-        return np.asarray(np.maximum((L @ self.moved) ** 2 - np.diag(L @ self.noise @ L.T), 0.0))
+        """(k,) mean squares of what clipping has moved the values Lθ by, L (k, p)."""
+        T, V = (np.maximum(np.diag(L @ C @ L.T), 0.0) for C in (self.prior, self.noise))
+        w = T / np.maximum(T + V, _TINY)
+        return np.asarray((w * (L @ self.moved)) ** 2 + w * V)
 
 
 def lengthened(covariance: FloatArray, squares: FloatArray) -> FloatArray:
@@ -91,12 +97,13 @@ def lengthened(covariance: FloatArray, squares: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Narrow:
-    """S₂ and its C₂ (q, q), s₂, and λ."""
+    """S₂ and its C₂ (q, q), s₂, λ and t."""
 
     sums: FloatArray
     root: FloatArray
     sd: float
     ratio: float
+    typical: float
 
     def noise(self, v: FloatArray, X: FloatArray, A: FloatArray) -> FloatArray:
         """(k, k) covariance of AXN₂v, as of the wider moments."""
@@ -108,8 +115,8 @@ class Narrow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """names (q,), centres and scales (q,), S and C (q, q), s, n the records of the table, and moments at a narrower
-    radius, where the release has them."""
+    """names (q,), centres and scales (q,), S and C (q, q), s, n the records of the table, moments at a narrower
+    radius, where the release has them, and (q,) the tail of each column."""
 
     names: tuple[str, ...]
     centres: FloatArray
@@ -119,6 +126,7 @@ class Moments:
     sd: float
     n: int
     narrow: Narrow | None = None
+    lost: FloatArray | None = None
 
     @classmethod
     def read(cls, result: Mapping[str, Any], of: Mapping[str, Any]) -> "Moments":
@@ -136,6 +144,7 @@ class Moments:
             np.array(inner["noise"]["root"], dtype=np.float64) @ back.T,
             float(inner["noise"]["sd"]),
             float(inner["ratio"]),
+            float(inner["typical"]),
         )
         return cls(
             names=tuple(map(str, result["terms"])),
@@ -146,7 +155,15 @@ class Moments:
             sd=float(of["noise"]["sd"]),
             n=int(result["n"]),
             narrow=narrow or None,
+            lost=np.array(of.get("lost") or [0.0] * len(S), dtype=np.float64),
         )
+
+    def bared(self, *matrices: FloatArray) -> tuple[str, ...]:
+        """Names of the columns that combinations (…, q) use and of which the radius takes too much for intervals."""
+        if self.lost is None:
+            return ()
+        used = np.any(np.vstack(matrices) != 0, axis=0) & (self.lost >= BARED)
+        return tuple(name for name, x in zip(self.names, used, strict=True) if x)
 
     @property
     def records(self) -> float:
@@ -174,11 +191,12 @@ class Moments:
         v = y - X.T @ theta
         variance = self.variance(v)
         spread = inverse if penalty is None else inverse @ gram @ inverse
+        sampling = np.asarray(variance * spread / self.n)
         return LeastSquares(
             theta=theta,
             privacy=self.noise(v, X, inverse),
-            sampling=np.asarray(variance * spread / self.n),
-            leaning=self.leaning(v, X, inverse),
+            sampling=sampling,
+            leaning=self.leaning(v, X, inverse, sampling),
             inverse=np.asarray(inverse),
             variance=variance,
             gate=float(gate),
@@ -193,12 +211,13 @@ class Moments:
         inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
         return np.asarray(self.sd**2 / 2 * A @ inner @ A.T)
 
-    def leaning(self, v: FloatArray, X: FloatArray, A: FloatArray) -> Leaning:
-        """Of an estimate with A (k, p), X (p, q) and the residual v (q,)."""
+    def leaning(self, v: FloatArray, X: FloatArray, A: FloatArray, sampling: FloatArray) -> Leaning:
+        """Of an estimate with A (k, p), X (p, q), the residual v (q,) and the sampling covariance (k, k)."""
         if self.narrow is None:
             return _unmoved(len(A))
         moved = A @ (X @ (self.sums - self.narrow.sums) @ v)
-        return Leaning(self.narrow.ratio * moved, self.narrow.ratio**2 * self.narrow.noise(v, X, A))
+        noise = self.narrow.ratio**2 * self.narrow.noise(v, X, A)
+        return Leaning(self.narrow.ratio * moved, noise, self.narrow.typical**2 * sampling)
 
     def _spectrum(
         self, gram: FloatArray, X: FloatArray
@@ -237,11 +256,13 @@ class Moments:
         spread = [G @ K for G in _gradients(K, function)]
         privacy = [[self.sd**2 * float(np.sum(a * b)) for b in noise] for a in noise]
         sampling = [[2 * float(np.sum(a * b.T)) / self.records for b in spread] for a in spread]
-        leaning = self._leaning_of(slopes, chosen)
+        leaning = self._leaning_of(slopes, chosen, np.array(sampling))
         return Delta(np.asarray(function(K)), np.array(privacy), np.array(sampling), leaning)
 
-    def _leaning_of(self, slopes: list[FloatArray], chosen: list[int]) -> Leaning:
-        """Of values with the gradients `slopes` in S at the places `chosen`."""
+    def _leaning_of(
+        self, slopes: list[FloatArray], chosen: list[int], sampling: FloatArray
+    ) -> Leaning:
+        """Of values with the gradients `slopes` in S at the places `chosen`, and their sampling covariance."""
         if self.narrow is None:
             return _unmoved(len(slopes))
         at, C = np.ix_(chosen, chosen), self.narrow.root[:, chosen]
@@ -250,11 +271,12 @@ class Moments:
         turned = [C @ G @ C.T for G in slopes]
         noise = np.array([[float(np.sum(a * b)) for b in turned] for a in turned])
         ratio = self.narrow.ratio
-        return Leaning(ratio * moved, ratio**2 * self.narrow.sd**2 * noise)
+        prior = self.narrow.typical**2 * sampling
+        return Leaning(ratio * moved, ratio**2 * self.narrow.sd**2 * noise, prior)
 
 
 def _unmoved(k: int) -> Leaning:
-    return Leaning(np.zeros(k), np.zeros((k, k)))
+    return Leaning(np.zeros(k), np.zeros((k, k)), np.zeros((k, k)))
 
 
 def _centred(S: FloatArray) -> FloatArray:

@@ -60,12 +60,14 @@ class SpecificationCurve:
         return str(self.summary())
 
     def plot(self, ax: Any = None) -> Any:
-        """Coefficients in increasing order with intervals; needs matplotlib, gives the Axes."""
+        """Coefficients in increasing order with intervals, labelled by how they vary the base, which is above; needs matplotlib, gives the Axes."""
         order = np.argsort(self.values)
-        labels = [self.formulas[k] for k in order]
+        base = self.formulas[0]
+        labels = [self.formulas[k].removeprefix(base).strip() or "as above" for k in order]
         axes = _drawing.intervals(labels, self.values[order], self.conf_int()[order], ax)
         axes.axvline(self.values[0], color=_drawing.TOTAL, linestyle="--")
         axes.set_xlabel(self.term)
+        axes.set_title(base)
         return axes
 
 

@@ -20,7 +20,7 @@ from reticent._study.correlations import (
     correlations,
 )
 from reticent._study.fit import StudyFit, document, fit_result
-from reticent._study.formula import Columns, Specification
+from reticent._study.formula import Columns, Specification, unsaid_indicators
 from reticent._study.instruments import InstrumentalFit, instrumental
 from reticent._study.lasso import LassoPath, lasso_path
 from reticent._study.mediation import Mediation, mediation
@@ -107,7 +107,14 @@ class Study(Release):
         weights = np.array([0.0 if name == "Intercept" else penalty for name in one.names])
         fit = moments.least_squares(one.y, one.X, np.diag(weights))
         said = f"Ridge regression with penalty {penalty:g} on standardised columns; {ESTIMAND[:1].lower()}{ESTIMAND[1:]}"
-        result = fit_result(one, fit, moments.n, estimand=said, warnings=self.result["warnings"])
+        result = fit_result(
+            one,
+            fit,
+            moments.n,
+            estimand=said,
+            warnings=self.result["warnings"],
+            bared=moments.bared(one.y, one.X),
+        )
         return StudyFit(document(self.release, {"formula": formula}, result))
 
     def lasso(self, formula: str) -> LassoPath:
@@ -165,6 +172,7 @@ class Study(Release):
             estimand=ESTIMAND,
             warnings=[said, *self.result["warnings"]],
             factor=simultaneous(total),
+            bared=moments.bared(one.y, one.X),
         )
         formula = f"{response} ~ {' + '.join(texts[k] for k in order[0][0]) or '1'}"
         shown = tuple((tuple(texts[k] for k in subset), bic) for subset, bic in order[:_SHOWN])
@@ -297,10 +305,21 @@ class Study(Release):
         moments = self._moments
         one = model_of(moments, specification)
         fit = moments.least_squares(one.y, one.X)
-        result = fit_result(
-            one, fit, moments.n, estimand=ESTIMAND, warnings=self.result["warnings"]
-        )
+        warnings = [*self._unsaid(specification), *self.result["warnings"]]
+        bared = moments.bared(one.y, one.X)
+        result = fit_result(one, fit, moments.n, estimand=ESTIMAND, warnings=warnings, bared=bared)
         return StudyFit(document(self.release, {"formula": specification.text}, result))
+
+    def _unsaid(self, specification: Specification) -> list[str]:
+        """What to say where a formula reads filled cells and leaves out the indicator that says which they are."""
+        used = {self._moments.names[k] for k in specification.terms}
+        wanted = unsaid_indicators(self.result["variables"], used)
+        if not wanted:
+            return []
+        named = " + ".join(wanted)
+        return [
+            f"Missing cells are filled in this formula's variables: add {named}, or coefficients are about filled cells too."
+        ]
 
     def _places(self, variables: Sequence[str] | None) -> tuple[int, ...]:
         if variables is None:

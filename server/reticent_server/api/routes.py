@@ -24,7 +24,7 @@ from reticent_server.api.schemas_projects import ProjectBody
 from reticent_server.api.strict_json import StrictRoute
 from reticent_server.api.threads import release_threads
 from reticent_server.errors import Unavailable
-from reticent_server.pipeline import answer, browse, deferred, projects
+from reticent_server.pipeline import answer, browse, deferred, projects, publishing
 from reticent_server.pipeline.documents import plan_json
 
 MAX_PAGE = 100
@@ -103,6 +103,19 @@ def list_datasets(services: WithServices, asker: Asker) -> Response:
 def show_dataset(services: WithServices, asker: Asker, name: str) -> Response:
     """What is public about one data set."""
     return _written(browse.dataset(services, asker(), name))
+
+
+@router.get(
+    "/datasets/{name}/published",
+    response_model=replies.ReleasesReply,
+    responses=documented(404, 422),
+)
+def list_published(
+    services: WithServices, caller: Caller, name: str, limit: Limit = 50, offset: Offset = 0
+) -> Response:
+    """The releases that the curator has published to all who have a grant for the data set, the last published first.
+    Free."""
+    return _json(publishing.published(services, caller, name, limit, offset))
 
 
 @router.post(

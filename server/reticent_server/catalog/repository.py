@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from reticent_server.catalog import publications
 from reticent_server.catalog.json_values import (
     policy_from_json,
     policy_to_json,
@@ -193,6 +194,16 @@ class Catalog:
         """Makes a data set absent for analysts; its population and its rows stay. NotFound."""
         self._change(Change("dataset.retire", datasets, (name,)), by, retired=True)
 
+    def publish(self, release_id: str, dataset: str, *, by: str) -> None:
+        """Shows a release to everybody with a grant on its data set, for ever. Raises Conflict the second time."""
+        with writing(self._engine) as connection:
+            publications.publish(connection, release_id, dataset, by=by, at=self._now())
+
+    def published(self, dataset: str) -> Sequence[str]:
+        """The ids of a data set's published releases, the last published first."""
+        with reading(self._engine) as connection:
+            return publications.published(connection, self._recorded, dataset)
+
     def _change(self, act: Change, by: str, **values: object) -> None:
         living = (datasets.c.name == act.key[0], ~datasets.c.retired)
         with writing(self._engine) as connection:
@@ -204,7 +215,10 @@ class Catalog:
             self._record(connection, [act], by)
 
     def _record(self, connection: Connection, changes: Sequence[Change], by: str) -> None:
-        record(connection, changes, by=by, at=self._clock.now().isoformat(timespec="microseconds"))
+        record(connection, changes, by=by, at=self._now())
+
+    def _now(self) -> str:
+        return self._clock.now().isoformat(timespec="microseconds")
 
     def _version(self, connection: Connection, version_id: str) -> RowMapping:
         return self._one(connection, _FACTS.where(dataset_versions.c.id == version_id))

@@ -36,6 +36,14 @@ datasets = Table(
     info=chained("dataset"),
 )
 
+published_releases = Table(
+    "published_releases",
+    metadata,
+    Column("release_id", String(40), primary_key=True),
+    Column("dataset", String(64), ForeignKey("datasets.name"), nullable=False),
+    info=chained("publication"),
+)
+
 dataset_versions = Table(
     "dataset_versions",
     metadata,

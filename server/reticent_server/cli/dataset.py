@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reticent dataset …`: load, register, list, show, profile, policy, retire and schema.
+"""`reticent dataset …`: load, register, list, show, profile, publish, policy, retire and schema.
 
 What reads private cells is imported by the commands that do: Arrow takes half a second to import.
 """
@@ -29,7 +29,7 @@ from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
 from reticent_server.domain.source import LinkedTables, Source
 from reticent_server.errors import CuratorError
-from reticent_server.opening import open_approvals, open_catalog
+from reticent_server.opening import open_approvals, open_books, open_catalog
 from reticent_server.pipeline.second_person import require as require_second
 from reticent_server.settings import Settings
 
@@ -296,6 +296,29 @@ def profile(
     facts = services.catalog.facts(name)
     if facts.profile is not None:
         show(_profile_rows(facts, facts.profile), as_json=False, title="Profile (released)")
+
+
+@app.command()
+@command(Act.PROFILE)
+def publish(
+    release: Annotated[str, typer.Argument(help="The release's id, such as an analyst's study.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Publish a released answer to all analysts with a grant on its data set, for ever; it costs nothing more."""
+    from reticent_server.pipeline.publishing import publish as publish_release  # noqa: PLC0415
+
+    if not yes:
+        question = f"Show {release}, and what was asked, to all analysts with a grant? This cannot be taken back."
+        typer.confirm(question, abort=True, err=True)
+    books = open_books(Settings())
+    document = publish_release(books, release, by=user())
+    row = {
+        "release": document["id"],
+        "dataset": document["dataset"],
+        "kind": document["query"]["kind"],
+    }
+    show([row | {"state": "published"}], as_json=as_json)
 
 
 def _profile_rows(facts: DatasetFacts, profile: Profile) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "dataset list": ("reticent dataset list",),
     "dataset show": ("reticent dataset show houses", "reticent dataset show houses --json"),
     "dataset profile": ("reticent dataset profile houses --epsilon 0.5",),
+    "dataset publish": ("reticent dataset publish rel_0123456789abcdef --yes",),
     "dataset policy": (
         "reticent dataset policy houses --max-epsilon 2",
         "reticent dataset policy houses --tier unconditional --tier conditional",

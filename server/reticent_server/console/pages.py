@@ -2,24 +2,28 @@
 """The pages of data sets and releases: public facts, accounts, guarantees."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Response
+from fastapi import Depends, Response
 
 from reticent_server.console.charts import BurnDown, burn_down
 from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Signed
+from reticent_server.console.visits import Signed, Visit, posted_for
 from reticent_server.console.words import plain_words
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
+from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
+from reticent_server.errors import InvalidRequest
 from reticent_server.ledger.model import Balance
-from reticent_server.pipeline import oversight
+from reticent_server.pipeline import oversight, publishing
 from reticent_server.pipeline.accounts import account_row
 from reticent_server.pipeline.budgets import share_spent
 from reticent_server.pipeline.services import Services
 
 router = pages_router()
+
+Publishing = Annotated[Visit, Depends(posted_for(Act.PROFILE))]
 
 _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -128,7 +132,17 @@ def release(visit: Signed, release_id: str) -> Response:
         cap=_cap_of(visit.services, shown),
         result=_lines(document["result"] or {}),
         rows=shown.entries,
+        published=document["id"] in visit.services.catalog.published(document["dataset"]),
     )
+
+
+@router.post("/releases/{release_id}/publish")
+def publish(visit: Publishing, release_id: str) -> Response:
+    """Shows the release to all analysts with a grant, for ever, where that was confirmed."""
+    if visit.fields.get("sure") != "yes":
+        raise InvalidRequest("Tick the box to publish the release: it cannot be taken back.")
+    publishing.publish(visit.services, release_id, by=visit.actor)
+    return visit.redirect(f"/console/releases/{quote(release_id)}")
 
 
 def _cap_of(services: Services, shown: oversight.ShownRelease) -> AccountRow | None:

@@ -29,6 +29,22 @@ class Indicator:
 
 
 @dataclass(frozen=True, slots=True)
+class Filled:
+    """The value of a numeric, integer or boolean column; `value`, a public one, where the cell is missing."""
+
+    column: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """1 where a column's cell is missing, else 0; with `present` the other way round."""
+
+    column: str
+    present: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """A named function of an expression; `parameter` is the exponent of "power".
 
@@ -42,7 +58,7 @@ class Apply:
     basis: tuple[float, ...] = ()
 
 
-Expression = ColumnValue | Indicator | Apply
+Expression = ColumnValue | Indicator | Filled | Missing | Apply
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +108,8 @@ class Design:
     """response ~ [1 +] terms, on the records where `where` holds and no used column is missing.
 
     columns: every column that is read, in order. missing_columns: those of them that may be missing, and ABSENT
-    where a place may hold no row.
+    where a place may hold no row. filled_columns: those of them whose missing cells leave no record out, as every
+    term that reads them is Filled or has a factor Missing.
     """
 
     response: Term | None
@@ -101,6 +118,7 @@ class Design:
     where: Predicate | None
     columns: tuple[str, ...]
     missing_columns: tuple[str, ...] = ()
+    filled_columns: tuple[str, ...] = ()
 
     @property
     def masked(self) -> bool:

@@ -30,7 +30,7 @@ class Act(StrEnum):
     EXPORT = "export the ledger"
     LOAD = "load or retire data sets"
     SET_POLICY = "set a data set's policy"
-    PROFILE = "release a profile"
+    PROFILE = "release a profile or publish a release"
     MANAGE_ANALYSTS = "manage analysts and their keys"
     SET_BUDGETS = "set or credit budgets"
     DECIDE = "approve, refuse or close projects"

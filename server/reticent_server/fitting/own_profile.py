@@ -87,7 +87,12 @@ class OwnProfile:
 def plan_own_profile(facts: DatasetFacts, design: Design, rho: int) -> OwnProfile:
     """An own profile out of a query's `rho`: 5 % of it, up to 20 % where selections would be noisier than n/100."""
     columns = [c for c in facts.schema.columns if c.name in design.columns]
-    planned = tuple(m for column in columns for m in measures(column) if m.what != "missing")
+    planned = tuple(
+        m
+        for column in columns
+        for m in measures(column)
+        if m.what != "missing" or column.name in design.filled_columns
+    )
     m = facts.schema.unit.max_rows
     wanted = len(planned) * _LEVELS * (m / (_RANK_NOISE * facts.least_records)) ** 2 / 2
     share = min(LARGEST_SHARE, max(LEAST_SHARE, wanted * RHO_UNITS / rho))

@@ -28,6 +28,7 @@ _ENOUGH = 1024  # rows in use from which a law is described well enough
 _LEVEL_FLOOR = 0.25  # of a count's noise: what a level with a released count of 0 is taken to have
 _VALUE_FLOOR = 0.02  # the same of a whole number among many, most of which may be absent
 _UNKNOWN_NOISE = 1e-4  # of all records, of a count whose noise is not known
+_FILLED_FLOOR = 0.01  # of filled cells, so that their indicator is no constant: forty of ROWS, whatever noise has said
 _TAIL_SHAPES = (-0.5, 1.0)  # of a tail beyond the last quantile: uniform-like ends to a Cauchy's
 _EXPONENTIAL = 1e-6  # a shape nearer to 0 than that is an exponential tail to the floats
 _SPIKE, _KNOWN = 0.5, 3  # probability of one value, and quantiles beside it that say what is there
@@ -94,6 +95,9 @@ def _rows(
         values[name] = marginal(released, levels, bounds)
         if name in design.missing_columns:
             missing[name] = rng.random(ROWS) < missing_share(released, facts.n)
+        if name in design.filled_columns:
+            share = max(missing_share(released, facts.n), _FILLED_FLOOR)
+            missing[name] = rng.random(ROWS) < share
     if ABSENT in design.missing_columns:
         rng, m = public_generator("public rows", ABSENT, str(draw)), facts.schema.unit.max_rows
         missing[ABSENT] = rng.random(ROWS) > (m + 1) / (2 * m)

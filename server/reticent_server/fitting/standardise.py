@@ -14,7 +14,15 @@ from math import isfinite, sqrt
 
 import numpy as np
 
-from reticent_server.domain.design import Apply, ColumnValue, Expression, Indicator, Term
+from reticent_server.domain.design import (
+    Apply,
+    ColumnValue,
+    Expression,
+    Filled,
+    Indicator,
+    Missing,
+    Term,
+)
 from reticent_server.domain.facts import ColumnProfile, Profile
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.evaluate import apply_function
@@ -85,8 +93,10 @@ def term_atoms(term: Term, profile: Profile) -> Atoms | None:
 
 def _expression_atoms(expression: Expression, profile: Profile) -> Atoms | None:
     match expression:
-        case ColumnValue(column):
+        case ColumnValue(column) | Filled(column, _):
             return _column_atoms(profile.columns.get(column))
+        case Missing():
+            return _atoms(np.array([0.0, 1.0]), np.ones(2))
         case Indicator(column, code):
             codes = _column_atoms(profile.columns.get(column))
             if codes is None:

@@ -11,7 +11,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, product
 
-from reticent_server.domain.design import Apply, ColumnValue, Expression, Indicator, Term
+from reticent_server.domain.design import (
+    Apply,
+    ColumnValue,
+    Expression,
+    Filled,
+    Indicator,
+    Missing,
+    Term,
+)
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidFormula
 from reticent_server.formula.intervals import interval
@@ -75,9 +83,9 @@ def make_term(
 def is_dummy(expression: Expression, columns: Mapping[str, Column]) -> bool:
     """Whether an expression takes the values 0 and 1 only."""
     match expression:
-        case Indicator():
+        case Indicator() | Missing():
             return True
-        case ColumnValue(column):
+        case ColumnValue(column) | Filled(column, _):
             return columns[column].is_dummy
         case Apply():
             return False

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from reticent_server.domain.design import Apply, ColumnValue, Expression, Indicator
+from reticent_server.domain.design import (
+    Apply,
+    ColumnValue,
+    Expression,
+    Filled,
+    Indicator,
+    Missing,
+)
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidFormula
 from reticent_server.formula.values import label
@@ -33,9 +40,9 @@ _NEEDS = {
 def interval(expression: Expression, columns: Mapping[str, Column]) -> Interval:
     """[lower, upper] of an expression; raises InvalidFormula where it is undefined."""
     match expression:
-        case ColumnValue(column):
+        case ColumnValue(column) | Filled(column, _):
             return float(columns[column].lower), float(columns[column].upper)
-        case Indicator():
+        case Indicator() | Missing():
             return 0.0, 1.0
         case Apply():
             return _applied(expression, interval(expression.argument, columns))

@@ -8,7 +8,9 @@ from reticent_server.domain.design import (
     ColumnValue,
     Design,
     Expression,
+    Filled,
     Indicator,
+    Missing,
     Predicate,
 )
 from reticent_server.domain.schema import ABSENT, Schema
@@ -116,7 +118,7 @@ def mask_design(
 def column_of(expression: Expression) -> str:
     """The one column that an expression reads."""
     match expression:
-        case ColumnValue(column) | Indicator(column, _):
+        case ColumnValue(column) | Indicator(column, _) | Filled(column, _) | Missing(column, _):
             return column
         case Apply(_, argument, _):
             return column_of(argument)

@@ -8,8 +8,10 @@ from reticent_server.domain.design import (
     Apply,
     ColumnValue,
     Expression,
+    Filled,
     FunctionName,
     Indicator,
+    Missing,
 )
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.formula.tokens import Cursor
@@ -34,8 +36,10 @@ def label(expression: Expression) -> str:
 
 def _inner_label(expression: Expression) -> str:
     match expression:
-        case ColumnValue(column):
+        case ColumnValue(column) | Filled(column, _):
             return quote(column)
+        case Missing(column, present):
+            return f"{'observed' if present else 'missing'}({quote(column)})"
         case Indicator(column, code):
             return f"{quote(column)}[{code:g}]"
         case Apply(function, argument, parameter):

@@ -17,7 +17,9 @@ from reticent_server.domain.design import (
     Compare,
     Design,
     Expression,
+    Filled,
     Indicator,
+    Missing,
     Not,
     Predicate,
     Term,
@@ -66,6 +68,10 @@ def evaluate(expression: Expression, block: Block) -> FloatArray:
             return values
         case Indicator(column, code):
             return np.asarray(block.columns[column] == code, dtype=np.float64)
+        case Filled(column, value):
+            return np.where(block.missing[column], value, block.columns[column])
+        case Missing(column, present):
+            return np.asarray(block.missing[column] != present, dtype=np.float64)
         case Apply(function, argument, parameter, basis):
             return apply_function(function, evaluate(argument, block), parameter, basis)
 

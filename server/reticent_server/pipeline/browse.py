@@ -32,18 +32,19 @@ def datasets(services: Services, principal: Principal) -> list[Json]:
 
 def dataset(services: Services, principal: Principal, name: str) -> Json:
     """One data set. Raises NotFound for an absent one and for one without a grant alike."""
-    return dataset_json(_facts(services, principal, name))
+    return dataset_json(granted_facts(services, principal, name))
 
 
 def persons(
     services: Services, principal: Principal, name: str, features: Mapping[str, str]
 ) -> Json:
     """A data set as a table with one row a person. Raises as `dataset`, and InvalidQuery, InvalidFormula."""
-    facts = _facts(services, principal, name)
+    facts = granted_facts(services, principal, name)
     return dataset_json(facts_of_persons(facts, parse_view(features, facts.schema)))
 
 
-def _facts(services: Services, principal: Principal, name: str) -> DatasetFacts:
+def granted_facts(services: Services, principal: Principal, name: str) -> DatasetFacts:
+    """A data set's facts. Raises NotFound for an absent one and for one without a grant alike."""
     if not (
         services.access.granted(principal.id, name) or services.projects.seats(principal.id, name)
     ):

@@ -64,6 +64,7 @@ def test_whatever_a_curator_does_is_recorded_and_verified(world: World) -> None:
         ("version.add", "cli:carol"),
         ("dataset.policy", "cli:carol"),
         ("version.profile", "curator"),
+        *[("release.publish", "console:carol")] * 2,
         ("principal.add", "cli:root"),
         ("key.add", "cli:root"),
         *[(action, "console:carol") for action in analyst] * 2,
@@ -137,9 +138,16 @@ def test_a_row_that_was_added_or_deleted_is_named(world: World, engine: Engine, 
 
 def _free(table: Table, row: dict[str, Any]) -> dict[str, Any]:
     """Another value for every column that must be unique."""
-    unique = {"id", "name", "version", "singleton", "analyst_id", "project_id", "value"} & {
-        c for c in row if row[c]
-    }
+    unique = {
+        "id",
+        "name",
+        "version",
+        "singleton",
+        "analyst_id",
+        "project_id",
+        "release_id",
+        "value",
+    } & {c for c in row if row[c]}
     return {c: row[c] + 1 if isinstance(row[c], int) else f"z{row[c][1:]}" for c in unique}
 
 
@@ -277,6 +285,7 @@ def test_tables_that_are_chained(engine: Engine) -> None:
         "catalog_identity",
         "dataset_versions",
         "datasets",
+        "published_releases",
     ]
     assert grants in chained_tables()
     assert datasets in chained_tables()

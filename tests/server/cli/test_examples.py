@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every example in the command line's help works, as it is written there."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -14,8 +15,13 @@ from typer.main import get_command
 
 from reticent_server.cli import COMMANDS, root
 from reticent_server.cli.examples import EXAMPLES
-from reticent_server.domain.roles import STAFF
+from reticent_server.domain.principal import Principal
+from reticent_server.domain.query import Privacy
+from reticent_server.domain.roles import STAFF, Role
 from reticent_server.errors import SecondPerson
+from reticent_server.kinds.count.kind import Count
+from reticent_server.pipeline.answer import answer
+from reticent_server.pipeline.ask import Ask
 from reticent_server.settings import Settings
 from support.documents.session import session
 from support.installations.small import opened
@@ -23,7 +29,7 @@ from support.tables.houses import write_houses
 
 ORDER = """
 init; dataset schema; dataset load; dataset register; dataset append; dataset link; dataset list; dataset show; analyst add;
-budget set; dataset profile; dataset policy; budget show; budget credit; analyst list; analyst link; analyst unlink; analyst rotate-key;
+budget set; dataset profile; dataset publish; dataset policy; budget show; budget credit; analyst list; analyst link; analyst unlink; analyst rotate-key;
 curator add; curator link; curator unlink; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project remove; project close; proposal list; proposal approve;
 proposal refuse; ledger show; ledger verify; ledger head; ledger export;
 serve; secrets show; secrets rotate-pepper; secrets retire; dataset retire; analyst revoke; curator revoke
@@ -77,6 +83,15 @@ def propose(place: Path) -> list[str]:
     return ids
 
 
+def a_release(place: Path) -> list[str]:
+    """The id of an answer that ada has got."""
+    with opened(settings_in(place)) as services:
+        ada = services.access.analyst("ada")
+        ask = Ask("houses", Count(), Privacy(0.1))
+        principal = Principal(ada.id, "ada", frozenset({Role.ANALYST}))
+        return [json.loads(answer(services, principal, ask))["id"]]
+
+
 def file_requests(place: Path) -> list[str]:
     """The ids of requests by ada, for the lines of the examples that name one."""
     share = {"dataset": "houses", "epsilon": 2.0, "delta": 1e-6}
@@ -85,6 +100,10 @@ def file_requests(place: Path) -> list[str]:
         ada = services.access.analyst("ada")
         wishes = [document | {"name": name} for name in ("trial", "second", "third")]
         return [services.requests.make(ada.id, wish).id for wish in wishes]
+
+
+FILES = {"dataset publish": a_release, "project requests": file_requests, "proposal list": propose}
+"""What must be there before a command's examples, which name it by its id."""
 
 
 def write_clinic(place: Path) -> None:
@@ -127,14 +146,13 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                     terminal.shell(
                         f"reticent dataset load {table} {table}.csv --schema {table}.yaml --population clinic"
                     )
-            if name == "project requests":
-                waiting = file_requests(tmp_path)
             if name == "proposal list":
-                waiting = propose(tmp_path)
                 monkeypatch.setenv("RETICENT_KEY_FILE", str(tmp_path / "olga"))
+            if name in FILES:
+                waiting = FILES[name](tmp_path)
             for line in EXAMPLES[name]:
-                id_of = waiting.pop(0) if re.search("(rq|ap)_", line) else ""
-                terminal.shell(re.sub(r"(rq|ap)_\w+", id_of, line))
+                id_of = waiting.pop(0) if re.search("(rq|ap|rel)_", line) else ""
+                terminal.shell(re.sub(r"(rq|ap|rel)_\w+", id_of, line))
             if name == "proposal refuse":
                 monkeypatch.delenv("RETICENT_KEY_FILE")
             if name == "dataset schema":  # the curator fills in the bounds

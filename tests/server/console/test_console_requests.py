@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The console by bare requests: what no browser would send, and what every reply must carry."""
 
+import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -191,6 +192,20 @@ def test_the_forms_do_what_they_say(desk: Desk, inside: httpx.Client) -> None:
     assert (cap.draft.action, cap.draft.actor) == ("cap", "console:carol")
     assert (credit.draft.action, credit.draft.detail) == ("credit", {"reason": "never sent"})
     assert inside.get("/console/").status_code == 303  # signed out
+
+
+def test_a_release_is_published_where_that_was_confirmed(desk: Desk, inside: httpx.Client) -> None:
+    ana = desk.services.access.analyst("ana")
+    body = desk.services.ledger.releases(ana.id, 1, 0)[0]
+    assert isinstance(body, bytes)
+    place = f"/console/releases/{json.loads(body)['id']}"
+    assert "Publish it for ever" in inside.get(place).text
+    assert post(inside, f"{place}/publish").status_code == 422
+    assert desk.services.catalog.published("people") == []
+    assert post(inside, f"{place}/publish", sure="yes").status_code == 303
+    assert "It is published" in inside.get(place).text
+    last = desk.services.ledger.search(["release.publish"], before=None, limit=1)[0]
+    assert last.draft.actor == "console:carol"
 
 
 def test_a_session_ends_by_itself_and_with_its_key(desk: Desk, inside: httpx.Client) -> None:

@@ -68,6 +68,8 @@ def make_world(engine: Engine, clock: SetClock) -> World:
     catalog.set_profile(
         version_id, Profile({"price": ColumnProfile(quantiles=(0.1, 0.3))}, "rel_1"), by="curator"
     )
+    for release_id in ("rel_1", "rel_2"):
+        catalog.publish(release_id, "houses", by="console:carol")
     identities = Identities(engine, clock)
     sign_ins = SignIns(engine, access, identities, clock)
     keys = {"carol": access.add_curator("carol", STAFF, by="cli:root")}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kind `study`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
@@ -13,7 +14,9 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.public_centres import public_centres
 from reticent_server.formula import parse_formula, parse_variables
+from reticent_server.formula.filled import columns_of, filled, missing_term
 from reticent_server.formula.model import column_levels
 from reticent_server.kinds.base import Kind
 from reticent_server.kinds.fields import Formula, Level, Name, Text, Where
@@ -22,6 +25,7 @@ from reticent_server.kinds.study.maps import RecordGroups
 from reticent_server.kinds.study.plan import StudyPlan, StudyQuestion, plan_study
 from reticent_server.kinds.study.result import StudyResult
 
+MOST_TERMS = 64  # of the design, with the indicators of missing cells
 MOST_COLUMNS = 256  # of all groups together: their Gram matrix is released as one
 
 Variables = Annotated[
@@ -38,30 +42,60 @@ class Study(Query):
 
     variables: columns, functions of columns, factors, bases or interactions, as in a formula; up to 64 columns of the
     design. main: one formula over them whose standard errors are to be robust to heteroscedasticity. by: a
-    categorical column; every level has moments of its own, in one charge.
+    categorical column; every level has moments of its own, in one charge. missing: records with a missing cell are
+    left out ("mask"); or, except for the first variable and the response of main, the cell is filled with a public
+    value and a column missing(x) says where ("indicator").
     """
 
     variables: Variables
     main: Formula | None = None
     by: Name | None = None
     where: Where = None
+    missing: Literal["mask", "indicator"] = "mask"
     confidence_level: Level = 0.95
     kind: Literal["study"] = field(default="study", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: Study, offer: PrivacyCost) -> StudyPlan:
     design, variables = parse_variables(query.variables, facts.schema, query.where)
+    main = None
+    if query.main is not None:
+        main = query.main, parse_formula(query.main, facts.schema, query.where)
+    if query.missing == "indicator":
+        design, variables, main = _filled(facts, design, variables, main)
     groups, levels = _groups(facts, query.by, design)
     if len(design.names) * groups.count > MOST_COLUMNS:
         raise InvalidQuery(
             f"All groups together may have {MOST_COLUMNS} columns; leave out variables, or by."
         )
-    main = None
-    if query.main is not None:
-        main = query.main, parse_formula(query.main, facts.schema, query.where)
     with_by = _reading(design, facts, query.by)
     question = StudyQuestion(with_by, variables, groups, levels, main, query.confidence_level)
     return plan_study(facts, question, offer.rho)
+
+
+def _filled(
+    facts: DatasetFacts,
+    design: Design,
+    variables: Mapping[str, tuple[str, ...]],
+    main: tuple[str, Design] | None,
+) -> tuple[Design, dict[str, tuple[str, ...]], tuple[str, Design] | None]:
+    """The same with missing cells filled; each variable has the indicators of its columns too."""
+    terms = {term.name: term for term in design.terms}
+    of = {text: columns_of(terms[name] for name in names) for text, names in variables.items()}
+    response = main[1].response if main else None
+    kept = {*next(iter(of.values())), *columns_of([response] if response else [])}
+    centres = public_centres(facts, design.columns)
+    made = filled(design, centres, kept)
+    if len(made.terms) > MOST_TERMS:
+        raise InvalidQuery(
+            f"With their indicators the variables have more than {MOST_TERMS} columns; leave out variables."
+        )
+    said = {c: missing_term(c).name for c in made.filled_columns}
+    own = {
+        text: (*names, *(said[c] for c in of[text] if c in said))
+        for text, names in variables.items()
+    }
+    return made, own, main and (main[0], filled(main[1], centres, kept))
 
 
 def _groups(
@@ -98,6 +132,7 @@ KIND = Kind(
         Study(("y", "x", "k")),
         Study(("y", "x", "C(g)", "I(x**2)"), main="y ~ x + C(g)"),
         Study(("y", "x"), by="g", where="k > 2"),
+        Study(("y", "x", "k"), missing="indicator"),
     ),
     page="study",
 )

@@ -5,55 +5,94 @@ The last whitening round has released the moments S₂ = Σω₂z̃z̃ᵀ + N₂
 T = Σ(1 − ω)z̃z̃ᵀ, and D = S − S₂ is what lies between the radii. With the traces of both, τ_R and τ_r − τ_R in the frame of u, from a
 released histogram, T is about λD in the directions that matter,
 
-    λ = τ_R/(τ_r − τ_R),       0 ≤ λ ≤ 5.
+    λ = .7·τ_R/(τ_r − τ_R),       0 ≤ λ ≤ 5.
 
 A coefficient θ = A·X S(…) with the residual v moves by AXTv to first order, so that its clipping bias is about
 
     b = λ AX(S − S₂)v,       with the noise  V_b = λ²·(s₂²/2)·A[(vᵀQ₂v)XQ₂Xᵀ + (XQ₂v)(XQ₂v)ᵀ]Aᵀ.
 
-Least squares has XSv = 0. b is not taken off, as it is no more than a guess of size and direction: each standard error e is lengthened
-to √(e² + (b² − V_b)₊), with the coefficient's own b and V_b, so that nothing is added where b is no larger than its noise. With a known
-bias b intervals of the variance e² + b² hold a coefficient in at least 95 % of samples, whatever b/e. Correlations of coefficients stay.
+Least squares has XSv = 0. Where b's noise is large, b alone says little, and a bias may hide in it. So b is weighed against what clipping
+moves coefficients by on real tables: root mean square t·(sampling error), t from the released histogram (radius.Radius.typical). With
+the prior N(0, T), T = t²·sampling variance, and w = T/(T + V_b), the mean square of the bias given b is
+
+    (wb)² + wV_b:        b² where b is known well, T where it is not.
+
+b is not taken off, as it is no more than a guess of size and direction: each standard error e is lengthened to √(e² + that). With a
+known bias b intervals of the variance e² + b² hold a coefficient in at least 95 % of samples, whatever b/e. Correlations of coefficients stay.
+
+*Where it is not enough.* λ is one number for all directions, and a column with a tail of its own has more beyond the radius than that:
+on visits to a doctor, prices in dollars and capital gains intervals so lengthened held the coefficients of all records in .75 to .86 of the
+samples. Such a column is known by two signs: its declared bounds reach beyond the radius (one column's square alone, `REACH` times), and of
+its released mean square at least `BARED` lies in each doubling of the radius between the two. Formulas with it get no intervals. Quantiles of
+a profile are no such sign: of eight profiles (ε = .5) of the visits four had lost the tail in the noise of the counts.
 """
 
 from dataclasses import dataclass
+from math import log2
 
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 
+BARED = 0.10  # of a column's mean square in each doubling of the radius: visits to a doctor have .15 to .20, capital gains .23 to .31, lots
+# .23 to .28, prices .13 to .15; wages and their logarithms' regressors .05 to .09
+REACH = 2.0  # squared reach of a column over R²: columns within have no room for a tail that the radius cuts
+_CLEAR = 4.0  # standard deviations of what lies between the radii; 5 would miss visits to a doctor at n = 20,000 and ε = 1
+_LEAST_DOUBLING = 1.0  # of log₂(R²/r²): below, noise divided by less looks like a tail
+DIRECTED = 0.7  # of the traces' ratio: columns without a tail of their own have less beyond a radius than the trace says. On wages, houses
+# with logarithms and census incomes coverage was .93 to .97 from ε = 1 on with .7 (.94 to .97 with 1, .92 to .97 with .5), intervals 4 % narrower
 MOST = 5.0  # λ: beyond, the histogram says that nearly all of the tail is missing, and D hardly knows where it is
 _TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NarrowMoments:
-    """S₂ (q, q), its root C₂ (q, q) and sd s₂, as of Moments; ratio λ."""
+    """S₂ (q, q), its root C₂ (q, q) and sd s₂, as of Moments; ratio λ; typical t."""
 
     sums: FloatArray
     root: FloatArray
     sd: float
     ratio: float
+    typical: float
 
-    def leaning(self, sums: FloatArray, v: FloatArray, X: FloatArray, A: FloatArray) -> "Leaning":
-        """For a residual v (q,), columns X (p, q) and A (p, p) of the moments `sums`."""
+    def tails(
+        self, sums: FloatArray, noise: FloatArray, reach: FloatArray, widening: float
+    ) -> FloatArray:
+        """(q,) of each column the share of its mean square in the moments `sums` that lies in a doubling of the radius; 0 within
+        reach, and where noise may have made it. noise: (q,) sd of the diagonal of `sums`. reach: (q,) largest squares over R²; widening: R²/r²."""
+        whole, between = np.diag(sums), np.diag(sums) - np.diag(self.sums)
+        shares = np.ones(len(whole))
+        np.divide(between, whole, out=shares, where=whole > np.abs(between))
+        doublings = max(log2(max(widening, 1.0)), _LEAST_DOUBLING)
+        own = self.sd * np.einsum("ij,ij->j", self.root, self.root)
+        shown = (reach >= REACH) & (between > _CLEAR * np.hypot(noise, own))
+        return np.asarray(np.where(shown, shares / doublings, 0.0))
+
+    def leaning(
+        self, sums: FloatArray, v: FloatArray, X: FloatArray, A: FloatArray, sampling: FloatArray
+    ) -> "Leaning":
+        """For a residual v (q,), columns X (p, q) and A (p, p) of the moments `sums`, and the sampling covariance."""
         Q = self.root.T @ self.root
         across = X @ Q @ v
         inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
         moved = self.ratio * (A @ (X @ (sums - self.sums) @ v))
-        return Leaning(moved, self.ratio**2 * self.sd**2 / 2 * A @ inner @ A.T)
+        noise = self.ratio**2 * self.sd**2 / 2 * A @ inner @ A.T
+        return Leaning(moved, noise, self.typical**2 * sampling)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaning:
-    """b (p,) and its noise (p, p)."""
+    """b (p,) and its noise (p, p); prior (p, p): t² times the sampling covariance."""
 
     moved: FloatArray
     noise: FloatArray
+    prior: FloatArray
 
     def squares(self, L: FloatArray) -> FloatArray:
-        """(k,) (b² − V_b)₊ of the coefficients Lθ, L (k, p)."""
-        return np.asarray(np.maximum((L @ self.moved) ** 2 - np.diag(L @ self.noise @ L.T), 0.0))
+        """(k,) mean squares of what clipping has moved the coefficients Lθ by, L (k, p)."""
+        T, V = (np.maximum(np.diag(L @ C @ L.T), 0.0) for C in (self.prior, self.noise))
+        w = T / np.maximum(T + V, _TINY)
+        return np.asarray((w * (L @ self.moved)) ** 2 + w * V)
 
 
 def lengthened(covariance: FloatArray, squares: FloatArray) -> FloatArray:
@@ -68,4 +107,4 @@ def ratio(missing: float, narrow: float) -> float:
     if missing <= 0:
         return 0.0
     between = narrow - missing
-    return min(missing / between, MOST) if between > 0 else 1.0
+    return min(DIRECTED * missing / between, MOST) if between > 0 else 1.0

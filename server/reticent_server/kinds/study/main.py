@@ -22,7 +22,7 @@ from reticent_server.domain.steps import FloatArray, GramSum, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.report import intervals, p_values, roots
-from reticent_server.kinds.study.leaning import Leaning, NarrowMoments, lengthened
+from reticent_server.kinds.study.leaning import BARED, Leaning, NarrowMoments, lengthened
 from reticent_server.kinds.study.maps import BoolArray, StudyScores
 from reticent_server.kinds.study.moments import LeastSquares, Moments
 from reticent_server.kinds.study.result import MainFit
@@ -50,20 +50,31 @@ class Formula:
         """C."""
         return sqrt(SCORE_LIMIT * len(self.X))
 
+    def bared(self, names: Sequence[str], lost: FloatArray) -> tuple[str, ...]:
+        """Those of its columns (names, tails lost (q,)) of which the radius takes too much for intervals."""
+        used = np.any(np.vstack([self.y, self.X]) != 0, axis=0) & (lost >= BARED)
+        return tuple(name for name, x in zip(names, used, strict=True) if x)
+
     def part(self, groups: int, rho: int, unit_rows: int) -> GramSum:
         return GramSum(len(self.X) * groups, 1.0, rho, unit_rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupFit:
-    """A group's least squares before its meat: B̄ = (S_XX/S₀₀)^(−1/2) (p, p), what the scores are made with, and what
-    clipping may have moved."""
+    """A group's least squares before its meat: B̄ = (S_XX/S₀₀)^(−1/2) (p, p), what the scores are made with, what
+    clipping may have moved, and the columns that leave it without intervals."""
 
     fit: LeastSquares
     leaning: Leaning
     root: FloatArray
     scores: StudyScores
     records: float
+    bared: tuple[str, ...] = ()
+
+    @property
+    def open(self) -> bool:
+        """Whether intervals may be given."""
+        return self.fit.open and not self.bared
 
 
 def formula_of(text: str, declared: Design, coding: TermCoding) -> Formula:
@@ -103,7 +114,7 @@ def before_meat(formula: Formula, moments: Moments, narrow: NarrowMoments) -> Gr
     records = max(float(moments.sums[0, 0]), 1.0)
     root = power(fit.inverse * records, 0.5)
     sigma = sqrt(max(fit.variance, np.finfo(float).tiny))
-    leaning = narrow.leaning(moments.sums, fit.residual, formula.X, fit.inverse)
+    leaning = narrow.leaning(moments.sums, fit.residual, formula.X, fit.inverse, fit.sampling)
     return GroupFit(
         fit, leaning, root, StudyScores(root @ formula.X, fit.residual / sigma), records
     )
@@ -118,7 +129,7 @@ def meat(formula: Formula, released: Released, g: int, fitted: GroupFit) -> Floa
 
 
 def main_fit(
-    formula: Formula, fitted: GroupFit, middle: FloatArray, level: float, n: int
+    fitted: GroupFit, formula: Formula, middle: FloatArray, level: float, n: int
 ) -> MainFit:
     """The report. middle: M/S₀₀ (p, p)."""
     fit, L = fitted.fit, formula.matrix
@@ -128,9 +139,9 @@ def main_fit(
     privacy = L @ fit.privacy @ L.T
     covariance = lengthened(L @ sampling @ L.T + privacy, squares)
     classical = lengthened(L @ fit.sampling @ L.T + privacy, squares)
-    errors, ok = roots(covariance), np.full(len(beta), fit.open)
+    errors, ok = roots(covariance), np.full(len(beta), fitted.open)
     moved = 2 * squares > np.diag(covariance)
-    said = [leans(formula.names, moved)] if fit.open and moved.any() else []
+    said = [leans(formula.names, moved)] if fitted.open and moved.any() else []
     return MainFit(
         formula=formula.text,
         terms=list(formula.names),
@@ -147,7 +158,11 @@ def main_fit(
         gate=fit.gate if np.isfinite(fit.gate) else None,
         estimand=ESTIMAND,
         n=n,
-        warnings=[*([] if fit.open else [closed(formula, fit)]), *said],
+        warnings=[
+            *([] if fit.open else [closed(formula, fit)]),
+            *([bare(fitted.bared)] if fitted.bared else []),
+            *said,
+        ],
     )
 
 
@@ -160,6 +175,15 @@ def leans(names: Sequence[str], moved: BoolArray) -> str:
     return (
         f"Few records with large values bear on {which}: the radius downweights them, and intervals are wider for it. A "
         "logarithm, or an indicator of the few, is about all records."
+    )
+
+
+def bare(names: Sequence[str]) -> str:
+    """What to say of columns of which the radius takes too much."""
+    return (
+        f"No intervals: much of {', '.join(names)} lies in few records, which the radius downweights, and coefficients of all "
+        "records may lie outside of any interval that could be given. Take a logarithm (as a variable of the study), or "
+        "a regression, which is about typical records."
     )
 
 

@@ -73,6 +73,7 @@ _HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader 
 _TYPICAL = (
     0.5  # sampling errors that clipping may move a coefficient by, from which on a reader is told
 )
+_FARTHEST = 1e100  # of a standardised column: its square stays finite
 _WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
@@ -244,19 +245,33 @@ class StudyPlan(Planned):
             ground = ground_of(self.question.design, facts, masked=False) or ground
         by_group = yield from self._sampling(ground).sampled()
         fits: Sequence[MainFit | None] = [None] * len(by_group)
+        reach, inner = column_reach(ground.coding), self.shares.rounds[-1][1] * ground.coding.size
+        lost = [
+            sampled.narrow.tails(
+                sampled.moments.sums,
+                sampled.moments.sd * np.diag(sampled.moments.overlap),
+                reach / sampled.radius.squared,
+                sampled.radius.squared / inner,
+            )
+            for sampled in by_group
+        ]
         if self.question.main:
             formula = formula_of(*self.question.main, ground.coding)
-            fits = yield from self._main(formula, ground.coding, by_group)
+            fits = yield from self._main(formula, ground.coding, by_group, lost)
         groups = [
-            _group(self.facts.n, ground.coding, sampled, fit)
-            for sampled, fit in zip(by_group, fits, strict=True)
+            replace(_group(self.facts.n, ground.coding, sampled, fit), lost=shares.tolist())
+            for sampled, fit, shares in zip(by_group, fits, lost, strict=True)
         ]
         least = min(sampled.radius.squared for sampled in by_group)
         said = [*self._heavy(ground, least), *_beyond(by_group, ground.coding.size)]
         return self._result(ground.coding, groups, said)
 
     def _main(
-        self, formula: Formula, coding: TermCoding, by_group: Sequence[Sampled]
+        self,
+        formula: Formula,
+        coding: TermCoding,
+        by_group: Sequence[Sampled],
+        lost: Sequence[FloatArray],
     ) -> Generator[Step, tuple[Released, ...], list[MainFit]]:
         groups = self.question.groups
         fitted = [before_meat(formula, sampled.moments, sampled.narrow) for sampled in by_group]
@@ -266,8 +281,15 @@ class StudyPlan(Planned):
             coding, groups, frames, tuple(f.scores for f in fitted), formula.limit
         )
         (released,) = yield SumStep("scores", (part,), rows)
+        names, level = self.question.design.names, self.question.level
         return [
-            main_fit(formula, f, meat(formula, released, g, f), self.question.level, self.facts.n)
+            main_fit(
+                replace(f, bared=formula.bared(names, lost[g])),
+                formula,
+                meat(formula, released, g, f),
+                level,
+                self.facts.n,
+            )
             for g, f in enumerate(fitted)
         ]
 
@@ -295,6 +317,7 @@ class StudyPlan(Planned):
             narrow=only.narrow,
             clipped=only.clipped,
             radius=only.radius,
+            lost=only.lost,
             main=only.main,
         )
 
@@ -377,6 +400,7 @@ def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) ->
             moments=_symmetric(D @ narrow.sums @ D.T / n).tolist(),
             noise=Noise(sd=narrow.sd / n, root=(narrow.root @ D.T).tolist()),
             ratio=narrow.ratio,
+            typical=narrow.typical,
         ),
         clipped=Clipped(
             share=1 - weight / sampled.records,
@@ -384,8 +408,18 @@ def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) ->
             excess=sampled.radius.excess / sampled.records,
         ),
         radius=sampled.radius.squared,
+        lost=[],
         main=fit,
     )
+
+
+def column_reach(coding: TermCoding) -> FloatArray:
+    """(q,) the largest square of each standardised column within its declared bounds; 0 for the intercept and dummies."""
+    terms = coding.design.terms
+    pairs = zip(terms, coding.centres[1:], strict=True)
+    ends = np.array([0.0, *(max(abs(t.lower - c), abs(t.upper - c)) for t, c in pairs)])
+    dummies = np.array([True, *(term.dummy for term in terms)])
+    return np.where(dummies, 0.0, np.minimum(ends / coding.scales, _FARTHEST) ** 2)
 
 
 def _symmetric(matrix: FloatArray) -> FloatArray:

@@ -38,6 +38,7 @@ _SHORTEST = 2  # index of the first edge (R² = q) at which a tail may begin
 _HEAVIEST, _LIGHTEST = 1.5, 8.0  # α: house prices in dollars have 1.5; normal rows more than 8
 _TYPICAL = 2.2  # α of wages and visits to the doctor; half of what is taken for α, as a step of noisy counts says little
 _DIRECTIONS = 8.0  # by what a tail of several directions biases a slope less than a tail of one
+_LARGEST = 3.0  # sampling errors: more is the tail of a column whose formulas have no intervals (leaning); others had 1.4 at most
 _WIDEST = 12.0  # R²/q where the noise is felt
 _UNFELT = 0.1  # squared noise over squared sampling error: 5 % of an interval's width
 _NORM = 0.25  # of the noise's operator norm to N, at the most
@@ -52,7 +53,7 @@ class Radius:
 
     def typical(self, q: int, records: float) -> float:
         """What clipping moves a coefficient by, root mean square, in its sampling standard errors."""
-        return self.excess / (_DIRECTIONS * (q + 1) * sqrt(max(records, 1.0)))
+        return min(self.excess / (_DIRECTIONS * (q + 1) * sqrt(max(records, 1.0))), _LARGEST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -116,7 +116,13 @@ class Sampling:
         return [
             Sampled(
                 _moments(released, g, frame),
-                NarrowMoments(narrow[g].sums, narrow[g].root, narrow[g].sd, ratios[g]),
+                NarrowMoments(
+                    narrow[g].sums,
+                    narrow[g].root,
+                    narrow[g].sd,
+                    ratios[g],
+                    radius.typical(self.coding.size, records[g]),
+                ),
                 frame,
                 radius,
                 records[g],

@@ -33,11 +33,13 @@ class Clipped:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrow:
     """Moments at a narrower radius, as `moments` and `noise` are; about `ratio` times what lies between the two radii lies
-    beyond the wider one."""
+    beyond the wider one. typical: what clipping moves a coefficient by on real tables with such tails, root mean square, in
+    sampling errors."""
 
     moments: list[list[float]]
     noise: Noise
     ratio: Annotated[float, Ge(0)]
+    typical: Annotated[float, Ge(0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,8 @@ class GroupResult:
     """Of one group of records. moments: (q, q), Σω zzᵀ/n in the terms' units, n the records of the whole table.
 
     radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. narrow: what clipping may have moved is judged by it.
-    main: with a declared formula.
+    lost: (q,) of each column the share of its mean square that lies in a doubling of the radius, 0 where its declared bounds are within reach; a
+    formula with one above .10 has no intervals. main: with a declared formula.
     """
 
     moments: list[list[float]]
@@ -80,6 +83,7 @@ class GroupResult:
     narrow: Narrow
     clipped: Clipped
     radius: float
+    lost: list[float]
     main: MainFit | None = None
 
 
@@ -88,7 +92,7 @@ class StudyResult:
     """Noisy second moments of q columns, the intercept first; all linear analyses of them are free.
 
     variables: the columns of each text that was asked for. centres, scales: (q,) public, of the terms. moments, noise,
-    narrow, clipped, radius, main: as in a group, of all records in use; with `by` they are in `groups`, by level. dummies: which
+    narrow, clipped, radius, lost, main: as in a group, of all records in use; with `by` they are in `groups`, by level. dummies: which
     columns hold 0 and 1 only.
     """
 
@@ -105,5 +109,6 @@ class StudyResult:
     narrow: Narrow | None = None
     clipped: Clipped | None = None
     radius: float | None = None
+    lost: list[float] | None = None
     main: MainFit | None = None
     groups: dict[str, GroupResult] | None = None

@@ -6,11 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent_server.kinds.study.leaning import MOST, NarrowMoments, lengthened, ratio
+from reticent_server.kinds.study.leaning import (
+    DIRECTED,
+    MOST,
+    Leaning,
+    NarrowMoments,
+    lengthened,
+    ratio,
+)
 from reticent_server.kinds.study.moments import Moments
 from reticent_server.numerics.mallows import mallows_weights
 
-N, RADII = 20_000, (6.0, 24.0)
+N, RADII, TYPICAL = 20_000, (6.0, 24.0), 0.8
 
 
 def moments_at(Z: Any, radius_squared: Any) -> Any:
@@ -32,8 +39,8 @@ def fitted(Z: Any, sd: Any = 0.0) -> Any:
     fit = Moments(wide, np.eye(3), 0.0).least_squares(np.eye(3)[1], np.eye(3)[[0, 2]])
     lengths = np.sum(Z**2, axis=1)
     taus = [np.sum(np.maximum(lengths - r, 0.0)) for r in RADII]
-    narrow = NarrowMoments(inner, np.eye(3), sd, ratio(taus[1], taus[0]))
-    return fit, narrow.leaning(wide, fit.residual, np.eye(3)[[0, 2]], fit.inverse)
+    narrow = NarrowMoments(inner, np.eye(3), sd, ratio(taus[1], taus[0]), TYPICAL)
+    return fit, narrow.leaning(wide, fit.residual, np.eye(3)[[0, 2]], fit.inverse, fit.sampling)
 
 
 def test_it_points_to_least_squares_of_all_records_and_is_of_the_right_size() -> None:
@@ -47,12 +54,22 @@ def test_it_points_to_least_squares_of_all_records_and_is_of_the_right_size() ->
     assert square == pytest.approx(leaning.moved[1] ** 2)
 
 
-def test_nothing_is_added_where_it_is_no_larger_than_its_noise() -> None:
-    _, quiet = fitted(tailed())
-    sd = 2 * abs(quiet.moved[1]) / np.sqrt(fitted(tailed(), 1.0)[1].noise[1, 1])
-    _, loud = fitted(tailed(), sd)
-    assert loud.squares(np.eye(2))[1] == 0
-    assert quiet.squares(np.eye(2))[1] > 0
+def test_where_noise_hides_it_what_is_typical_is_added() -> None:
+    fit, _ = fitted(tailed())
+    _, loud = fitted(tailed(), 1e9)
+    np.testing.assert_allclose(
+        loud.squares(np.eye(2)), TYPICAL**2 * np.diag(fit.sampling), rtol=1e-3
+    )
+
+
+def test_in_between_it_is_the_mean_square_given_what_was_seen() -> None:
+    """Over b ~ N(0, T) and its estimate's noise N(0, V), the mean of what is added is that of b²."""
+    rng, T, V = np.random.default_rng(3), 2.0, 3.0
+    b = rng.normal(0, np.sqrt(T), 40_000)
+    seen = b + rng.normal(0, np.sqrt(V), len(b))
+    near = np.abs(seen - 2.0) < 0.2
+    added = Leaning(np.array([2.0]), np.array([[V]]), np.array([[T]])).squares(np.eye(1))
+    assert added[0] == pytest.approx(np.mean(b[near] ** 2), rel=0.1)
 
 
 def test_its_noise_is_that_of_the_narrow_moments() -> None:
@@ -65,8 +82,8 @@ def test_its_noise_is_that_of_the_narrow_moments() -> None:
     for _ in range(500):
         E = np.triu(rng.normal(size=(3, 3)), 1) / np.sqrt(2)
         E = E + E.T + np.diag(rng.normal(size=3))
-        narrow = NarrowMoments(inner + sd * E, np.eye(3), sd, 0.7)
-        found.append(narrow.leaning(wide, fit.residual, X, fit.inverse))
+        narrow = NarrowMoments(inner + sd * E, np.eye(3), sd, 0.7, 0.0)
+        found.append(narrow.leaning(wide, fit.residual, X, fit.inverse, fit.sampling))
     spread = np.std([each.moved for each in found], axis=0)
     np.testing.assert_allclose(spread, np.sqrt(np.diag(found[0].noise)), rtol=0.15)
 
@@ -80,7 +97,17 @@ def test_lengthened_errors_keep_their_correlations() -> None:
 
 
 def test_the_ratio_is_what_is_missing_over_what_lies_between() -> None:
-    assert ratio(1.0, 5.0) == pytest.approx(0.25)
+    assert ratio(1.0, 5.0) == pytest.approx(DIRECTED * 0.25)
     assert ratio(0.0, 5.0) == 0
     assert ratio(5.0, 5.0) == 1
     assert ratio(100.0, 101.0) == MOST
+
+
+def test_the_tail_of_a_column_is_what_a_doubling_of_the_radius_adds() -> None:
+    narrow = NarrowMoments(np.diag([3.0, 1.0, 2.0, -1.0]), np.eye(4), 0.0, 0.0, 0.0)
+    sums, far = np.diag([4.0, 1.0, 4.0, 0.5]), np.array([9.0, 9.0, 1.9, 9.0])
+    quiet = np.zeros(4)
+    np.testing.assert_allclose(narrow.tails(sums, quiet, far, 4.0), [0.125, 0.0, 0.0, 0.5])
+    np.testing.assert_allclose(narrow.tails(sums, quiet, far, 1.0), [0.25, 0.0, 0.0, 1.0])
+    loud = np.array([0.3, 0.0, 0.0, 0.0])
+    np.testing.assert_allclose(narrow.tails(sums, loud, far, 4.0), [0.0, 0.0, 0.0, 0.5])

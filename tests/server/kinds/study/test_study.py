@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study's moments and its declared formula against least squares on the table, and tables that nothing can be said of."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import statsmodels.api as sm
 
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.kinds.study.kind import Study
-from reticent_server.kinds.study.leaning import NarrowMoments
+from reticent_server.kinds.study.leaning import BARED, NarrowMoments
 from reticent_server.kinds.study.main import before_meat, formula_of
 from reticent_server.kinds.study.moments import Moments
+from reticent_server.kinds.study.plan import column_reach
 from support.fits.regressions import drive
 from support.kinds.studies import (
     NO_NOISE,
@@ -177,6 +179,44 @@ def test_a_term_of_few_large_values_is_named() -> None:
     assert answered(table(20_000), query, 1.0)["warnings"] == []
 
 
+def test_a_formula_with_a_column_of_few_large_values_has_no_intervals() -> None:
+    data = table(20_000)
+    data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
+    query = Study(("y", "x", "k", "b"), main="y ~ x + k")
+    result = answered(data, query, 4.0)
+    assert result["lost"][result["terms"].index("k")] > BARED
+    assert result["main"]["p_values"] == [None] * 3
+    assert result["main"]["warnings"][0].startswith("No intervals: much of k lies in few records")
+    study = read(query, result)
+    for fit in (study.ols("y ~ x + k"), study.ols("k ~ x"), study.iv("y ~ x | k"), study.ridge("y ~ k", 0.1)):  # fmt: skip
+        assert not any(fit.estimable)
+        assert any(w.startswith("No intervals: much of k") for w in fit.result["warnings"])
+        assert np.all(np.isfinite(fit.params))
+    assert study.iv("y ~ x | k").anderson_rubin() == ((-np.inf, np.inf),)
+    assert all(study.ols("y ~ x + b").estimable)
+    assert all(study.select("y", ["x", "b"]).fit.estimable)
+
+
+def test_a_tail_that_only_the_profile_has_leaves_the_intervals() -> None:
+    """Noise in the count of a value far out looks like a tail; the moments say that there is none."""
+    data = table(20_000)
+    believed = table(20_000)
+    believed["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
+    data["k"] = 1 + np.random.default_rng(5).uniform(size=20_000)
+    query = Study(("y", "x", "k"), main="y ~ x + k")
+    result = drive(planned(believed, COLUMNS, query, 4.0).run(), whole(data)).result
+    assert max(result["lost"]) < BARED
+    assert all(result["main"]["estimable"])
+
+
+def test_the_reach_of_a_column_is_that_of_its_declared_bounds(data: Any) -> None:
+    coding = planned(data, COLUMNS, Study(("y", "x", "b", "C(g)"))).ground.coding
+    reach, x = column_reach(coding), coding.design.names.index("x")
+    assert reach[x] == ((1e3 + abs(coding.centres[x])) / coding.scales[x]) ** 2
+    dummies = [k for k, name in enumerate(coding.design.names) if name not in {"x", "y"}]
+    assert not reach[dummies].any()
+
+
 DEGENERATE = {
     "one repeated row": lambda n: {"y": np.full(n, 2.0), "x": np.full(n, 1.0), "g": np.zeros(n)},
     "constant x": lambda n: {"y": np.arange(n) / n, "x": np.zeros(n), "g": np.arange(n) % 3 * 1.0},
@@ -276,6 +316,90 @@ def test_scores_are_white_where_errors_have_one_variance() -> None:
     plan = planned(table(100), COLUMNS, Study(("y", "x", "k", "b"), main="y ~ x + k + b"))
     formula = formula_of(*plan.question.main, plan.ground.coding)
     exact = Moments(Z.T @ Z, np.eye(5), 0.0)
-    fitted = before_meat(formula, exact, NarrowMoments(exact.sums, exact.root, 0.0, 0.0))
+    fitted = before_meat(formula, exact, NarrowMoments(exact.sums, exact.root, 0.0, 0.0, 0.0))
     scores = (Z @ fitted.scores.whitener.T) * (Z @ fitted.scores.residual)[:, None]
     np.testing.assert_allclose(scores.T @ scores / len(Z), np.eye(4), atol=0.1)
+
+
+def with_gaps(data: Any) -> tuple[Any, Any, Any]:
+    """The table, its missing cells (y is the response), and the columns of it."""
+    n = len(data["y"])
+    gone = {"x": np.arange(n) % 3 == 0, "g": np.arange(n) % 5 == 0, "y": np.arange(n) % 50 == 0}
+    made = {k: np.where(gone[k], 0.0, data[k]) if k in gone else data[k] for k in data}
+    columns = [
+        numeric("y", missing=("NA",)),
+        numeric("x", missing=("NA",)),
+        numeric("k"),
+        replace(factor("g", "acd"), missing=("NA",)),
+    ]
+    return made, gone, columns
+
+
+FILLED = Study(("y", "x", "I(x**2)", "C(g)"), main="y ~ x + C(g)", missing="indicator")
+
+
+def test_missing_cells_are_filled_and_said_by_an_indicator(data: Any) -> None:
+    """Moments of the columns by hand: x at its released median, its square at the median's, no level of g."""
+    made, gone, columns = with_gaps(data)
+    plan = planned(made, columns, FILLED, NO_NOISE)
+    result = drive(plan.run(), whole(made, gone)).result
+    x = np.where(gone["x"], np.quantile(made["x"], 0.5), made["x"])
+    c, d = ((made["g"] == k) & ~gone["g"] for k in (1, 2))
+    Z = design(data, made["y"], x, c, d, x**2, gone["x"], gone["g"])[~gone["y"]]
+    cells = ["missing(x)", "missing(g)"]
+    names = ["Intercept", "y", "x", "C(g)[c]", "C(g)[d]", "I(x**2)", *cells]
+    order = [result["terms"].index(name) for name in names]
+    moments = np.array(result["moments"])[np.ix_(order, order)]
+    np.testing.assert_allclose(moments, Z.T @ Z / len(data["y"]), rtol=2e-3, atol=1e-3)
+    assert result["variables"]["I(x**2)"] == ["I(x**2)", "missing(x)"]
+    assert [result["dummies"][k] for k in order] == [False, False, False, *[True] * 2, False, *[True] * 2]  # fmt: skip
+    main = result["main"]
+    X = design(data, x, c, d, gone["x"], gone["g"])[~gone["y"]]
+    fit = sm.OLS(made["y"][~gone["y"]], X).fit()
+    at = [main["terms"].index(k) for k in ("Intercept", "x", "C(g)[c]", "C(g)[d]", *cells)]
+    assert np.max(np.abs((np.array(main["coefficients"])[at] - fit.params) / fit.bse)) < 0.2
+
+
+def test_a_missing_cell_of_a_factor_has_none_of_its_levels(data: Any) -> None:
+    """Also where the code that is stored for it, 0, is that of a level with a dummy."""
+    made, gone, columns = with_gaps(data)
+    query = Study(("y", 'C(g, ref="c")'), missing="indicator")
+    result = drive(planned(made, columns, query, NO_NOISE).run(), whole(made, gone)).result
+    at = next(k for k, name in enumerate(result["terms"]) if name.endswith("[a]"))
+    exact = ((made["g"] == 0) & ~gone["g"] & ~gone["y"]).mean()
+    assert result["moments"][0][at] == pytest.approx(exact, rel=5e-3)
+
+
+def test_a_formula_over_filled_cells_is_told_to_name_their_indicator(data: Any) -> None:
+    made, gone, columns = with_gaps(data)
+    plan = planned(made, columns, FILLED, NO_NOISE)
+    study = read(FILLED, drive(plan.run(), whole(made, gone)).result)
+    assert "add missing(x)," in study.ols("y ~ x").result["warnings"][0]
+    assert study.ols("y ~ x + I(x**2) + missing(x)").result["warnings"] == []
+
+
+def test_the_columns_of_a_condition_and_of_the_first_variable_stay_masks(data: Any) -> None:
+    made, gone, columns = with_gaps(data)
+    query = Study(("y", "x", "k"), missing="indicator", where="x > 0")
+    plan = planned(made, columns, query, NO_NOISE)
+    result = drive(plan.run(), whole(made, gone)).result
+    assert result["terms"] == ["Intercept", "y", "x", "k"]
+    used = (made["x"] > 0) & ~gone["x"] & ~gone["y"]
+    assert result["moments"][0][0] == pytest.approx(used.mean(), rel=1e-3)
+
+
+def test_without_a_profile_filled_cells_are_counted_by_the_studys_own(data: Any) -> None:
+    made, gone, columns = with_gaps(data)
+    near = [columns[0], replace(columns[1], lower=-2.0, upper=3.0), *columns[2:]]
+    plan = planned(made, near, FILLED, NO_NOISE, profile=False)
+    result = drive(plan.run(), whole(made, gone)).result
+    at, n = result["terms"].index("missing(x)"), len(data["y"])
+    exact = (gone["x"] & ~gone["y"]).sum() / n
+    assert result["moments"][0][at] == pytest.approx(exact, rel=5e-3)
+
+
+def test_more_columns_than_a_study_may_have_are_refused_with_their_indicators() -> None:
+    columns = [numeric(f"x{k}", missing=("NA",)) for k in range(40)]
+    made = {f"x{k}": np.arange(50.0) for k in range(40)}
+    with pytest.raises(InvalidQuery, match="indicators"):
+        planned(made, columns, Study(tuple(made), missing="indicator"))
