@@ -143,6 +143,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "newton", keyword=True),
             Field("calibration", TEXT, None, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "glm": Question(
@@ -157,6 +158,9 @@ QUESTIONS: Mapping[str, Question] = {
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
             Field("link", TEXT, None, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
+            Field("offset", TEXT, None, keyword=True),
+            Field("exposure", TEXT, None, keyword=True),
         ),
     ),
     "quantile_regression": Question(
@@ -658,6 +662,7 @@ class Methods:
         mechanism: Literal["newton", "gradient_descent", "influence"] = "newton",
         calibration: Literal["ptr", "asymptotic"] | None = None,
         confidence_level: float = 0.95,
+        weights: str | None = None,
         idempotency_key: str | None = None,
     ) -> "RegressionResults | NoReply":
         """Huber–Mallows linear regression by noisy Newton steps, gradient descent, or influence.
@@ -677,6 +682,9 @@ class Methods:
         - calibration: "ptr" or "asymptotic". Of the influence mechanism; None: ptr. asymptotic:
           a conditional guarantee.
         - confidence_level: 0.5 to 0.9999.
+        - weights: A numeric column with declared bounds of at least 0: each record's scores are
+          multiplied by it. The noise is that of the largest weight, so a narrow upper bound
+          gives smaller errors.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -690,6 +698,7 @@ class Methods:
             "mechanism": mechanism,
             "calibration": calibration,
             "confidence_level": confidence_level,
+            "weights": weights,
         }
         answer: RegressionResults | NoReply = self._ask(
             "linear_regression", values, epsilon, delta, idempotency_key
@@ -710,6 +719,9 @@ class Methods:
         confidence_level: float = 0.95,
         dispersion: float | None = None,
         link: Literal["logit", "log", "probit", "cloglog"] | None = None,
+        weights: str | None = None,
+        offset: str | None = None,
+        exposure: str | None = None,
         idempotency_key: str | None = None,
     ) -> "RegressionResults | NoReply":
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
@@ -728,6 +740,12 @@ class Methods:
           one.
         - link: "logit", "log", "probit" or "cloglog". Of the binomial: logit, probit, cloglog,
           or log for relative risks; None: the family's canonical one.
+        - weights: A numeric column with declared bounds of at least 0: each record's scores are
+          multiplied by it. The noise is that of the largest weight, so a narrow upper bound
+          gives smaller errors.
+        - offset: A numeric column that is added to the predictor, in the link's units.
+        - exposure: A column of time or persons at risk with a lower bound above 0, in the link
+          log: exp(coefficient) is a ratio of rates.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -741,6 +759,9 @@ class Methods:
             "confidence_level": confidence_level,
             "dispersion": dispersion,
             "link": link,
+            "weights": weights,
+            "offset": offset,
+            "exposure": exposure,
         }
         answer: RegressionResults | NoReply = self._ask(
             "glm", values, epsilon, delta, idempotency_key

@@ -88,11 +88,33 @@ Predicate = Compare | Not | AllOf | AnyOf
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnWeight:
+    """A record counts as the share column/largest, cut to [0, 1]. largest: the declared upper bound, above 0."""
+
+    column: str
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
+class TriangleWeight:
+    """A record counts as max(0, 1 − |column − centre|/width): the triangular kernel, width above 0."""
+
+    column: str
+    centre: float
+    width: float
+    largest: float = 1.0
+
+
+RecordWeight = ColumnWeight | TriangleWeight
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """response ~ [1 +] terms, on the records where `where` holds and no used column is missing.
 
     columns: every column that is read, in order. missing_columns: those of them that may be missing, and ABSENT
-    where a place may hold no row.
+    where a place may hold no row. weight: what share of a record counts; None: all of it. offset: a part of the
+    predictor whose coefficient is 1; None: 0.
     """
 
     response: Term | None
@@ -101,6 +123,8 @@ class Design:
     where: Predicate | None
     columns: tuple[str, ...]
     missing_columns: tuple[str, ...] = ()
+    weight: RecordWeight | None = None
+    offset: Expression | None = None
 
     @property
     def masked(self) -> bool:

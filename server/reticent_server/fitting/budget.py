@@ -64,7 +64,8 @@ Round = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in use, and
-    the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1."""
+    the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1.
+    unequal: E a²/E a of a weighted design's shares a, by which scores vary more than those of as many whole records; else 1."""
 
     size: int
     radius_squared: float
@@ -72,6 +73,7 @@ class Sizes:
     expected_n: float
     unit_rows: int = 1
     person_rows: int = 1
+    unequal: float = 1.0
 
     def gradient_clip(self, bound: float) -> float:
         """What a unit adds to a gradient, at most, where sup |q| is `bound`; of a person's sum the likely clip."""
@@ -88,11 +90,13 @@ class Sizes:
 @dataclass(frozen=True, slots=True)
 class JointParts:
     """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian where `step`, with
-    the meat where `meat`. signed: whether a Jacobian's contributions have both signs."""
+    the meat where `meat`. signed: whether a Jacobian's contributions have both signs. used: whether the number of records in
+    use is a count beside the first round; a sum of weights is not, and is charged alone."""
 
     step: bool = False
     meat: bool = False
     signed: bool = False
+    used: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,7 @@ class FitBudget:
 
     def counts(self, unit_rows: int) -> tuple[CountSum, ...]:
         """The parts that may be counts: of the records in use, and of residuals (a family may sum these instead)."""
-        amounts = (self.count, *self.scales)
+        amounts = (self.count, *self.scales)  # a weighted design's are sums, and cost the same
         return tuple(CountSum(1, rho, unit_rows) for rho in amounts if rho)
 
     @property
@@ -138,7 +142,8 @@ class FitBudget:
     def rho(self) -> int:
         """What all steps cost: parts of one vector together."""
         (first, _), *others = self.rounds
-        whitening = one_vector.rho(self.size, curvature=first, used=self.count)
+        used = self.count if self.joint.used else 0
+        whitening = one_vector.rho(self.size, curvature=first, used=used) + self.count - used
         rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
@@ -210,14 +215,16 @@ def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
     return 2 * clip * signal.unit / (whole * gain)
 
 
-def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitBudget:
+def plan_budget(
+    sizes: Sizes, rho: int, signal: Signal, *, masked: bool, weighted: bool = False
+) -> FitBudget:
     """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho, and a few units less where parts are
     joint."""
     eta = noise_ratio(sizes, rho, signal)
     of_persons = sizes.person_rows > 1
     meat = _PERSON_MEAT if of_persons else 0.10 if eta < _QUIET else 0.03
     scales = 0.03 if signal.scaled else 0.0
-    count = 0.01 if masked else 0.0
+    count = 0.01 if masked or weighted else 0.0
     early = (
         _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
     )
@@ -250,7 +257,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitB
         eta=eta,
         precision=precision(sizes, rho, rounds[-1]),
         size=sizes.size,
-        joint=JointParts() if lengths else signal.together,
+        joint=replace(JointParts() if lengths else signal.together, used=not weighted),
     )
     return budget.raised(rho)
 

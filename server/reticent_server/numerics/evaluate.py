@@ -14,13 +14,16 @@ from reticent_server.domain.design import (
     AnyOf,
     Apply,
     ColumnValue,
+    ColumnWeight,
     Compare,
     Design,
     Expression,
     Indicator,
     Not,
     Predicate,
+    RecordWeight,
     Term,
+    TriangleWeight,
 )
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
@@ -103,3 +106,13 @@ def in_use(design: Design, block: Block) -> NDArray[np.bool_]:
     if design.where is not None:
         mask &= holds(design.where, block)
     return mask
+
+
+def shares(weight: RecordWeight, block: Block) -> FloatArray:
+    """(rows,) what share of each record counts, in [0, 1] whatever the cell; 0 where it is no number."""
+    match weight:
+        case ColumnWeight(column, largest):
+            share = block.columns[column] * (1 / largest)
+        case TriangleWeight(column, centre, width, _):
+            share = 1 - np.abs(block.columns[column] - centre) * (1 / width)
+    return np.clip(np.nan_to_num(share, nan=0.0), 0.0, 1.0)
