@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from reticent.kinds.crosstab import Crosstab
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
+    from reticent.kinds.discontinuity import DiscontinuityResults
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
@@ -161,6 +162,17 @@ QUESTIONS: Mapping[str, Question] = {
             Field("weights", TEXT, None, keyword=True),
             Field("offset", TEXT, None, keyword=True),
             Field("exposure", TEXT, None, keyword=True),
+        ),
+    ),
+    "discontinuity": Question(
+        "discontinuity",
+        (
+            Field("y", TEXT),
+            Field("running", TEXT),
+            Field("cutoff", NUMBER),
+            Field("bandwidth", NUMBER),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
     "quantile_regression": Question(
@@ -765,6 +777,45 @@ class Methods:
         }
         answer: RegressionResults | NoReply = self._ask(
             "glm", values, epsilon, delta, idempotency_key
+        )
+        return answer
+
+    def discontinuity(
+        self,
+        y: str,
+        running: str,
+        cutoff: float,
+        bandwidth: float,
+        where: str | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+    ) -> "DiscontinuityResults | NoReply":
+        """By how much does a mean jump at a public cut-off of another column? A sharp regression
+        discontinuity, by local linear fits with triangular weights.
+
+        - y: The numeric column whose mean may jump.
+        - running: The numeric column that decides who is treated.
+        - cutoff: Records with `running` at or above it are treated.
+        - bandwidth: How far from the cut-off records count at all, in the units of `running`:
+          choose it without looking at the data.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, epsilon=4.0)
+        """
+        values = {
+            "y": y,
+            "running": running,
+            "cutoff": cutoff,
+            "bandwidth": bandwidth,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        answer: DiscontinuityResults | NoReply = self._ask(
+            "discontinuity", values, epsilon, delta, idempotency_key
         )
         return answer
 

@@ -71,6 +71,11 @@ private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta =
   ask(dataset, "glm", fields, epsilon, delta, idempotency_key)
 }
 
+discontinuity <- function(dataset, y, running, cutoff, bandwidth, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(y = y, running = running, cutoff = cutoff, bandwidth = bandwidth, where = where, confidence_level = confidence_level)
+  ask(dataset, "discontinuity", fields, epsilon, delta, idempotency_key)
+}
+
 quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
   fields <- list(formula = formula, tau = tau, where = where, confidence_level = confidence_level)
   ask(dataset, "quantile_regression", fields, epsilon, delta, idempotency_key)

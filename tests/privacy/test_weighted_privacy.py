@@ -17,6 +17,7 @@ from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum
+from reticent_server.numerics.evaluate import shares
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import (
     drive,
@@ -107,3 +108,12 @@ def test_the_sum_of_weights_is_charged_alone() -> None:
     assert not budget.joint.used
     assert budget.rho - sum(budget.scales) >= budget.rounds[0][0] + budget.count
     assert WeightedMedianResidual().part(7, 1) == VectorSum(1, 0.5, 7, 1)
+
+
+def test_a_share_is_one_at_most_whatever_the_cell() -> None:
+    cells = np.array([-np.inf, -3.0, 0.0, 2.0, 8.0, 900.0, np.inf, np.nan])
+    block = whole({"w": cells})
+    known = [0, 0, 0, 0.25, 1, 1, 1, 0]
+    np.testing.assert_array_equal(shares(ColumnWeight("w", 8.0), block), known)
+    kernel = shares(TriangleWeight("w", 2.0, 4.0), block)
+    np.testing.assert_array_equal(kernel, [0, 0, 0.5, 1, 0, 0, 0, 0])

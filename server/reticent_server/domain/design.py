@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 FunctionName = Literal[
-    "log", "log1p", "log10", "sqrt", "exp", "square", "power", "legendre", "bspline"
+    "log",
+    "log1p",
+    "log10",
+    "sqrt",
+    "exp",
+    "square",
+    "power",
+    "legendre",
+    "bspline",
+    "step",
+    "hinge",
 ]
 ComparisonName = Literal["==", "!=", "<", "<=", ">", ">="]
 
@@ -30,7 +40,8 @@ class Indicator:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A named function of an expression; `parameter` is the exponent of "power".
+    """A named function of an expression; `parameter` is the exponent of "power", and where "step" (1 from there on, else 0)
+    and "hinge" (how far above it) begin.
 
     Of a basis (numerics.bases), `parameter` is the function's number, and `basis` what all of its
     functions share: "legendre" (lower, upper, largest order), "bspline" the knot vector.

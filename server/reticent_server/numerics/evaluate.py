@@ -56,6 +56,10 @@ def apply_function(
             return legendre(values, int(parameter), *basis[:2])
         if name == "bspline":
             return bspline(values, int(parameter), basis)
+        if name == "step":
+            return np.asarray(values >= parameter, dtype=np.float64)
+        if name == "hinge":
+            return np.asarray(np.maximum(values - parameter, 0.0), dtype=np.float64)
         if name == "power":
             return np.asarray(np.power(values, parameter), dtype=np.float64)
         return np.asarray(_FUNCTIONS[name](values), dtype=np.float64)
