@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import (
+    CountSum,
     FloatArray,
     GramSum,
     Part,
@@ -77,6 +78,8 @@ class BinnedResidualsResult:
 class BinnedResidualsPlan(Planned):
     """Planned residuals. edges: of the fitted values, where they are given; pilot: the quantiles of η, where not."""
 
+    taken: ClassVar = (0.15, 0.17)
+
     model: FittedModel
     spread: Spread
     edges: tuple[float, ...] | None
@@ -103,6 +106,10 @@ class BinnedResidualsPlan(Planned):
     @property
     def parts(self) -> tuple[Part, ...]:
         return (self.part,) if self.pilot is None else (self.pilot, self.part)
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return () if self.pilot is None else None
 
     @property
     def passes(self) -> int:

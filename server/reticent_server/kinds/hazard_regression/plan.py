@@ -23,7 +23,7 @@ Source: Holford (1980), Biometrics 36; Andersen & Gill (1982); Avella-Medina, Br
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
+    CountSum,
     FloatArray,
     GramSum,
     Released,
@@ -101,6 +102,8 @@ def ground_of(asked: Hazards, facts: DatasetFacts, *, masked: bool = True) -> Gr
 class HazardPlan(Planned):
     """A planned hazard regression. ground: replaced by that of `own_profile` once it is released."""
 
+    taken: ClassVar = (0.12, 0.09)
+
     asked: Hazards
     facts: DatasetFacts
     budget: HazardBudget
@@ -120,14 +123,23 @@ class HazardPlan(Planned):
         return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        if self.own_profile:
+            return None
+        return (CountSum(1, self.budget.count, self.unit_rows),) if self.budget.count else ()
+
+    @property
     def passes(self) -> int:
         return 5 + (self.own_profile is not None)
 
     @property
+    def draws(self) -> int:
+        return self.own_profile.draws if self.own_profile else 0
+
+    @property
     def column_ms(self) -> int:
-        draws = self.own_profile.draws if self.own_profile else 0
         cells = self.facts.n * len(self.asked.cuts) * self.passes
-        return (draws * SELECTION_NANOSECONDS + cells * _NANOSECONDS) // 10**6
+        return (self.draws * SELECTION_NANOSECONDS + cells * _NANOSECONDS) // 10**6
 
     @property
     def unit_rows(self) -> int:
