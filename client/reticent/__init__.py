@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
+    from reticent.kinds.discontinuity import DiscontinuityResults
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
@@ -99,6 +100,7 @@ __all__ = [
     "Dataset",
     "DepthMedian",
     "Description",
+    "DiscontinuityResults",
     "Effects",
     "Estimate",
     "FitTable",
@@ -184,6 +186,7 @@ _MODULES = {
     "GroupHistograms": "kinds.group_histograms",
     "FitTable": "results.several",
     "Guarantee": "_guarantee",
+    "DiscontinuityResults": "kinds.discontinuity",
     "HazardResults": "kinds.hazard_regression",
     "Histogram": "kinds.histogram",
     "IdempotencyConflict": "_errors",

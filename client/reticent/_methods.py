@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reticent.kinds.crosstab import Crosstab
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
+    from reticent.kinds.discontinuity import DiscontinuityResults
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
@@ -144,6 +145,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "newton", keyword=True),
             Field("calibration", TEXT, None, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "glm": Question(
@@ -158,6 +160,20 @@ QUESTIONS: Mapping[str, Question] = {
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
             Field("link", TEXT, None, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
+            Field("offset", TEXT, None, keyword=True),
+            Field("exposure", TEXT, None, keyword=True),
+        ),
+    ),
+    "discontinuity": Question(
+        "discontinuity",
+        (
+            Field("y", TEXT),
+            Field("running", TEXT),
+            Field("cutoff", NUMBER),
+            Field("bandwidth", NUMBER),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
     "quantile_regression": Question(
@@ -695,6 +711,7 @@ class Methods:
         mechanism: Literal["newton", "gradient_descent", "influence"] = "newton",
         calibration: Literal["ptr", "asymptotic"] | None = None,
         confidence_level: float = 0.95,
+        weights: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -718,6 +735,9 @@ class Methods:
         - calibration: "ptr" or "asymptotic". Of the influence mechanism; None: ptr. asymptotic:
           a conditional guarantee.
         - confidence_level: 0.5 to 0.9999.
+        - weights: A numeric column with declared bounds of at least 0: each record's scores are
+          multiplied by it. The noise is that of the largest weight, so a narrow upper bound
+          gives smaller errors.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -731,6 +751,7 @@ class Methods:
             "mechanism": mechanism,
             "calibration": calibration,
             "confidence_level": confidence_level,
+            "weights": weights,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | NoReply = self._ask("linear_regression", values, spending)
@@ -750,6 +771,9 @@ class Methods:
         confidence_level: float = 0.95,
         dispersion: float | None = None,
         link: Literal["logit", "log", "probit", "cloglog"] | None = None,
+        weights: str | None = None,
+        offset: str | None = None,
+        exposure: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -772,6 +796,12 @@ class Methods:
           one.
         - link: "logit", "log", "probit" or "cloglog". Of the binomial: logit, probit, cloglog,
           or log for relative risks; None: the family's canonical one.
+        - weights: A numeric column with declared bounds of at least 0: each record's scores are
+          multiplied by it. The noise is that of the largest weight, so a narrow upper bound
+          gives smaller errors.
+        - offset: A numeric column that is added to the predictor, in the link's units.
+        - exposure: A column of time or persons at risk with a lower bound above 0, in the link
+          log: exp(coefficient) is a ratio of rates.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -785,9 +815,54 @@ class Methods:
             "confidence_level": confidence_level,
             "dispersion": dispersion,
             "link": link,
+            "weights": weights,
+            "offset": offset,
+            "exposure": exposure,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | NoReply = self._ask("glm", values, spending)
+        return answer
+
+    def discontinuity(
+        self,
+        y: str,
+        running: str,
+        cutoff: float,
+        bandwidth: float,
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "DiscontinuityResults | NoReply":
+        """By how much does a mean jump at a public cut-off of another column? A sharp regression
+        discontinuity, by local linear fits with triangular weights.
+
+        - y: The numeric column whose mean may jump.
+        - running: The numeric column that decides who is treated.
+        - cutoff: Records with `running` at or above it are treated.
+        - bandwidth: How far from the cut-off records count at all, in the units of `running`:
+          choose it without looking at the data.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, epsilon=4.0)
+        """
+        values = {
+            "y": y,
+            "running": running,
+            "cutoff": cutoff,
+            "bandwidth": bandwidth,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: DiscontinuityResults | NoReply = self._ask("discontinuity", values, spending)
         return answer
 
     def quantile_regression(

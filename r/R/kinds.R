@@ -61,14 +61,19 @@ depth_median <- function(dataset, columns, scale = "trimmed", eta = NULL, direct
   ask(dataset, "depth_median", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, idempotency_key = NULL) {
-  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level)
+linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, weights = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, weights = weights)
   ask(dataset, "linear_regression", fields, epsilon, delta, idempotency_key)
 }
 
-private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link)
+private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, weights = NULL, offset = NULL, exposure = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link, weights = weights, offset = offset, exposure = exposure)
   ask(dataset, "glm", fields, epsilon, delta, idempotency_key)
+}
+
+discontinuity <- function(dataset, y, running, cutoff, bandwidth, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(y = y, running = running, cutoff = cutoff, bandwidth = bandwidth, where = where, confidence_level = confidence_level)
+  ask(dataset, "discontinuity", fields, epsilon, delta, idempotency_key)
 }
 
 quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {

@@ -33,6 +33,14 @@ def fit(query: dict[str, Any], scale: float | None = 2.0) -> reticent.Regression
     )
 
 
+@pytest.mark.parametrize("field", ["offset", "exposure"])
+def test_a_fit_of_rates_is_refused(field: str) -> None:
+    """Its fitted counts need the exposure, which the question does not have."""
+    rates = fit({"kind": "glm", "formula": "y ~ x", "family": "poisson", field: "z"})
+    with pytest.raises(reticent.InvalidQuery, match="exposure"):
+        question_of(rates, None)
+
+
 def test_the_question_is_the_fits() -> None:
     linear = fit({"kind": "linear_regression", "formula": "y ~ x", "where": "z > 1"})
     asked = question_of(linear, [0.0, 1.0])

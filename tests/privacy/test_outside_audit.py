@@ -68,6 +68,10 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "linear_regression, descent": (LINEAR | {"mechanism": "gradient_descent"}, 0.1),
     "linear_regression, tukey": (LINEAR | {"loss": "tukey"}, 0.02),
     "linear_regression, influence": (LINEAR | INFLUENCE, 0.02),
+    "linear_regression, weights": (LINEAR | {"weights": "k"}, 0.02),
+    "discontinuity": (
+        {"kind": "discontinuity", "y": "y", "running": "x", "cutoff": 0.0, "bandwidth": 3.0}, 0.02,
+    ),
     "glm": (LOGISTIC, 0.1),
     "glm, poisson": ({"kind": "glm", "formula": "k ~ x", "family": "poisson"}, 0.05),
     "quantile_regression": ({"kind": "quantile_regression", "formula": "y ~ x", "tau": [0.25, 0.75]}, 0.05),

@@ -26,6 +26,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "location_scale": ("kinds.location_scale", "LocationScaleResults"),
     "linear_regression": ("results.regression", "RegressionResults"),
     "glm": ("results.regression", "RegressionResults"),
+    "discontinuity": ("kinds.discontinuity", "DiscontinuityResults"),
     "subsample_aggregate": ("kinds.subsample_aggregate", "BlockResults"),
     "quantile_regression": ("kinds.quantile_regression", "QuantileRegressionResults"),
     "survival_curve": ("kinds.survival_curve", "SurvivalCurves"),

@@ -31,6 +31,8 @@ def question_of(fit: Coefficients, bins: Sequence[float] | None) -> dict[str, An
     query = fit.query
     if query["kind"] not in {"linear_regression", "glm"} or query.get("family") not in _MODELS:
         raise InvalidQuery("residuals takes a linear regression or a GLM that was released.")
+    if query.get("offset") is not None or query.get("exposure") is not None:
+        raise InvalidQuery("residuals takes fits without offset and exposure.")
     fields = {
         "formula": query["formula"],
         "coefficients": np.asarray(fit.params, dtype=np.float64).tolist(),

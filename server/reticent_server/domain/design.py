@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 FunctionName = Literal[
-    "log", "log1p", "log10", "sqrt", "exp", "square", "power", "legendre", "bspline"
+    "log",
+    "log1p",
+    "log10",
+    "sqrt",
+    "exp",
+    "square",
+    "power",
+    "legendre",
+    "bspline",
+    "step",
+    "hinge",
 ]
 ComparisonName = Literal["==", "!=", "<", "<=", ">", ">="]
 
@@ -46,7 +56,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A named function of an expression; `parameter` is the exponent of "power".
+    """A named function of an expression; `parameter` is the exponent of "power", and where "step" (1 from there on, else 0)
+    and "hinge" (how far above it) begin.
 
     Of a basis (numerics.bases), `parameter` is the function's number, and `basis` what all of its
     functions share: "legendre" (lower, upper, largest order), "bspline" the knot vector.
@@ -104,12 +115,34 @@ Predicate = Compare | Not | AllOf | AnyOf
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnWeight:
+    """A record counts as the share column/largest, cut to [0, 1]. largest: the declared upper bound, above 0."""
+
+    column: str
+    largest: float
+
+
+@dataclass(frozen=True, slots=True)
+class TriangleWeight:
+    """A record counts as max(0, 1 − |column − centre|/width): the triangular kernel, width above 0."""
+
+    column: str
+    centre: float
+    width: float
+    largest: float = 1.0
+
+
+RecordWeight = ColumnWeight | TriangleWeight
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """response ~ [1 +] terms, on the records where `where` holds and no used column is missing.
 
     columns: every column that is read, in order. missing_columns: those of them that may be missing, and ABSENT
     where a place may hold no row. filled_columns: those of them whose missing cells leave no record out, as every
-    term that reads them is Filled or has a factor Missing.
+    term that reads them is Filled or has a factor Missing. weight: what share of a record counts; None: all of it.
+    offset: a part of the predictor whose coefficient is 1; None: 0.
     """
 
     response: Term | None
@@ -119,6 +152,8 @@ class Design:
     columns: tuple[str, ...]
     missing_columns: tuple[str, ...] = ()
     filled_columns: tuple[str, ...] = ()
+    weight: RecordWeight | None = None
+    offset: Expression | None = None
 
     @property
     def masked(self) -> bool:

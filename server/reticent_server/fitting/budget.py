@@ -68,7 +68,8 @@ Round = tuple[float, float]
 class Sizes:
     """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in use, and
     the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1.
-    rms: of a row's score q where the model holds, in which the lengths of persons' sums are measured. skewed: as of a Signal."""
+    rms: of a row's score q where the model holds, in which the lengths of persons' sums are measured. skewed: as of a Signal.
+    unequal: E a²/E a of a weighted design's shares a, by which scores vary more than those of as many whole records; else 1."""
 
     size: int
     radius_squared: float
@@ -78,6 +79,7 @@ class Sizes:
     person_rows: int = 1
     rms: float = 1.0
     skewed: bool = False
+    unequal: float = 1.0
 
     @property
     def person_length(self) -> float:
@@ -114,11 +116,13 @@ class Sizes:
 @dataclass(frozen=True, slots=True)
 class JointParts:
     """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian where `step`, with
-    the meat where `meat`. signed: whether a Jacobian's contributions have both signs."""
+    the meat where `meat`. signed: whether a Jacobian's contributions have both signs. used: whether the number of records in
+    use is a count beside the first round; a sum of weights is not, and is charged alone."""
 
     step: bool = False
     meat: bool = False
     signed: bool = False
+    used: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ class FitBudget:
 
     def counts(self, unit_rows: int) -> tuple[CountSum, ...]:
         """The parts that may be counts: of the records in use, and of residuals (a family may sum these instead)."""
-        amounts = (self.count, *self.scales)
+        amounts = (self.count, *self.scales)  # a weighted design's are sums, and cost the same
         return tuple(CountSum(1, rho, unit_rows) for rho in amounts if rho)
 
     @property
@@ -165,7 +169,8 @@ class FitBudget:
     def rho(self) -> int:
         """What all steps cost: parts of one vector together."""
         (first, _), *others = self.rounds
-        whitening = one_vector.rho(self.size, curvature=first, used=self.count)
+        used = self.count if self.joint.used else 0
+        whitening = one_vector.rho(self.size, curvature=first, used=used) + self.count - used
         rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths + self.reaches
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
@@ -241,14 +246,16 @@ def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
     return 2 * clip * signal.unit / (whole * gain)
 
 
-def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitBudget:
+def plan_budget(
+    sizes: Sizes, rho: int, signal: Signal, *, masked: bool, weighted: bool = False
+) -> FitBudget:
     """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho, and a few units less where parts are
     joint."""
     eta = noise_ratio(sizes, rho, signal)
     of_persons = sizes.person_rows > 1
     meat = _PERSON_MEAT if of_persons else 0.10 if eta < _QUIET else 0.03
     scales = 0.03 if signal.scaled else 0.0
-    count = 0.01 if masked else 0.0
+    count = 0.01 if masked or weighted else 0.0
     early = (
         _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
     )
@@ -285,7 +292,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitB
         eta=eta,
         precision=precision(sizes, rho, rounds[-1]),
         size=sizes.size,
-        joint=JointParts() if lengths else signal.together,
+        joint=replace(JointParts() if lengths else signal.together, used=not weighted),
     )
     return budget.raised(rho)
 

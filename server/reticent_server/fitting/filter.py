@@ -128,10 +128,19 @@ def prior(whitening: Whitening, offset: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class PublicModel:
-    """The public rows as a model of the records' weights and curvature in a whitening's coordinates."""
+    """The public rows as a model of the records' weights and curvature in a whitening's coordinates.
+
+    offset: (rows,) of their predictors, or 0. unequal: as of Sizes.
+    """
 
     whitening: Whitening
     radius_squared: float
+    offset: FloatArray | float = 0.0
+    unequal: float = 1.0
+
+    def predictor(self, score: Score, theta: FloatArray) -> FloatArray:
+        """(rows,) η at θ (q,) in u."""
+        return np.clip(self.whitening.rows @ theta + self.offset, *score.limits)
 
     @cached_property
     def frequency(self) -> FloatArray:
@@ -147,7 +156,7 @@ class PublicModel:
     def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:
         """J (q, q) to be expected at θ (q,, in u), C away from the solution."""
         U, T = self.whitening.rows, self.frequency
-        eta = np.clip(U @ theta, *score.limits)
+        eta = self.predictor(score, theta)
         w, m = self.weights(score, eta)
         variance = np.sum(U @ C * U, axis=1)
         h = w * m**2 * score.expected(eta, variance)
@@ -156,17 +165,19 @@ class PublicModel:
     def meat(self, score: Score, theta: FloatArray) -> FloatArray:
         """Q (q, q), the second moment of the scores, to be expected of a settled fit."""
         U, T = self.whitening.rows, self.frequency
-        eta = np.clip(U @ theta, *score.limits)
+        eta = self.predictor(score, theta)
         w, m = self.weights(score, eta)
         h = (w * m) ** 2 * score.expected(eta, np.zeros(len(U)))
-        return np.asarray(score.mean_square * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
+        return np.asarray(
+            self.unequal * score.mean_square * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T
+        )
 
     def way(
         self, score: BentScore, theta: FloatArray, curvature: StepCurvature
     ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
         """From a way d (q,) to the solution: the mean score (q,) to be expected there, and its derivative (q, q)."""
         U, T = self.whitening.rows, self.frequency
-        eta = np.clip(U @ theta, *score.limits)
+        eta = self.predictor(score, theta)
         w, m = self.weights(score, eta)
         moved, back = U @ T.T, curvature.back
         corrected = back @ curvature.E @ np.linalg.inv(back)

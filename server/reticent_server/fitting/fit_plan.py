@@ -14,6 +14,7 @@ of one record and of earlier releases:
     meat       ‖w v q‖ ≤ RK      GramSum    Δ = √2 R²K² m
     scale      one count, or a bounded number                (fitting.huber, fitting.quasi)
     count      one count         CountSum   Δ = m          (masked designs)
+               a − ½ within ±½   VectorSum  Δ = m          (weighted designs, a ∈ [0, 1]: fitting.maps)
     profile    cells, levels     QuantileTree, CountSum    (no profile)
 
 and, where a model sums the scores of a person's rows first (fitting.person_scores),
@@ -62,6 +63,7 @@ from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.score import ScoreFamily
+from reticent_server.fitting.special_columns import special
 from reticent_server.fitting.standardise import Location
 
 # What a fit takes with two threads, of which q = 2 to 61 terms and 10⁴ to 10⁶ records were measured; each a third above.
@@ -84,7 +86,8 @@ ResponseT = TypeVar("ResponseT")
 @dataclass(frozen=True, slots=True, eq=False)
 class FitGround(Generic[ResponseT]):
     """What a fit stands on, all public: the coding, the coordinates, what is known of the response, the share of
-    records in use; the start (q,), whose predictor is typical, and `spread`: 1, or more where it cannot be."""
+    records in use; the start (q,), whose predictor is typical, and `spread`: 1, or more where it cannot be; offset (rows,) of
+    the public rows, None without one; unequal: as of Sizes."""
 
     coding: Coding
     coordinates: Coordinates
@@ -92,6 +95,8 @@ class FitGround(Generic[ResponseT]):
     share: float
     start: FloatArray
     spread: float
+    offset: FloatArray | None = None
+    unequal: float = 1.0
 
 
 class RegressionModel(Protocol[ResponseT]):
@@ -248,6 +253,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             sizes=self.sizes,
             start=ground.start,
             restriction=restriction,
+            offset=ground.offset,
         )
 
     @property
@@ -349,9 +355,8 @@ class FitPlan(Planned, Generic[ResponseT]):
         self, ground: FitGround[ResponseT], fit: StandardFit, result: Mapping[str, Any]
     ) -> dict[str, Any]:
         found = self.model.described(ground, fit, self.sizes.radius_squared, result)
-        if fit.freedom is None:
-            return found
-        return found | {"estimand": found["estimand"] + fit.freedom.clusters.words}
+        said = special(self.design) + ("" if fit.freedom is None else fit.freedom.clusters.words)
+        return found | {"estimand": found["estimand"] + said}
 
 
 def plan_fit(
@@ -387,6 +392,7 @@ def _sized(
         expected_n=facts.n * ground.share,
         unit_rows=facts.schema.unit.max_rows,
         person_rows=facts.schema.unit.max_rows if model.of_persons else 1,
+        unequal=ground.unequal,
     )
     model = model.tuned(sizes, rho, ground.response)
     signal = model.signal(ground)
@@ -396,7 +402,8 @@ def _sized(
         rms=signal.rms,
         skewed=signal.skewed,
     )
-    budget = plan_budget(sizes, rho, signal, masked=design.masked)
+    weighted = design.weight is not None
+    budget = plan_budget(sizes, rho, signal, masked=design.masked, weighted=weighted)
     return FitPlan(facts, design, model, ground, budget, sizes, own, level)
 
 
@@ -417,10 +424,13 @@ def _ground(
     response, intercept = model.response(term, rows.y), design.intercept
     coding = code_design(design, term, rows, model.location(response, intercept=intercept))
     X, start = coding.standardised(rows.X), np.zeros(coding.size)
-    level = np.full(len(X), model.level(response, intercept=intercept))
+    middle = float(np.mean(rows.offset))
+    level = np.full(len(X), model.level(response, intercept=intercept) - middle)
     if intercept:
         start[0] = level[0]
     else:
         start = np.linalg.lstsq(X, level, rcond=_SINGULAR)[0]
     spread = float(np.hypot(1.0, np.sqrt(np.mean((level - X @ start) ** 2))))
-    return FitGround(coding, public_coordinates(X), response, rows.share, start, spread)
+    offset = None if design.offset is None else rows.offset
+    coordinates = public_coordinates(X)
+    return FitGround(coding, coordinates, response, rows.share, start, spread, offset, rows.unequal)

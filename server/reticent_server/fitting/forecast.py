@@ -20,7 +20,6 @@ from reticent_server.domain.steps import FloatArray, GramSum, Released, VectorSu
 from reticent_server.fitting.coordinates import clipped_moment
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.filter import (
-    PublicModel,
     being_far,
     corrected_curvature,
     measured,
@@ -68,7 +67,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     """Goes through a planned fit in expectation."""
     n, q = fit.sizes.expected_n, fit.sizes.size
     whitening = _whitened(fit, n)
-    model = PublicModel(whitening, fit.sizes.radius_squared)
+    model = fit.public_model(whitening)
     theta = whitening.inside(fit.start)
     C, scale = prior(whitening, fit.family.offset), fit.family.start
     known, R2, m = (

@@ -6,7 +6,7 @@ derivative of Huber's ψ at a normal residual is 2Φ(cs/√(s² + v − v̄)) �
 v̄ of v already, since s is measured where the predictor stands.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -185,6 +185,31 @@ class MedianResidual:
         share = min(max(float(released.values[0]) / count, _LEAST_INSIDE), _MOST_INSIDE)
         ratio = _MEDIAN / float(ndtri((1 + share) / 2))
         return score.scale * min(max(ratio, _SHRINK), _GROW)
+
+    def expected(self, start: float, left: float) -> float:
+        return _typical(start, left)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedMedianResidual:
+    """As MedianResidual, by the sum of a(1{|r| ≤ .6745 s} − ½) of records that count as shares a ∈ [0, 1].
+
+    Contributions lie in ±½. The fixed point is the weighted median.
+    """
+
+    @property
+    def words(self) -> str:
+        return "weighted median|r|/0.6745"
+
+    def part(self, rho: int, unit_rows: int) -> VectorSum:
+        return VectorSum(1, 0.5, rho, unit_rows)
+
+    def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray((np.abs(y - eta) <= _MEDIAN * score.scale) - 0.5)[None, :]
+
+    def scale(self, score: Score, released: Released, count: float) -> float:
+        inside = replace(released, values=released.values + 0.5 * count)
+        return MedianResidual().scale(score, inside, count)
 
     def expected(self, start: float, left: float) -> float:
         return _typical(start, left)

@@ -6,6 +6,10 @@
     score    w v q(y, η)          ‖·‖ ≤ R sup|q|  its sum is the gradient, its Gram sum the meat
     root     v √(w h(y, η))       ‖·‖ ≤ R √sup h  its Gram sum is the Jacobian
 
+A weighted design (Design.weight) multiplies w by the share a ∈ [0, 1] of a record that counts, so that each of these
+norms stays below its bound; the meat is Σ a²w²q²vvᵀ, that of the survey's sandwich. An offset (Design.offset) is added to
+x̃ᵀθ before η is clipped, and the bounds hold for every η.
+
 A record's values are bit-identical whatever block it comes in. Everything is elementwise, or exact:
 x̃ is put on a lattice (multiples of 2⁻²⁰ within ±2⁸), W and θ on coarser ones, so that all products and
 partial sums are integers below 2⁵³ times a power of two, and BLAS may add them in any order. The points W
@@ -16,7 +20,6 @@ from dataclasses import dataclass
 from math import frexp
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.scratch import FRESH, Scratch
@@ -30,7 +33,7 @@ from reticent_server.fitting.coding import (
 )
 from reticent_server.fitting.score import Joint, Residuals, Score
 from reticent_server.fitting.standardise import Location
-from reticent_server.numerics.evaluate import evaluate_term, in_use
+from reticent_server.numerics.evaluate import evaluate, evaluate_term, in_use, shares
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
 
@@ -41,12 +44,14 @@ _FREE_BITS = 52 - LATTICE_BITS - RANGE_BITS
 _KEPT_BITS = (
     5  # of the smallest singular value, above the granule: rounding moves it by √q/2 granules
 )
+HALF = 0.5  # moves a share of [0, 1] to the middle of ±½: a sum of it changes by 1 at most
 _PRODUCT_ROWS = 1 << 12  # what BLAS keeps in the cache; the products are exact however they are cut
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsMap:
-    """Gives (rows,): u (q, rows) with weights; with `count` a code 0 for each record in use after it."""
+    """Gives (rows,): u (q, rows) with weights; with `count` a code 0 for each record in use after it, of a weighted
+    design a − ½ (1, rows) in its place."""
 
     coding: TermCoding
     transform: FloatArray
@@ -61,7 +66,7 @@ class RowsMap:
             if used is not None:
                 w *= used
             rows = Scaled(u, np.sqrt(w, out=w))
-        return (rows, _count_codes(block, used)) if self.count else (rows,)
+        return (rows, _count(self.coding, block, used)) if self.count else (rows,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +95,7 @@ class ScoreMap:
         point, used = self.point, _used(self.coding, block)
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
-            eta = predictor(point, self.coding, x)
+            eta = predictor(point, self.coding, x, block)
             v = coordinates(point.transform, x, block.scratch)
             if point.score.varies:
                 v *= point.score.leverage(eta)
@@ -129,12 +134,14 @@ class ResidualMap:
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         with np.errstate(all="ignore"):
-            eta = predictor(self.point, self.coding, standardised(self.coding, block))
+            eta = predictor(self.point, self.coding, standardised(self.coding, block), block)
             y = response(self.coding, block)
             contribution = self.residuals.contribution(self.point.score, y, eta)
         used = _used(self.coding, block)
         if used is None:
             return (contribution,)
+        if self.coding.design.weight is not None:
+            return (np.where(used > 0, contribution * used, 0.0),)
         return (np.where(used, contribution, -1.0 if contribution.ndim == 1 else 0.0),)
 
 
@@ -193,9 +200,11 @@ def response(coding: Coding, block: Block) -> FloatArray:
     return np.ascontiguousarray(y)
 
 
-def predictor(point: FitState, coding: Coding, x: FloatArray) -> FloatArray:
-    """(rows,) η, clipped to the score's public range."""
+def predictor(point: FitState, coding: Coding, x: FloatArray, block: Block) -> FloatArray:
+    """(rows,) η with the design's offset, clipped to the score's public range."""
     eta = on_lattice(point.theta, coding.size) @ x
+    if coding.design.offset is not None:
+        eta = eta + evaluate(coding.design.offset, block)
     low, high = point.score.limits
     return eta if np.isneginf(low) and np.isposinf(high) else np.clip(eta, low, high)
 
@@ -215,9 +224,20 @@ def _signed_root(values: FloatArray) -> FloatArray:
     return np.asarray(np.sign(values) * np.sqrt(np.abs(values)))
 
 
-def _used(coding: TermCoding, block: Block) -> NDArray[np.bool_] | None:
-    return in_use(coding.design, block) if coding.design.masked else None
+def _used(coding: TermCoding, block: Block) -> FloatArray | None:
+    """(rows,) by what w is multiplied: whether a record is in use, and its weight; None where that is 1 for all."""
+    design = coding.design
+    mask = in_use(design, block).astype(np.float64) if design.masked else None
+    if design.weight is None:
+        return mask
+    share = shares(design.weight, block)
+    return share if mask is None else share * mask
 
 
-def _count_codes(block: Block, used: NDArray[np.bool_] | None) -> FloatArray:
-    return np.zeros(block.rows) if used is None else np.where(used, 0.0, -1.0)
+def _count(coding: TermCoding, block: Block, used: FloatArray | None) -> FloatArray:
+    """Of each record: the code of a count, or of a weighted design a − ½, which is within ±½."""
+    if used is None:
+        return np.zeros(block.rows)
+    if coding.design.weight is not None:
+        return (used - HALF)[None, :]
+    return np.where(used > 0, 0.0, -1.0)

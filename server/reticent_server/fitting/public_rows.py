@@ -19,10 +19,11 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.numerics.evaluate import evaluate_term, in_use
+from reticent_server.numerics.evaluate import evaluate, evaluate_term, in_use, shares
 from reticent_server.numerics.public_random import public_generator
 
 ROWS = 4096  # rows of one draw: moments of a design to about 1/√4096 = 1.6 %
+_BESIDE = 2  # columns of drawn rows beside terms and response: offset and share
 _DRAWS = 16  # draws at the most, for a `where` that leaves few of them
 _ENOUGH = 1024  # rows in use from which a law is described well enough
 _LEVEL_FLOOR = 0.25  # of a count's noise: what a level with a released count of 0 is taken to have
@@ -41,12 +42,15 @@ class PublicRows:
     """Rows in use of a public table.
 
     X: (rows, q) the design as written, the intercept (if any) first. y: (rows,) the response (zeros
-    without one). share: of the records, those that are expected to be in use.
+    without one). share: of the records, those that are expected to be in use; of a weighted design what its weights
+    are expected to sum to, relative to n, the rows being drawn by their weights. offset: (rows,). unequal: E a²/E a of shares a.
     """
 
     X: FloatArray
     y: FloatArray
     share: float
+    offset: FloatArray
+    unequal: float = 1.0
 
 
 def draw_public_rows(
@@ -63,28 +67,44 @@ def draw_public_rows(
     seen, kept = len(used), [drawn[used]]
     apply_mask = masked and design.masked
     if not apply_mask:
-        return _finished(drawn, 1.0)
+        return _finished(drawn, 1.0, weighted=design.weight is not None)
     while sum(map(len, kept)) < _ENOUGH and seen < _DRAWS * ROWS:
         more, used = _rows(design, facts, profile, seen // ROWS)
         seen += len(used)
         kept.append(more[used])
     rows = np.vstack(kept)
     share = max(len(rows) / seen, LEAST_SHARE)
-    return _finished(rows if len(rows) >= rows.shape[1] else drawn, share)
+    enough = len(rows) >= drawn.shape[1] - _BESIDE
+    return _finished(rows if enough else drawn, share, weighted=design.weight is not None)
 
 
-def _finished(drawn: FloatArray, share: float) -> PublicRows:
+def _finished(drawn: FloatArray, share: float, *, weighted: bool) -> PublicRows:
     """Rows with a value that is not finite are left out, as their contributions are."""
     rows = drawn[np.isfinite(drawn).all(axis=1)]
     if not len(rows):
         rows = np.zeros((1, drawn.shape[1]))
-    return PublicRows(rows[:, :-1], rows[:, -1], share)
+    unequal = 1.0
+    if weighted:
+        rows, mean, unequal = _by_weight(rows)
+        share = max(share * mean, LEAST_SHARE)
+    return PublicRows(rows[:, :-3], rows[:, -3], share, rows[:, -2], unequal)
+
+
+def _by_weight(rows: FloatArray) -> tuple[FloatArray, float, float]:
+    """Rows (rows, k) drawn by the shares a in their last column, systematically; E a, and E a²/E a."""
+    a = rows[:, -1]
+    total = float(a.sum())
+    if not total > 0:
+        return rows, 0.0, 1.0
+    places = (np.arange(len(rows)) + 0.5) * (total / len(rows))
+    drawn = rows[np.searchsorted(np.cumsum(a), places).clip(max=len(rows) - 1)]
+    return drawn, total / len(rows), float((a**2).sum()) / total
 
 
 def _rows(
     design: Design, facts: DatasetFacts, profile: Profile, draw: int
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """(ROWS, q + 1) terms and response, and which rows are in use."""
+    """(ROWS, q + 3) terms, response, offset and share that counts, and which rows are in use."""
     values, missing = {}, {}
     for name in design.columns:
         rng = public_generator("public rows", name, str(draw))
@@ -106,7 +126,9 @@ def _rows(
     y = np.zeros(ROWS) if design.response is None else evaluate_term(design.response, block)
     with np.errstate(all="ignore"):
         terms = [evaluate_term(term, block) for term in design.terms]
-        return np.column_stack([*head, *terms, y]), in_use(design, block)
+        o = np.zeros(ROWS) if design.offset is None else evaluate(design.offset, block)
+        a = np.ones(ROWS) if design.weight is None else shares(design.weight, block)
+        return np.column_stack([*head, *terms, y, o, a]), in_use(design, block)
 
 
 def marginal(

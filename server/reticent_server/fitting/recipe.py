@@ -171,7 +171,7 @@ class LastScores:
 class NoisyNewton:
     """A planned fit of a public standardised design.
 
-    start: θ before any release (q,). restriction: for score tests.
+    start: θ before any release (q,). restriction: for score tests. offset: (rows,) of the public rows; None: 0.
     """
 
     coding: Coding
@@ -181,6 +181,12 @@ class NoisyNewton:
     sizes: Sizes
     start: FloatArray
     restriction: Restriction | None = None
+    offset: FloatArray | None = None
+
+    def public_model(self, whitening: Whitening) -> PublicModel:
+        """The public rows in a whitening's coordinates; fewer of them in a forecast."""
+        offset = 0.0 if self.offset is None else self.offset[: len(whitening.rows)]
+        return PublicModel(whitening, self.sizes.radius_squared, offset, self.sizes.unequal)
 
     def fit(self) -> Fitting:
         """Runs the recipe."""
@@ -188,7 +194,7 @@ class NoisyNewton:
             self.coding, self.coordinates, self.budget.rounds, self.budget.count, self.sizes
         )
         state = self._started(whitening, count, present=present)
-        model = PublicModel(whitening, self.sizes.radius_squared)
+        model = self.public_model(whitening)
         T = self.budget.steps
         for t in range(T - 1):
             state = self._drifted(state, whitening, T - 1 - t)
@@ -416,7 +422,7 @@ class NoisyNewton:
         clusters: Clusters | None = None,
     ) -> StandardFit:
         """The last step, with the released Jacobian and the sandwich."""
-        model = PublicModel(whitening, self.sizes.radius_squared)
+        model = self.public_model(whitening)
         back = power(self._public(model, state, score), 0.5)
         jacobian = released[1].values / state.count
         state, jacobian_noise = self._measured(model, state, score, released[1])

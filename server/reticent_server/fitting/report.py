@@ -121,9 +121,17 @@ def fit_result(
         "weighting": weighting(coding, fit, radius_squared),
         "n": n,
         "warnings": warnings(coding, estimates),
-        **({"records_in_use": fit.count} if coding.design.masked else {}),
+        **_records(coding, fit),
         **_clusters(estimates, fit),
     }
+
+
+def _records(coding: Coding, fit: StandardFit) -> dict[str, Any]:
+    """The noisy number of records in use, or the sum of their weights."""
+    weight = coding.design.weight
+    if weight is not None:
+        return {"sum_of_weights": fit.count * weight.largest}
+    return {"records_in_use": fit.count} if coding.design.masked else {}
 
 
 def _clusters(estimates: Reported, fit: StandardFit) -> dict[str, Any]:

@@ -14,12 +14,13 @@ from reticent_server.domain.steps import (
     Released,
     Step,
     SumStep,
+    VectorSum,
 )
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.identifiability import any_present
-from reticent_server.fitting.maps import RowsMap, invertible_on_lattice
+from reticent_server.fitting.maps import HALF, RowsMap, invertible_on_lattice
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
 
 _LEAST_SHARE = 0.001  # of the records, in use: a released number of them is not taken to be less
@@ -34,10 +35,11 @@ def whitening_rounds(
 ) -> Generator[Step, tuple[Released, ...], tuple[Whitening, float, bool]]:
     """The whitening, the number of records in use as released, and whether it says that there are any.
 
-    rounds: (ρ, squared radius per coordinate) of each. count_rho: of the number, 0 where it is n.
+    rounds: (ρ, squared radius per coordinate) of each. count_rho: of the number, 0 where it is n. Of a weighted design
+    it is the sum of shares a ∈ [0, 1], released as Σ(a − ½) over all n records, each within ±½.
     """
     q, m = sizes.size, sizes.unit_rows
-    count, present = float(sizes.n), True
+    count, present, weighted = float(sizes.n), True, coding.design.weight is not None
     state = unwhitened(coordinates, rounds[0][1] * q)
     for k, (rho, factor) in enumerate(rounds):
         counted = k == 0 and count_rho > 0
@@ -45,14 +47,18 @@ def whitening_rounds(
         state = replace(state, transform=W)
         parts: list[Part] = [GramSum(q, float(np.sqrt(factor * q)), rho, m)]
         if counted:
-            parts.append(CountSum(1, count_rho, m))
+            parts.append(
+                VectorSum(1, HALF, count_rho, m) if weighted else CountSum(1, count_rho, m)
+            )
         rows = RowsMap(coding, W, factor * q, counted)
-        joint = OneVector(curvature=0, used=1) if counted else None
+        joint = OneVector(curvature=0, used=1) if counted and not weighted else None
         released = yield SumStep(f"whitening {k + 1}", tuple(parts), rows, joint=joint)
         if counted:
-            noisy = float(released[1].values[0])
-            count = float(np.clip(noisy, _LEAST_SHARE * sizes.n, sizes.n))
-            present = any_present(released[1])
+            number = released[1]
+            if weighted:
+                number = replace(number, values=number.values + HALF * sizes.n)
+            count = float(np.clip(float(number.values[0]), _LEAST_SHARE * sizes.n, sizes.n))
+            present = any_present(number)
         last = k == len(rounds) - 1
         state = whitened(state, released[0], count, factor * q, last=last)
     return replace(state, transform=invertible_on_lattice(state.transform)), count, present

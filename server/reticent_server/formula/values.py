@@ -16,7 +16,7 @@ from reticent_server.domain.design import (
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.formula.tokens import Cursor
 
-_WITHOUT_A_NAME = {"square", "power", "legendre", "bspline"}
+_WITHOUT_A_NAME = {"square", "power", "legendre", "bspline", "step", "hinge"}
 FUNCTIONS: dict[str, FunctionName] = {
     name: name for name in get_args(FunctionName) if name not in _WITHOUT_A_NAME
 }

@@ -11,6 +11,7 @@ from reticent_server.kinds.count.kind import KIND as COUNT
 from reticent_server.kinds.crosstab.kind import KIND as CROSSTAB
 from reticent_server.kinds.depth_median.kind import KIND as DEPTH_MEDIAN
 from reticent_server.kinds.describe.kind import KIND as DESCRIBE
+from reticent_server.kinds.discontinuity.kind import KIND as DISCONTINUITY
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.hazard_regression.kind import KIND as HAZARD_REGRESSION
 from reticent_server.kinds.histogram.kind import KIND as HISTOGRAM
@@ -50,6 +51,7 @@ KINDS: tuple[Kind[Any], ...] = (
     DEPTH_MEDIAN,
     LINEAR_REGRESSION,
     GLM,
+    DISCONTINUITY,
     QUANTILE_REGRESSION,
     HYPOTHESIS_TEST,
     BINNED_RESIDUALS,

@@ -24,6 +24,13 @@ Where = Annotated[
     Text | None, Field(description='Which records, such as `grade >= 7 and waterfront == "1"`.')
 ]
 Formula = Annotated[Text, Field(description="Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.")]
+Weights = Annotated[
+    Name | None,
+    Field(
+        description="A numeric column with declared bounds of at least 0: each record's scores are multiplied by it. The "
+        "noise is that of the largest weight, so a narrow upper bound gives smaller errors."
+    ),
+]
 By = Annotated[
     Name | None,
     Field(description="A categorical or boolean column; one answer a level, all in one charge."),

@@ -14,6 +14,7 @@ from reticent_server.domain.design import (
     AnyOf,
     Apply,
     ColumnValue,
+    ColumnWeight,
     Compare,
     Design,
     Expression,
@@ -22,7 +23,9 @@ from reticent_server.domain.design import (
     Missing,
     Not,
     Predicate,
+    RecordWeight,
     Term,
+    TriangleWeight,
 )
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
@@ -55,6 +58,10 @@ def apply_function(
             return legendre(values, int(parameter), *basis[:2])
         if name == "bspline":
             return bspline(values, int(parameter), basis)
+        if name == "step":
+            return np.asarray(values >= parameter, dtype=np.float64)
+        if name == "hinge":
+            return np.asarray(np.maximum(values - parameter, 0.0), dtype=np.float64)
         if name == "power":
             return np.asarray(np.power(values, parameter), dtype=np.float64)
         return np.asarray(_FUNCTIONS[name](values), dtype=np.float64)
@@ -109,3 +116,13 @@ def in_use(design: Design, block: Block) -> NDArray[np.bool_]:
     if design.where is not None:
         mask &= holds(design.where, block)
     return mask
+
+
+def shares(weight: RecordWeight, block: Block) -> FloatArray:
+    """(rows,) what share of each record counts, in [0, 1] whatever the cell; 0 where it is no number."""
+    match weight:
+        case ColumnWeight(column, largest):
+            share = block.columns[column] * (1 / largest)
+        case TriangleWeight(column, centre, width, _):
+            share = 1 - np.abs(block.columns[column] - centre) * (1 / width)
+    return np.clip(np.nan_to_num(share, nan=0.0), 0.0, 1.0)

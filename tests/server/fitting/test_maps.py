@@ -216,7 +216,7 @@ def test_the_formulas() -> None:
     where = coding.response_location
     y = (data.columns["y"] - where.centre) / where.scale
     np.testing.assert_allclose(response(coding, data), y, rtol=1e-12, atol=1e-12)
-    eta = predictor(point, coding, x)
+    eta = predictor(point, coding, x, data)
     np.testing.assert_allclose(eta, point.theta @ plain, atol=1e-3)
     u = coordinates(point.transform, x)
     np.testing.assert_allclose(u, point.transform @ plain, atol=1e-3)

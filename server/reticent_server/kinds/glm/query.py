@@ -8,7 +8,7 @@ from annotated_types import Ge, Le
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import Query
-from reticent_server.kinds.fields import Formula, Level, PlannedTuning, Where
+from reticent_server.kinds.fields import Formula, Level, Name, PlannedTuning, Weights, Where
 from reticent_server.kinds.glm.families import FAMILIES, LINKS
 
 GAUSSIAN = "gaussian"
@@ -52,6 +52,17 @@ class Glm(Query):
         Link | None,
         Field(
             description="Of the binomial: logit, probit, cloglog, or log for relative risks; null: the family's canonical one."
+        ),
+    ] = None
+    weights: Weights = None
+    offset: Annotated[
+        Name | None,
+        Field(description="A numeric column that is added to the predictor, in the link's units."),
+    ] = None
+    exposure: Annotated[
+        Name | None,
+        Field(
+            description="A column of time or persons at risk with a lower bound above 0, in the link log: exp(coefficient) is a ratio of rates."
         ),
     ] = None
     kind: Literal["glm"] = field(default="glm", kw_only=True)

@@ -7,6 +7,7 @@ from reticent_server.domain.plan import Planned
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.results import RegressionResult
+from reticent_server.fitting.special_columns import weighted_design
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
@@ -20,9 +21,12 @@ def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> P
     design = parse_formula(query.formula, facts.schema, query.where)
     if query.mechanism != "newton" and (query.ridge is not None or query.loss != "huber"):
         raise InvalidQuery("A ridge and the biweight are for the newton mechanism only.")
+    if query.mechanism != "newton" and query.weights is not None:
+        raise InvalidQuery("Weights are for the newton mechanism only.")
     if query.mechanism == "influence":
         return plan_influence_regression(facts, design, query, sufficient(offer))
     no_calibration(query.calibration)
+    design = weighted_design(design, facts.schema, query.weights)
     newton = query.mechanism == "newton"
     plan = plan_linear_regression if newton else plan_gradient_descent
     return plan(facts, design, query, offer.rho)
@@ -37,6 +41,7 @@ KIND = Kind(
         LinearRegression("y ~ x + C(g)", where="x > 0"),
         LinearRegression("y ~ x", loss="tukey"),
         LinearRegression("y ~ x", ridge=2.0),
+        LinearRegression("y ~ x", weights="k"),
         LinearRegression("y ~ x", mechanism="gradient_descent"),
         LinearRegression("y ~ x", mechanism="influence"),
     ),

@@ -15,7 +15,12 @@ from dataclasses import dataclass
 
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.budget import Signal, Sizes
-from reticent_server.fitting.huber import LinearFamily, MedianResidual, SquareResidual
+from reticent_server.fitting.huber import (
+    LinearFamily,
+    MedianResidual,
+    SquareResidual,
+    WeightedMedianResidual,
+)
 from reticent_server.fitting.tuning import least_variance
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.response import TIED
@@ -34,24 +39,29 @@ _MENU = ((0.6, 0.8), (0.6, 1.0), (1.0, 1.0), (1.0, 2.0), (1.345, 2.0), (1.345, 4
 @dataclass(frozen=True, slots=True)
 class ResidualLoss:
     """start: Huber's ψ. biweight: the ψ of the last steps, or None. radius: R²/q. name: as asked for.
-    planned: whether the constants were chosen for the smallest error."""
+    planned: whether the constants were chosen for the smallest error. weighted: whether records count by their weights."""
 
     name: str
     start: Huber
     biweight: Biweight | None
     radius: float
     planned: bool
+    weighted: bool = False
 
     @property
     def c(self) -> float:
         """The tuning constant of what is estimated."""
         return (self.biweight or self.start).c
 
-    def residuals(self, tie: float) -> MedianResidual | SquareResidual | None:
+    def residuals(
+        self, tie: float
+    ) -> MedianResidual | WeightedMedianResidual | SquareResidual | None:
         """How the residual scale is measured where so many responses are equal."""
         if tie >= MOST_TIED:
             return None
-        return SquareResidual() if tie >= TIED or self.name == "squared" else MedianResidual()
+        if tie >= TIED or self.name == "squared":
+            return SquareResidual()
+        return WeightedMedianResidual() if self.weighted else MedianResidual()
 
     def declines(self, tie: float) -> bool:
         """Whether a robust fit of so tied a response is given without intervals: what it means depends on a

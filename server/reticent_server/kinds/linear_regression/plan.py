@@ -67,7 +67,10 @@ class LinearModel:
         return 0.0 if intercept else response.location.centre / response.location.scale
 
     def tuned(self, sizes: Sizes, rho: int, response: PublicResponse) -> "LinearModel":  # noqa: ARG002
-        return replace(self, loss=planned_loss(sizes, rho)) if self.loss.planned else self
+        if not self.loss.planned:
+            return self
+        planned = replace(planned_loss(sizes, rho), weighted=self.loss.weighted)
+        return replace(self, loss=planned)
 
     def family(self, ground: FitGround[PublicResponse]) -> LinearFamily:
         return self.loss.family(ground.spread, ground.response.tie)
@@ -103,5 +106,6 @@ def plan_linear_regression(
     facts: DatasetFacts, design: Design, query: LinearRegression, rho: int
 ) -> LinearRegressionPlan:
     """Plans a regression at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without response."""
-    model = LinearModel(asked_loss(query), query.ridge)
+    loss = replace(asked_loss(query), weighted=design.weight is not None)
+    model = LinearModel(loss, query.ridge)
     return plan_fit(facts, design, model, query.confidence_level, rho)

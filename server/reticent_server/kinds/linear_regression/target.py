@@ -4,6 +4,7 @@
 import numpy as np
 
 from reticent_server.domain.steps import Block
+from reticent_server.fitting.huber import WeightedMedianResidual
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.target import Target, records, settled_whitening
 from reticent_server.kinds.linear_regression.loss import ResidualLoss
@@ -22,6 +23,8 @@ def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
     w = mallows_weights(norms, plan.sizes.radius_squared)
     loss = _loss(plan)
     residuals = loss.residuals(plan.ground.response.tie)
+    if isinstance(residuals, WeightedMedianResidual):
+        raise TypeError("the target of a weighted regression is not computed here")
     measure = (lambda _: plan.ground.spread) if residuals is None else residuals.solve
     fit = fit_mallows(X, y, loss.start.c, w, measure)
     theta, covariance, scale = fit.coefficients, fit.covariance, fit.scale

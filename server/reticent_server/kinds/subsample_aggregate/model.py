@@ -124,6 +124,10 @@ def _check_newton(query: ModelQuery) -> None:
     """A model inside of a subsample-and-aggregate query has no mechanism of its own."""
     ridge = query.ridge if isinstance(query, LinearRegression) else None
     huber = not isinstance(query, LinearRegression) or query.loss == "huber"
+    if not isinstance(query, LocationScale) and query.weights is not None:
+        raise InvalidQuery("A model that is fitted to blocks has no weights.")
+    if isinstance(query, Glm) and not (query.offset is None and query.exposure is None):
+        raise InvalidQuery("A model that is fitted to blocks has no offset and no exposure.")
     if not (query.mechanism == "newton" and query.calibration is None and ridge is None and huber):
         raise InvalidQuery(
             "A model that is fitted to blocks has no mechanism, calibration, ridge or other loss."

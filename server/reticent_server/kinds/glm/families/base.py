@@ -32,7 +32,7 @@ class GlmFamily(ABC):
 
     name, link: as in queries and replies. tuning: default c. radius: default R² for each coefficient. menu: the
     tuning constants of which tuning="planned" takes one. dispersed: whether a query states the dispersion.
-    uncut: whether residuals cannot be cut.
+    uncut: whether residuals cannot be cut. rates: whether a predictor may have an offset.
     blocks: what is fitted without noise to blocks of records, in words; None: nothing. convex: whether the loss without
     a cut is convex, as `influence` needs. nanoseconds: that the law's moments take a record.
     """
@@ -45,6 +45,7 @@ class GlmFamily(ABC):
     nanoseconds: ClassVar[int]
     dispersed: ClassVar[bool] = False
     uncut: ClassVar[bool] = False
+    rates: ClassVar[bool] = False
     blocks: ClassVar[str | None] = None
     convex: ClassVar[bool] = False
 

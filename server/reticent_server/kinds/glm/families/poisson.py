@@ -31,6 +31,7 @@ class PoissonFamily(GlmFamily):
 
     name, link, tuning, radius = "poisson", "log", 1.345, 3.0
     menu, nanoseconds = (1.0, 1.345, 1.7, 2.0, 2.5, 3.0), 4000
+    rates = True
     blocks = "maximum likelihood, Poisson family, log link"
 
     def problem(self, response: Term) -> str | None:

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kind `discontinuity`: a local linear regression on both sides of a public cut-off.
+
+    y = α + τ·1{x ≥ c} + β x + γ (x − c)₊,   scores multiplied by a = max(0, 1 − |x − c|/h)
+
+τ is the jump of the local linear fits at c: lines with the slopes β and β + γ that are τ apart there. The kernel is a public
+function of one column, so that a ∈ [0, 1] is a weight as any other (fitting.maps): every sum keeps its bound, whatever the
+cut-off and the bandwidth. It is a planned fit as others are (fitting.fit_plan, with the proof), of least squares with the
+public truncation of a linear regression's loss "squared".
+
+Source: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008).
+"""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.design import (
+    Apply,
+    ColumnValue,
+    Design,
+    Expression,
+    Term,
+    TriangleWeight,
+)
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Query
+from reticent_server.domain.schema import Column
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.results import RegressionResult
+from reticent_server.formula import parse_formula
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Level, Name, Number, Positive, Where
+from reticent_server.kinds.linear_regression.plan import (
+    LinearRegressionPlan,
+    plan_linear_regression,
+)
+from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.columns import bounded_column
+
+_PERSONS = (
+    "A discontinuity is proved for tables whose protected unit has one row; here it has several."
+)
+_OUTSIDE = "The cut-off must lie within the declared bounds of the running column, with values on both sides."
+_WIDE = "The bandwidth must not be wider than the declared bounds of the running column are apart."
+
+
+@dataclass(frozen=True, slots=True)
+class Discontinuity(Query):
+    """By how much does a mean jump at a public cut-off of another column? A sharp regression discontinuity, by local
+    linear fits with triangular weights.
+    """
+
+    y: Annotated[Name, Field(description="The numeric column whose mean may jump.")]
+    running: Annotated[Name, Field(description="The numeric column that decides who is treated.")]
+    cutoff: Annotated[
+        Number, Field(description="Records with `running` at or above it are treated.")
+    ]
+    bandwidth: Annotated[
+        Positive,
+        Field(
+            description="How far from the cut-off records count at all, in the units of `running`: choose it without looking at the data."
+        ),
+    ]
+    where: Where = None
+    confidence_level: Level = 0.95
+    kind: Literal["discontinuity"] = field(default="discontinuity", kw_only=True)
+
+
+def _plan(facts: DatasetFacts, query: Discontinuity, offer: PrivacyCost) -> LinearRegressionPlan:
+    asked = LinearRegression(
+        query.y, query.where, "squared", confidence_level=query.confidence_level
+    )
+    return plan_linear_regression(facts, local_design(facts, query), asked, offer.rho)
+
+
+def local_design(facts: DatasetFacts, query: Discontinuity) -> Design:
+    """The design of the two lines with its kernel. Raises InvalidQuery for columns or a cut-off that have none."""
+    if facts.schema.unit.many_rows:
+        raise InvalidQuery(_PERSONS)
+    y, running = (bounded_column(facts, name) for name in (query.y, query.running))
+    if y.name == running.name:
+        raise InvalidQuery("y and running must be different columns.")
+    if not running.lower < query.cutoff < running.upper:
+        raise InvalidQuery(_OUTSIDE)
+    if query.bandwidth > running.upper - running.lower:
+        raise InvalidQuery(_WIDE)
+    mask = parse_formula(f"{_quoted(y)} ~ {_quoted(running)}", facts.schema, query.where)
+    return Design(
+        response=mask.response,
+        terms=_terms(running, query.cutoff),
+        intercept=True,
+        where=mask.where,
+        columns=mask.columns,
+        missing_columns=mask.missing_columns,
+        weight=TriangleWeight(running.name, query.cutoff, query.bandwidth),
+    )
+
+
+def _quoted(column: Column) -> str:
+    return f"`{column.name}`"
+
+
+def _terms(running: Column, cutoff: float) -> tuple[Term, ...]:
+    x = ColumnValue(running.name)
+    step: Expression = Apply("step", x, cutoff)
+    hinge: Expression = Apply("hinge", x, cutoff)
+    return (
+        Term(f"{running.name} >= {cutoff:g}", (step,), 0.0, 1.0, dummy=True),
+        Term(running.name, (x,), running.lower, running.upper),
+        Term(f"{running.name} above {cutoff:g}", (hinge,), 0.0, running.upper - cutoff),
+    )
+
+
+KIND = Kind(
+    query=Discontinuity,
+    plan=_plan,
+    result=RegressionResult,
+    examples=(
+        Discontinuity("y", "x", 0.0, 3.0),
+        Discontinuity("y", "x", 1.0, 2.0, where="b == 1"),
+    ),
+    page="discontinuity",
+)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A discontinuity: the local linear estimator with its sandwich, intervals with noise, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.discontinuity.kind import KIND, Discontinuity, local_design
+from support.attacks.seeded_noise import seed_noise
+from support.fits.regressions import drive, facts_of, numeric, profile_of, whole
+
+N, CUTOFF, WIDTH, JUMP = 20_000, 1.0, 4.0, 0.8
+LEVELS = Column("g", ColumnKind.CATEGORICAL, 0.0, 1.0, ("a", "b"))
+COLUMNS = [numeric("x", -10, 10), numeric("y", -20, 20)]
+Floats = NDArray[np.float64]
+
+
+@pytest.fixture(autouse=True)
+def _seeded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed_noise(monkeypatch, request.node.nodeid)
+
+
+def offer(epsilon: float) -> Any:
+    class Offer:
+        rho = rho_units(epsilon, 1e-6)
+
+    return Offer
+
+
+def table(seed: int = 0, n: int = N) -> dict[str, Floats]:
+    """Lines with other slopes on the sides, JUMP apart at the cut-off, and a bend far away from it."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-10, 10, n)
+    y = 0.3 * x - 0.2 * np.maximum(x - CUTOFF, 0) + JUMP * (x >= CUTOFF) + rng.normal(size=n)
+    return {"x": x, "y": (y + 2 * (np.abs(x - CUTOFF) > WIDTH)).clip(-20, 20)}
+
+
+def facts(data: Any, max_rows: int = 1) -> Any:
+    return facts_of(len(data["x"]), [*COLUMNS, LEVELS], profile_of(data, COLUMNS), max_rows)
+
+
+def asked(**more: Any) -> Discontinuity:
+    fields = {"y": "y", "running": "x", "cutoff": CUTOFF, "bandwidth": WIDTH} | more
+    return Discontinuity(**fields)
+
+
+def fit(data: Any, epsilon: float, **more: Any) -> Any:
+    plan = KIND.plan(facts(data), asked(**more), offer(epsilon))
+    return drive(plan.run(), whole(data)).result
+
+
+def local_linear(data: dict[str, Floats]) -> tuple[Floats, Floats]:
+    """Coefficients and sandwich standard errors without privacy."""
+    x, y = data["x"], data["y"]
+    a = np.clip(1 - np.abs(x - CUTOFF) / WIDTH, 0, 1)
+    X = np.column_stack([np.ones(len(x)), x >= CUTOFF, x, np.maximum(x - CUTOFF, 0)])
+    B = np.linalg.inv(X.T @ (X * a[:, None]))
+    b = B @ X.T @ (a * y)
+    scores = X * (a * (y - X @ b))[:, None]
+    return b, np.sqrt(np.diag(B @ scores.T @ scores @ B))
+
+
+def test_it_is_the_local_linear_estimator_with_its_sandwich() -> None:
+    data = table()
+    result = fit(data, 400.0)
+    b, errors = local_linear(data)
+    assert np.max(np.abs(np.array(result["coefficients"]) - b) / errors) < 0.3
+    np.testing.assert_allclose(result["standard_errors"], errors, rtol=0.1)
+    assert result["terms"] == ["Intercept", "x >= 1", "x", "x above 1"]
+    kernel = np.clip(1 - np.abs(data["x"] - CUTOFF) / WIDTH, 0, 1)
+    assert result["sum_of_weights"] == pytest.approx(kernel.sum(), rel=0.01)
+    assert result["estimand"].endswith("scores multiplied by max(0, 1 - |x - 1|/4)")
+
+
+def test_intervals_cover_with_noise() -> None:
+    """20 tables at ε = 2, where noise is most of the error; tables and noise are the same in every run."""
+    inside, errors = 0, []
+    for seed in range(20):
+        result = fit(table(seed), 2.0)
+        low, high = result["confidence_intervals"][1]
+        inside += low <= JUMP <= high
+        errors.append(result["coefficients"][1] - JUMP)
+    assert inside >= 16
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors))
+
+
+def test_a_record_beyond_the_bandwidth_counts_for_nothing() -> None:
+    data = table()
+    far = {name: values.copy() for name, values in data.items()}
+    outside = np.abs(data["x"] - CUTOFF) >= WIDTH
+    far["y"][outside] = 20.0
+    plan = KIND.plan(facts(data), asked(), offer(400.0))
+    results = [drive(plan.run(), whole(d)).result for d in (data, far)]
+    first, second = (np.array(r["coefficients"]) for r in results)
+    assert np.max(np.abs(first - second) / results[0]["standard_errors"]) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"y": "x"}, "different columns"),
+        ({"y": "g"}, "no mean"),
+        ({"running": "g"}, "no mean"),
+        ({"running": "nope"}, "one of the data set's columns"),
+        ({"cutoff": 10.0}, "both sides"),
+        ({"cutoff": -11.0}, "both sides"),
+        ({"bandwidth": 21.0}, "wider"),
+    ],
+)
+def test_refusals_say_what_to_change(more: Any, words: str) -> None:
+    with pytest.raises(InvalidQuery, match=words):
+        local_design(facts(table(n=100)), asked(**more))
+
+
+def test_tables_of_persons_are_refused() -> None:
+    with pytest.raises(InvalidQuery, match="one row"):
+        local_design(facts(table(n=100), max_rows=3), asked())
