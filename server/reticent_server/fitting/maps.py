@@ -33,6 +33,7 @@ from reticent_server.fitting.standardise import Location
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
+from reticent_server.numerics.person_columns import STRETCH, prepared
 
 # 1.5·2⁵² steps of the lattice: a sum of that size has no bits below a step, and |x̃| < 2⁸ keeps its exponent
 _ROUND = 1.5 * 2.0 ** (52 - LATTICE_BITS)
@@ -54,6 +55,7 @@ class RowsMap:
     count: bool = False
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        block = prepared(self.coding.design, block)
         used = _used(self.coding, block)
         with np.errstate(all="ignore"):
             u = coordinates(self.transform, standardised(self.coding, block), block.scratch)
@@ -87,6 +89,7 @@ class ScoreMap:
     joint: Joint | None = None
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        block = prepared(self.coding.design, block)
         point, used = self.point, _used(self.coding, block)
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
@@ -128,9 +131,12 @@ class ResidualMap:
     residuals: Residuals
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+        block = prepared(self.coding.design, block)
         with np.errstate(all="ignore"):
             eta = predictor(self.point, self.coding, standardised(self.coding, block))
             y = response(self.coding, block)
+            if self.coding.design.deviations:
+                eta, y = eta * block.columns[STRETCH], y * block.columns[STRETCH]
             contribution = self.residuals.contribution(self.point.score, y, eta)
         used = _used(self.coding, block)
         if used is None:

@@ -36,6 +36,7 @@ from reticent_server.domain.steps import (
     multiplied,
 )
 from reticent_server.fitting.maps import ScoreMap
+from reticent_server.numerics.person_columns import person_sums
 
 EARLY = 1.6  # of √(mq): far from the solution a person's scores have one sign
 OUTSIDE = (
@@ -148,14 +149,6 @@ class PersonLengthsMap:
         with np.errstate(all="ignore"):
             sums = person_sums(multiplied(score), self.person_rows)
             return (self.lengths.codes(lengths_of(sums)),)
-
-
-def person_sums(rows: FloatArray, m: int) -> FloatArray:
-    """(size, persons) sums over m places each, added in the order of the places whatever the block."""
-    total = np.array(rows[:, ::m])
-    for place in range(1, m):
-        total += rows[:, place::m]
-    return total
 
 
 def lengths_of(vectors: FloatArray) -> FloatArray:

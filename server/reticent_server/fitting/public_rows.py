@@ -20,6 +20,7 @@ from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.numerics.evaluate import evaluate_term, in_use
+from reticent_server.numerics.person_columns import prepared
 from reticent_server.numerics.public_random import public_generator
 
 ROWS = 4096  # rows of one draw: moments of a design to about 1/√4096 = 1.6 %
@@ -60,11 +61,12 @@ def draw_public_rows(
         return None
     drawn, used = _rows(design, facts, profile, 0)
     seen, kept = len(used), [drawn[used]]
-    apply_mask = masked and design.masked
+    # marginals of the records in use say nothing of persons without enough rows
+    apply_mask = design.masked and (masked or design.persons is not None)
     if not apply_mask:
         return _finished(drawn, 1.0)
     while sum(map(len, kept)) < _ENOUGH and seen < _DRAWS * ROWS:
-        more, used = _rows(design, facts, profile, seen // ROWS)
+        more, used = _rows(design, facts, profile, len(kept))
         seen += len(used)
         kept.append(more[used])
     rows = np.vstack(kept)
@@ -84,22 +86,27 @@ def _rows(
     design: Design, facts: DatasetFacts, profile: Profile, draw: int
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """(ROWS, q + 1) terms and response, and which rows are in use."""
-    values, missing = {}, {}
+    stored, values, missing = design.stored, {}, {}
+    rows = (
+        ROWS
+        if design.persons is None
+        else max(ROWS // design.persons.rows, 1) * design.persons.rows
+    )
     for name in design.columns:
         rng = public_generator("public rows", name, str(draw))
         released = profile.columns[name]
         column = facts.schema.column(name)
         bounds = (0.0, 1.0) if column is None else (column.lower, column.upper)
-        levels = rng.permutation((np.arange(ROWS) + 0.5) / ROWS)
+        levels = rng.permutation((np.arange(rows) + 0.5) / rows)
         values[name] = marginal(released, levels, bounds)
-        if name in design.missing_columns:
-            missing[name] = rng.random(ROWS) < missing_share(released, facts.n)
-    if ABSENT in design.missing_columns:
+        if name in stored.missing_columns or (column is not None and column.may_be_missing):
+            missing[name] = rng.random(rows) < missing_share(released, facts.n)
+    if ABSENT in stored.missing_columns:
         rng, m = public_generator("public rows", ABSENT, str(draw)), facts.schema.unit.max_rows
-        missing[ABSENT] = rng.random(ROWS) > (m + 1) / (2 * m)
-    block = Block(0, ROWS, values, missing)
-    head = [np.ones(ROWS)] * int(design.intercept)
-    y = np.zeros(ROWS) if design.response is None else evaluate_term(design.response, block)
+        missing[ABSENT] = rng.random(rows) > (m + 1) / (2 * m)
+    block = prepared(design, Block(0, rows, values, missing))
+    head = [np.ones(rows)] * int(design.intercept)
+    y = np.zeros(rows) if design.response is None else evaluate_term(design.response, block)
     with np.errstate(all="ignore"):
         terms = [evaluate_term(term, block) for term in design.terms]
         return np.column_stack([*head, *terms, y]), in_use(design, block)

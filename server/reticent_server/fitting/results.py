@@ -75,7 +75,8 @@ class RegressionResult:
     effective_clusters: how many equal ones would have scores that vary as theirs; degrees_of_freedom: (p,) of the t laws
     of intervals and p-values; clipped_share: of the persons, those whose sum of scores is clipped. tuning: where they are cut, null for no cut. estimand: what is estimated, in words. shares: what part of the
     budget went where. link: where it is not the family's canonical one. records_in_use: noisy, of a design with a condition or missing cells. calibration,
-    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism.
+    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. effects: "person" where terms and
+    response are deviations from a person's means.
     """
 
     terms: list[str]
@@ -108,3 +109,4 @@ class RegressionResult:
     least_curvature: float | None = None
     noisy_p_values: list[float] | None = None
     noisy_p_intervals: list[Interval] | None = None
+    effects: str | None = None

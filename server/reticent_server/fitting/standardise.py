@@ -14,7 +14,15 @@ from math import isfinite, sqrt
 
 import numpy as np
 
-from reticent_server.domain.design import Apply, ColumnValue, Expression, Indicator, Term
+from reticent_server.domain.design import (
+    Apply,
+    ColumnValue,
+    EventTime,
+    Expression,
+    Indicator,
+    PersonMean,
+    Term,
+)
 from reticent_server.domain.facts import ColumnProfile, Profile
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.evaluate import apply_function
@@ -99,6 +107,8 @@ def _expression_atoms(expression: Expression, profile: Profile) -> Atoms | None:
                 return None
             values = apply_function(function, inner.values, parameter, basis)
             return _atoms(values, inner.weights)
+        case EventTime() | PersonMean():
+            return None
 
 
 def _column_atoms(column: ColumnProfile | None) -> Atoms | None:

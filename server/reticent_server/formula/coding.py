@@ -11,7 +11,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, product
 
-from reticent_server.domain.design import Apply, ColumnValue, Expression, Indicator, Term
+from reticent_server.domain.design import (
+    Apply,
+    ColumnValue,
+    EventTime,
+    Expression,
+    Indicator,
+    PersonMean,
+    Term,
+)
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidFormula
 from reticent_server.formula.intervals import interval
@@ -75,11 +83,11 @@ def make_term(
 def is_dummy(expression: Expression, columns: Mapping[str, Column]) -> bool:
     """Whether an expression takes the values 0 and 1 only."""
     match expression:
-        case Indicator():
+        case Indicator() | EventTime():
             return True
         case ColumnValue(column):
             return columns[column].is_dummy
-        case Apply():
+        case Apply() | PersonMean():
             return False
 
 

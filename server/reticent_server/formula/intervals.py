@@ -10,7 +10,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from reticent_server.domain.design import Apply, ColumnValue, Expression, Indicator
+from reticent_server.domain.design import (
+    Apply,
+    ColumnValue,
+    EventTime,
+    Expression,
+    Indicator,
+    PersonMean,
+)
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidFormula
 from reticent_server.formula.values import label
@@ -35,8 +42,10 @@ def interval(expression: Expression, columns: Mapping[str, Column]) -> Interval:
     match expression:
         case ColumnValue(column):
             return float(columns[column].lower), float(columns[column].upper)
-        case Indicator():
+        case Indicator() | EventTime():
             return 0.0, 1.0
+        case PersonMean():
+            return interval(expression.argument, columns)
         case Apply():
             return _applied(expression, interval(expression.argument, columns))
 

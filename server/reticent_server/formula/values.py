@@ -7,9 +7,11 @@ from typing import get_args
 from reticent_server.domain.design import (
     Apply,
     ColumnValue,
+    EventTime,
     Expression,
     FunctionName,
     Indicator,
+    PersonMean,
 )
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.formula.tokens import Cursor
@@ -44,6 +46,10 @@ def _inner_label(expression: Expression) -> str:
                 return f"{function}({inner})"
             base = f"({inner})" if _is_power(argument) else inner
             return f"{base}**{2 if function == 'square' else spelled(parameter)}"
+        case EventTime(time, _, low, high):
+            return f"{quote(time)}[{low:g}:{high:g}]"
+        case PersonMean(_, argument):
+            return f"mean({_inner_label(argument)})"
 
 
 def _is_power(expression: Expression) -> bool:

@@ -16,9 +16,11 @@ from reticent_server.domain.design import (
     ColumnValue,
     Compare,
     Design,
+    EventTime,
     Expression,
     Indicator,
     Not,
+    PersonMean,
     Predicate,
     Term,
 )
@@ -68,6 +70,23 @@ def evaluate(expression: Expression, block: Block) -> FloatArray:
             return np.asarray(block.columns[column] == code, dtype=np.float64)
         case Apply(function, argument, parameter, basis):
             return apply_function(function, evaluate(argument, block), parameter, basis)
+        case EventTime():
+            return _event_time(expression, block)
+        case PersonMean(name):
+            made: FloatArray = block.columns[name]
+            return made
+
+
+def _event_time(event: EventTime, block: Block) -> FloatArray:
+    passed = block.columns[event.time]
+    happens = np.ones(block.rows, dtype=np.bool_)
+    if event.since is not None:
+        start = block.columns[event.since]
+        passed, happens = passed - start, start != (np.nan if event.never is None else event.never)
+    for mask in (block.missing.get(event.time), block.missing.get(event.since or event.time)):
+        if mask is not None:
+            happens &= ~mask
+    return np.asarray(happens & (passed >= event.low) & (passed <= event.high), dtype=np.float64)
 
 
 def evaluate_term(term: Term, block: Block) -> FloatArray:
