@@ -68,6 +68,8 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "linear_regression, descent": (LINEAR | {"mechanism": "gradient_descent"}, 0.1),
     "linear_regression, tukey": (LINEAR | {"loss": "tukey"}, 0.02),
     "linear_regression, influence": (LINEAR | INFLUENCE, 0.02),
+    "did": ({"kind": "did", "y": "y", "treated": "b", "time": "k", "start": 5.0}, 0.02),
+    "event_study": ({"kind": "event_study", "y": "y", "treatment_time": "b", "time": "k"}, 0.01),
     "glm": (LOGISTIC, 0.1),
     "glm, poisson": ({"kind": "glm", "formula": "k ~ x", "family": "poisson"}, 0.05),
     "quantile_regression": ({"kind": "quantile_regression", "formula": "y ~ x", "tau": [0.25, 0.75]}, 0.05),
@@ -111,7 +113,7 @@ CONDITIONAL = {
 
 OF_ROWS = (
     "profile", "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by", "quantiles", "linear_regression", "glm", "survival_curve", "log_rank", "kruskal", "t_test",
-    "study",
+    "study", "did", "event_study",
 )  # fmt: skip
 """Also with a person's three rows replaced."""
 
