@@ -58,7 +58,9 @@ if TYPE_CHECKING:
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
+    from reticent.kinds.did import DidResults
     from reticent.kinds.discontinuity import DiscontinuityResults
+    from reticent.kinds.event_study import EventStudyResults
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
@@ -100,9 +102,11 @@ __all__ = [
     "Dataset",
     "DepthMedian",
     "Description",
+    "DidResults",
     "DiscontinuityResults",
     "Effects",
     "Estimate",
+    "EventStudyResults",
     "FitTable",
     "GroupDifferences",
     "GroupEstimates",
@@ -179,11 +183,13 @@ _MODULES = {
     "Dataset": "_dataset",
     "DepthMedian": "kinds.depth_median",
     "Description": "kinds.describe",
+    "DidResults": "kinds.did",
     "Effects": "results.effects",
     "Estimate": "results.estimate",
     "GroupDifferences": "results.group_estimates",
     "GroupEstimates": "results.group_estimates",
     "GroupHistograms": "kinds.group_histograms",
+    "EventStudyResults": "kinds.event_study",
     "FitTable": "results.several",
     "Guarantee": "_guarantee",
     "DiscontinuityResults": "kinds.discontinuity",

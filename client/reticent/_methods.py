@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from reticent.kinds.crosstab import Crosstab
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
+    from reticent.kinds.did import DidResults
     from reticent.kinds.discontinuity import DiscontinuityResults
+    from reticent.kinds.event_study import EventStudyResults
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
@@ -146,6 +148,35 @@ QUESTIONS: Mapping[str, Question] = {
             Field("calibration", TEXT, None, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("weights", TEXT, None, keyword=True),
+            Field("effects", TEXT, None, keyword=True),
+        ),
+    ),
+    "did": Question(
+        "did",
+        (
+            Field("y", TEXT),
+            Field("treated", TEXT),
+            Field("time", TEXT),
+            Field("start", NUMBER, None),
+            Field("covariates", TEXT, None),
+            Field("where", TEXT, None),
+            Field("loss", TEXT, "squared", keyword=True),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "event_study": Question(
+        "event_study",
+        (
+            Field("y", TEXT),
+            Field("treatment_time", TEXT),
+            Field("time", TEXT),
+            Field("before", WHOLE, 4),
+            Field("after", WHOLE, 4),
+            Field("never", NUMBER, None),
+            Field("covariates", TEXT, None),
+            Field("where", TEXT, None),
+            Field("loss", TEXT, "squared", keyword=True),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
     "glm": Question(
@@ -712,6 +743,7 @@ class Methods:
         calibration: Literal["ptr", "asymptotic"] | None = None,
         confidence_level: float = 0.95,
         weights: str | None = None,
+        effects: Literal["person"] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -738,6 +770,9 @@ class Methods:
         - weights: A numeric column with declared bounds of at least 0: each record's scores are
           multiplied by it. The noise is that of the largest weight, so a narrow upper bound
           gives smaller errors.
+        - effects: person: an intercept of every person, of a data set with several rows a
+          person (the within estimator; newton only). Terms that are the same in all rows of a
+          person are not identifiable then.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -752,9 +787,114 @@ class Methods:
             "calibration": calibration,
             "confidence_level": confidence_level,
             "weights": weights,
+            "effects": effects,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | NoReply = self._ask("linear_regression", values, spending)
+        return answer
+
+    def did(
+        self,
+        y: str,
+        treated: str,
+        time: str,
+        start: float | None = None,
+        covariates: str | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        loss: Literal["squared", "huber"] = "squared",
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "DidResults | NoReply":
+        """Difference in differences: by how much a treatment changes the response, with person and
+        period effects.
+
+        - y: The response, a column or a function of one, such as `log(wage)`.
+        - treated: A 0/1 column, or one of two levels. With `start`, who belongs to the treated
+          group, in every row; without it, whether the row is one under treatment.
+        - time: The column of the period, whole numbers; each has an effect.
+        - start: The first period under treatment, the same for all of the group.
+        - covariates: Further terms of the formula grammar, such as `x1 + C(g)`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - loss: "squared" or "huber". As of linear_regression: least squares with a large public
+          truncation.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> found = ds.did("log(price)", "waterfront", "quarter", start=5, epsilon=2.0)
+        """
+        values = {
+            "y": y,
+            "treated": treated,
+            "time": time,
+            "start": start,
+            "covariates": covariates,
+            "where": where,
+            "loss": loss,
+            "confidence_level": confidence_level,
+        }
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: DidResults | NoReply = self._ask("did", values, spending)
+        return answer
+
+    def event_study(
+        self,
+        y: str,
+        treatment_time: str,
+        time: str,
+        before: int = 4,
+        after: int = 4,
+        never: float | None = None,
+        covariates: str | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        loss: Literal["squared", "huber"] = "squared",
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "EventStudyResults | NoReply":
+        """Effects by time since treatment, with person and period effects, and a joint test of
+        trends before it.
+
+        - y: The response, a column or a function of one, such as `log(wage)`.
+        - treatment_time: The column of the period of the person's first treatment, the same in
+          all rows; missing: never treated.
+        - time: The column of the period, whole numbers; each has an effect.
+        - before: 2 to 30. Times before treatment; earlier ones count as the first.
+        - after: 0 to 30. Times from treatment on; later ones count as the last.
+        - never: The value of treatment_time that stands for never, beside missing cells.
+        - covariates: Further terms of the formula grammar, such as `x1 + C(g)`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - loss: "squared" or "huber". As of linear_regression: least squares with a large public
+          truncation.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> found = ds.event_study("log(price)", "station", "quarter", before=3, after=3, epsilon=4.0)
+        """
+        values = {
+            "y": y,
+            "treatment_time": treatment_time,
+            "time": time,
+            "before": before,
+            "after": after,
+            "never": never,
+            "covariates": covariates,
+            "where": where,
+            "loss": loss,
+            "confidence_level": confidence_level,
+        }
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: EventStudyResults | NoReply = self._ask("event_study", values, spending)
         return answer
 
     def glm(

@@ -61,9 +61,19 @@ depth_median <- function(dataset, columns, scale = "trimmed", eta = NULL, direct
   ask(dataset, "depth_median", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, weights = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, weights = weights)
+linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, weights = NULL, effects = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, weights = weights, effects = effects)
   ask(dataset, "linear_regression", fields, epsilon, delta, idempotency_key)
+}
+
+did <- function(dataset, y, treated, time, start = NULL, covariates = NULL, where = NULL, epsilon, delta = NULL, loss = "squared", confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(y = y, treated = treated, time = time, start = start, covariates = covariates, where = where, loss = loss, confidence_level = confidence_level)
+  ask(dataset, "did", fields, epsilon, delta, idempotency_key)
+}
+
+event_study <- function(dataset, y, treatment_time, time, before = 4, after = 4, never = NULL, covariates = NULL, where = NULL, epsilon, delta = NULL, loss = "squared", confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(y = y, treatment_time = treatment_time, time = time, before = before, after = after, never = never, covariates = covariates, where = where, loss = loss, confidence_level = confidence_level)
+  ask(dataset, "event_study", fields, epsilon, delta, idempotency_key)
 }
 
 private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, weights = NULL, offset = NULL, exposure = NULL, idempotency_key = NULL) {

@@ -39,8 +39,8 @@ def shape(notebook: dict[str, Any]) -> list[list[list[str]]]:
     return [[sorted(o.get("data", {o["output_type"]: 0})) for o in c["outputs"]] for c in cells]
 
 
-def test_there_are_two() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["health", "housing"]
+def test_there_are_three() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["health", "housing", "register"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -72,6 +72,8 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "discontinuity": (
         {"kind": "discontinuity", "y": "y", "running": "x", "cutoff": 0.0, "bandwidth": 3.0}, 0.02,
     ),
+    "did": ({"kind": "did", "y": "y", "treated": "b", "time": "k", "start": 5.0}, 0.02),
+    "event_study": ({"kind": "event_study", "y": "y", "treatment_time": "b", "time": "k"}, 0.01),
     "glm": (LOGISTIC, 0.1),
     "glm, poisson": ({"kind": "glm", "formula": "k ~ x", "family": "poisson"}, 0.05),
     "quantile_regression": ({"kind": "quantile_regression", "formula": "y ~ x", "tau": [0.25, 0.75]}, 0.05),
@@ -115,7 +117,7 @@ CONDITIONAL = {
 
 OF_ROWS = (
     "profile", "count", "mean", "sum", "histogram", "count, by", "sum, by", "histogram, by", "crosstab", "quantiles", "linear_regression", "glm",
-    "glm, poisson", "quantile_regression", "hypothesis_test",
+    "glm, poisson", "quantile_regression", "hypothesis_test", "did", "event_study",
 )  # fmt: skip
 """Also with a person's three rows replaced; the others take rows as independent and are declined there."""
 

@@ -25,6 +25,8 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "depth_median": ("kinds.depth_median", "DepthMedian"),
     "location_scale": ("kinds.location_scale", "LocationScaleResults"),
     "linear_regression": ("results.regression", "RegressionResults"),
+    "did": ("kinds.did", "DidResults"),
+    "event_study": ("kinds.event_study", "EventStudyResults"),
     "glm": ("results.regression", "RegressionResults"),
     "discontinuity": ("kinds.discontinuity", "DiscontinuityResults"),
     "subsample_aggregate": ("kinds.subsample_aggregate", "BlockResults"),

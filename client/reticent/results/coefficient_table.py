@@ -19,7 +19,8 @@ def summary_lines(
     table = text_table(*coefficient_cells(fit, exp=exp))
     rule = "=" * len(table[0])
     records = f"Records: {fit.nobs:,}" if fit.clusters is None else f"Persons: {fit.nobs:,}"
-    facts = "   ".join([records, *_model_facts(fit)])
+    own = ["person effects"] if fit.result.get("effects") else []
+    facts = "   ".join([records, *own, *_model_facts(fit)])
     return [*headline, facts, *_clusters(fit), rule, *table, rule, *notes(fit), "", *footer]
 
 

@@ -66,6 +66,7 @@ class RegressionResults(Coefficients):
 
     def get_prediction(self, frame: Frame) -> Prediction:
         """Predictions with standard errors and intervals: `get_prediction(frame).summary_frame()`."""
+        self._check_level()
         return after_fit.prediction(self._fitted(), frame)
 
     def margins(
@@ -90,6 +91,7 @@ class RegressionResults(Coefficients):
 
         at: the values of the numeric columns. baseline: the name of the level without an indicator.
         """
+        self._check_level()
         return after_fit.marginal_means(self._fitted(), factor, at, baseline)
 
     def contrasts(
@@ -102,6 +104,14 @@ class RegressionResults(Coefficients):
     ) -> Effects:
         """Differences of marginal means: "pairwise", or "trt.vs.ctrl" against the first level; costs nothing."""
         return after_fit.contrasts(self._fitted(), factor, method, at, baseline)
+
+    def _check_level(self) -> None:
+        """Raises ValueError where each person has a level of their own, which is not released."""
+        if self.result.get("effects") is not None:
+            raise ValueError(
+                "A fit with person effects has no level to predict from: each person has one, and none is released. Use "
+                "margins or contrasts, which are differences."
+            )
 
     def _fitted(self) -> after_fit.Fitted:
         params, bse, level = (

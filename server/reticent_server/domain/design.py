@@ -69,7 +69,30 @@ class Apply:
     basis: tuple[float, ...] = ()
 
 
-Expression = ColumnValue | Indicator | Filled | Missing | Apply
+@dataclass(frozen=True, slots=True)
+class EventTime:
+    """1 where low ≤ time − since ≤ high, of columns of whole numbers, else 0; without `since`, low ≤ time ≤ high.
+
+    0 where a cell of either is missing, or `since` has the value `never`: there the event does not happen.
+    """
+
+    time: str
+    since: str | None
+    low: float
+    high: float
+    never: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonMean:
+    """The mean of an expression over the rows of the same person that are in use; a column of that `name` once a
+    block is prepared (numerics.person_columns)."""
+
+    name: str
+    argument: "Expression"
+
+
+Expression = ColumnValue | Indicator | Filled | Missing | Apply | EventTime | PersonMean
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +159,32 @@ RecordWeight = ColumnWeight | TriangleWeight
 
 
 @dataclass(frozen=True, slots=True)
+class MadeColumn:
+    """A column that is made of a person's own rows: of the values of `term` in those in use, the person's mean, or what
+    is left of each value without it."""
+
+    name: str
+    term: Term
+    what: Literal["mean", "deviation"]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonColumns:
+    """What a design's columns are made of, where they are made of persons' rows (numerics.person_columns).
+
+    rows: m, the places of a person. least: rows in use below which a person has none. written: the design of stored
+    columns, whose mask says what is in use. made: the columns. checked: terms that a row in use has finite values of,
+    beside those of `made`.
+    """
+
+    rows: int
+    least: int
+    written: "Design"
+    made: tuple[MadeColumn, ...]
+    checked: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """response ~ [1 +] terms, on the records where `where` holds and no used column is missing.
 
@@ -143,6 +192,8 @@ class Design:
     where a place may hold no row. filled_columns: those of them whose missing cells leave no record out, as every
     term that reads them is Filled or has a factor Missing. weight: what share of a record counts; None: all of it.
     offset: a part of the predictor whose coefficient is 1; None: 0.
+    persons: where terms and response are of columns that are made of persons' rows:
+    they, and the one missing column, are to be found in a block only once it is prepared (numerics.person_columns).
     """
 
     response: Term | None
@@ -154,6 +205,17 @@ class Design:
     filled_columns: tuple[str, ...] = ()
     weight: RecordWeight | None = None
     offset: Expression | None = None
+    persons: PersonColumns | None = None
+
+    @property
+    def stored(self) -> "Design":
+        """The design whose mask is about stored columns."""
+        return self if self.persons is None else self.persons.written
+
+    @property
+    def deviations(self) -> bool:
+        """Whether terms and response are deviations from a person's mean."""
+        return self.persons is not None and self.persons.least > 1
 
     @property
     def masked(self) -> bool:

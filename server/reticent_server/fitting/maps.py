@@ -36,6 +36,7 @@ from reticent_server.fitting.standardise import Location
 from reticent_server.numerics.evaluate import evaluate, evaluate_term, in_use, shares
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
+from reticent_server.numerics.person_columns import STRETCH, prepared
 
 # 1.5·2⁵² steps of the lattice: a sum of that size has no bits below a step, and |x̃| < 2⁸ keeps its exponent
 _ROUND = 1.5 * 2.0 ** (52 - LATTICE_BITS)
@@ -59,6 +60,7 @@ class RowsMap:
     count: bool = False
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        block = prepared(self.coding.design, block)
         used = _used(self.coding, block)
         with np.errstate(all="ignore"):
             u = coordinates(self.transform, standardised(self.coding, block), block.scratch)
@@ -92,6 +94,7 @@ class ScoreMap:
     joint: Joint | None = None
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        block = prepared(self.coding.design, block)
         point, used = self.point, _used(self.coding, block)
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
@@ -133,9 +136,12 @@ class ResidualMap:
     residuals: Residuals
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+        block = prepared(self.coding.design, block)
         with np.errstate(all="ignore"):
             eta = predictor(self.point, self.coding, standardised(self.coding, block), block)
             y = response(self.coding, block)
+            if self.coding.design.deviations:
+                eta, y = eta * block.columns[STRETCH], y * block.columns[STRETCH]
             contribution = self.residuals.contribution(self.point.score, y, eta)
         used = _used(self.coding, block)
         if used is None:

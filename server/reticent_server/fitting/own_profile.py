@@ -40,7 +40,7 @@ class OwnProfileMap:
     measures: tuple[Measure, ...]
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
-        used = in_use(self.design, block) if self.design.masked else None
+        used = in_use(self.design.stored, block) if self.design.masked else None
         return tuple(measure.codes(block, used) for measure in self.measures)
 
 

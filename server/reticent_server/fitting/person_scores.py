@@ -41,6 +41,7 @@ from reticent_server.domain.steps import (
     multiplied,
 )
 from reticent_server.fitting.maps import ScoreMap
+from reticent_server.numerics.person_columns import person_sums
 
 REACH = 0.02  # of persons whose Jacobian is cut: it becomes that much smaller at most, and errors larger
 EARLY = 1.6  # of √(mq) rms: far from the solution a person's scores have one sign
@@ -215,14 +216,6 @@ def as_matrix(released: Released) -> Released:
     upper[np.triu_indices(q)] = released.values
     half = upper / sqrt(2)
     return replace(released, values=np.where(np.eye(q) > 0, upper, half + half.T))
-
-
-def person_sums(rows: FloatArray, m: int) -> FloatArray:
-    """(size, persons) sums over m places each, added in the order of the places whatever the block."""
-    total = np.array(rows[:, ::m])
-    for place in range(1, m):
-        total += rows[:, place::m]
-    return total
 
 
 def lengths_of(vectors: FloatArray) -> FloatArray:

@@ -20,6 +20,7 @@ from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.numerics.evaluate import evaluate, evaluate_term, in_use, shares
+from reticent_server.numerics.person_columns import prepared
 from reticent_server.numerics.public_random import public_generator
 
 ROWS = 4096  # rows of one draw: moments of a design to about 1/√4096 = 1.6 %
@@ -65,11 +66,12 @@ def draw_public_rows(
         return None
     drawn, used = _rows(design, facts, profile, 0)
     seen, kept = len(used), [drawn[used]]
-    apply_mask = masked and design.masked
+    # marginals of the records in use say nothing of persons without enough rows
+    apply_mask = design.masked and (masked or design.persons is not None)
     if not apply_mask:
         return _finished(drawn, 1.0, weighted=design.weight is not None)
     while sum(map(len, kept)) < _ENOUGH and seen < _DRAWS * ROWS:
-        more, used = _rows(design, facts, profile, seen // ROWS)
+        more, used = _rows(design, facts, profile, len(kept))
         seen += len(used)
         kept.append(more[used])
     rows = np.vstack(kept)
@@ -104,30 +106,35 @@ def _by_weight(rows: FloatArray) -> tuple[FloatArray, float, float]:
 def _rows(
     design: Design, facts: DatasetFacts, profile: Profile, draw: int
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """(ROWS, q + 3) terms, response, offset and share that counts, and which rows are in use."""
-    values, missing = {}, {}
+    """(rows, q + 3) terms, response, offset and share that counts, and which rows are in use."""
+    stored, values, missing = design.stored, {}, {}
+    rows = (
+        ROWS
+        if design.persons is None
+        else max(ROWS // design.persons.rows, 1) * design.persons.rows
+    )
     for name in design.columns:
         rng = public_generator("public rows", name, str(draw))
         released = profile.columns[name]
         column = facts.schema.column(name)
         bounds = (0.0, 1.0) if column is None else (column.lower, column.upper)
-        levels = rng.permutation((np.arange(ROWS) + 0.5) / ROWS)
+        levels = rng.permutation((np.arange(rows) + 0.5) / rows)
         values[name] = marginal(released, levels, bounds)
-        if name in design.missing_columns:
-            missing[name] = rng.random(ROWS) < missing_share(released, facts.n)
         if name in design.filled_columns:
             share = max(missing_share(released, facts.n), _FILLED_FLOOR)
-            missing[name] = rng.random(ROWS) < share
-    if ABSENT in design.missing_columns:
+            missing[name] = rng.random(rows) < share
+        elif name in stored.missing_columns or (column is not None and column.may_be_missing):
+            missing[name] = rng.random(rows) < missing_share(released, facts.n)
+    if ABSENT in stored.missing_columns:
         rng, m = public_generator("public rows", ABSENT, str(draw)), facts.schema.unit.max_rows
-        missing[ABSENT] = rng.random(ROWS) > (m + 1) / (2 * m)
-    block = Block(0, ROWS, values, missing)
-    head = [np.ones(ROWS)] * int(design.intercept)
-    y = np.zeros(ROWS) if design.response is None else evaluate_term(design.response, block)
+        missing[ABSENT] = rng.random(rows) > (m + 1) / (2 * m)
+    block = prepared(design, Block(0, rows, values, missing))
+    head = [np.ones(rows)] * int(design.intercept)
+    y = np.zeros(rows) if design.response is None else evaluate_term(design.response, block)
     with np.errstate(all="ignore"):
         terms = [evaluate_term(term, block) for term in design.terms]
-        o = np.zeros(ROWS) if design.offset is None else evaluate(design.offset, block)
-        a = np.ones(ROWS) if design.weight is None else shares(design.weight, block)
+        o = np.zeros(rows) if design.offset is None else evaluate(design.offset, block)
+        a = np.ones(rows) if design.weight is None else shares(design.weight, block)
         return np.column_stack([*head, *terms, y, o, a]), in_use(design, block)
 
 

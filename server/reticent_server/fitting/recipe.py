@@ -438,27 +438,29 @@ class NoisyNewton:
         )
         W, A = whitening.transform, np.asarray(np.linalg.inv(curvature.H))
         sampling = sandwich(A, last.meat, state.count)
+        directions = fit_directions(
+            whitening,
+            back,
+            jacobian,
+            jacobian_noise,
+            after.covariance + sampling,
+            state.count / (self.sizes.radius_squared * score.most),
+            present=state.present,
+        )
         freedom = None
         if clusters is not None:
             sampling *= clusters.persons / max(clusters.persons - 1, 1.0)
             noise = released[2].sd / state.count**2
-            blur = released[1].sd / state.count * float(np.sqrt(2 * self.sizes.size))
-            unsure = blur / max(float(np.linalg.eigvalsh(curvature.J)[0]), blur)
+            unsure = _unsure(curvature.J, directions, W, released[1].sd / state.count)
             freedom = Freedom(clusters, noise, np.asarray(W.T @ A), unsure)
+            if not freedom.known:
+                directions = replace(directions, resolved=np.zeros(len(A), dtype=np.bool_))
         return StandardFit(
             theta=after.theta,
             sampling=np.asarray(W.T @ sampling @ W),
             privacy=np.asarray(W.T @ after.covariance @ W),
             scale=last.scale,
-            directions=fit_directions(
-                whitening,
-                back,
-                jacobian,
-                jacobian_noise,
-                after.covariance + sampling,
-                state.count / (self.sizes.radius_squared * score.most),
-                present=state.present and (freedom is None or freedom.known),
-            ),
+            directions=directions,
             count=state.count,
             information=_symmetric(np.linalg.solve(W, np.linalg.solve(W, curvature.J).T)),
             inverse=np.asarray(W.T @ np.linalg.inv(curvature.J) @ W),
@@ -494,6 +496,17 @@ class NoisyNewton:
             np.asarray(M @ meat @ M.T),
             state.scale * float(ratio),
         )
+
+
+def _unsure(J: FloatArray, directions: Directions, W: FloatArray, sd: float) -> float:
+    """The operator norm of the Jacobian's noise relative to its smallest eigenvalue, at most 1: of J (q, q) in u, outside
+    the directions that are not resolved, about which no interval is given anyway. sd: of an entry's noise."""
+    lost = np.linalg.solve(W.T, directions.vectors[:, ~directions.resolved])
+    kept = np.linalg.qr(lost, mode="complete")[0][:, lost.shape[1] :]
+    if not kept.size:
+        return 1.0
+    blur = sd * float(np.sqrt(2 * kept.shape[1]))
+    return blur / max(float(np.linalg.eigvalsh(kept.T @ J @ kept)[0]), blur)
 
 
 def _symmetric(M: FloatArray) -> FloatArray:

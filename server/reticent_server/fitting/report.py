@@ -29,6 +29,10 @@ FEW_PERSONS = (
     "No intervals are given: for the persons and their largest number of rows the noise is too large a part of what "
     "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
 )
+SAME_IN_ALL_ROWS = (
+    "With person effects a term that is the same in all rows of a person, or nearly, is not identifiable: nothing of it is "
+    "left without the person's mean."
+)
 MOST_DEGREES = 1e6  # of freedom: a t law is normal to the digits of a reply
 MOST_NOISE = (
     5.0  # privacy over sampling standard errors; above it an interval's width is the noise alone
@@ -201,6 +205,8 @@ def warnings(coding: Coding, estimates: Reported) -> list[str]:
             "Not identifiable at this epsilon (collinear, constant or too rare: the data's information is "
             "below the noise): " + ", ".join(names) + "."
         )
+        if coding.design.deviations:
+            said.append(SAME_IN_ALL_ROWS)
     noisy = (roots(estimates.privacy) > DOMINATED * roots(estimates.sampling)) & estimates.estimable
     if noisy.any():
         which = [t for t, x in zip(coding.design.names, noisy, strict=True) if x]

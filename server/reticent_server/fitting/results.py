@@ -76,7 +76,8 @@ class RegressionResult:
     of intervals and p-values; clipped_share: of the persons, those whose sum of scores is clipped. tuning: where they are cut, null for no cut. estimand: what is estimated, in words. shares: what part of the
     budget went where. link: where it is not the family's canonical one. records_in_use: noisy, of a design with a condition or missing cells;
     sum_of_weights: the same of a weighted one. calibration,
-    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism.
+    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. effects: "person" where terms and
+    response are deviations from a person's means.
     """
 
     terms: list[str]
@@ -110,3 +111,4 @@ class RegressionResult:
     least_curvature: float | None = None
     noisy_p_values: list[float] | None = None
     noisy_p_intervals: list[Interval] | None = None
+    effects: str | None = None

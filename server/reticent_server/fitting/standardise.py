@@ -17,10 +17,12 @@ import numpy as np
 from reticent_server.domain.design import (
     Apply,
     ColumnValue,
+    EventTime,
     Expression,
     Filled,
     Indicator,
     Missing,
+    PersonMean,
     Term,
 )
 from reticent_server.domain.facts import ColumnProfile, Profile
@@ -91,7 +93,9 @@ def term_atoms(term: Term, profile: Profile) -> Atoms | None:
     return product
 
 
-def _expression_atoms(expression: Expression, profile: Profile) -> Atoms | None:
+def _expression_atoms(  # noqa: PLR0911 - one for each sort of expression
+    expression: Expression, profile: Profile
+) -> Atoms | None:
     match expression:
         case ColumnValue(column) | Filled(column, _):
             return _column_atoms(profile.columns.get(column))
@@ -109,6 +113,8 @@ def _expression_atoms(expression: Expression, profile: Profile) -> Atoms | None:
                 return None
             values = apply_function(function, inner.values, parameter, basis)
             return _atoms(values, inner.weights)
+        case EventTime() | PersonMean():
+            return None
 
 
 def _column_atoms(column: ColumnProfile | None) -> Atoms | None:

@@ -13,6 +13,7 @@ from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.maps import coordinates, response, standardised
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
 from reticent_server.numerics.evaluate import in_use
+from reticent_server.numerics.person_columns import prepared
 
 _ROUNDS = 12  # of the whitening, without noise; three settle it but on collinear terms
 
@@ -30,6 +31,7 @@ class Target:
 
 def records(coding: Coding, block: Block) -> tuple[FloatArray, FloatArray]:
     """X̃ (n, q) and ỹ (n,) of the records in use, as the maps see them."""
+    block = prepared(coding.design, block)
     x = np.array(standardised(coding, block)).T
     y = response(coding, block)
     used = in_use(coding.design, block) & np.isfinite(x).all(axis=1) & np.isfinite(y)

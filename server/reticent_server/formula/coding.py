@@ -14,10 +14,12 @@ from itertools import combinations, product
 from reticent_server.domain.design import (
     Apply,
     ColumnValue,
+    EventTime,
     Expression,
     Filled,
     Indicator,
     Missing,
+    PersonMean,
     Term,
 )
 from reticent_server.domain.schema import Column
@@ -83,11 +85,11 @@ def make_term(
 def is_dummy(expression: Expression, columns: Mapping[str, Column]) -> bool:
     """Whether an expression takes the values 0 and 1 only."""
     match expression:
-        case Indicator() | Missing():
+        case Indicator() | Missing() | EventTime():
             return True
         case ColumnValue(column) | Filled(column, _):
             return columns[column].is_dummy
-        case Apply():
+        case Apply() | PersonMean():
             return False
 
 

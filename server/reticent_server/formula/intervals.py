@@ -13,10 +13,12 @@ import numpy as np
 from reticent_server.domain.design import (
     Apply,
     ColumnValue,
+    EventTime,
     Expression,
     Filled,
     Indicator,
     Missing,
+    PersonMean,
 )
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidFormula
@@ -42,8 +44,10 @@ def interval(expression: Expression, columns: Mapping[str, Column]) -> Interval:
     match expression:
         case ColumnValue(column) | Filled(column, _):
             return float(columns[column].lower), float(columns[column].upper)
-        case Indicator() | Missing():
+        case Indicator() | Missing() | EventTime():
             return 0.0, 1.0
+        case PersonMean():
+            return interval(expression.argument, columns)
         case Apply():
             return _applied(expression, interval(expression.argument, columns))
 

@@ -3,8 +3,9 @@
 
     formula := value "~" sum                     sum     := [sign] item {sign item}
     item    := "0" | "1" | crossing              crossing := interaction {"*" interaction}
-    interaction := factor {":" factor}           factor  := "(" sum ")" | category | basis | value
+    interaction := factor {":" factor}           factor  := "(" sum ")" | category | basis | person | value
     category := C(column) | C(column, ref="level")
+    person  := mean(value), of a person's rows that are in use
     basis   := poly(value, order) | bs(value, knots=[…] [, degree=…])
 
 `0` and `1` stand at the top level only. The semantics are Wilkinson & Rogers' (1973), as in R:
@@ -15,7 +16,7 @@ import math
 from dataclasses import dataclass, replace
 from itertools import product
 
-from reticent_server.domain.design import ColumnValue, Expression, Indicator
+from reticent_server.domain.design import ColumnValue, Expression, Indicator, PersonMean
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.formula.bases import is_basis, parse_basis
 from reticent_server.formula.tokens import Cursor, Token
@@ -52,10 +53,11 @@ _Terms = dict[frozenset[str], tuple[Factor, ...]]
 
 
 class ModelParser:
-    """Reads a formula from a cursor; one use."""
+    """Reads a formula from a cursor; one use. person_means: whether mean(...) of a person is a term."""
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, *, person_means: bool = False) -> None:
         self._cursor = cursor
+        self._person_means = person_means
         self._intercept = True
         self._expansion = 0
 
@@ -163,12 +165,29 @@ class ModelParser:
             if is_basis(cursor):
                 name, functions = parse_basis(cursor)
                 return Factor(name, name, functions[0][1], basis=functions)
+            if cursor.at_word("mean"):
+                return self._person_mean()
             return _numeric(parse_call(cursor))
         start, column = cursor.token, cursor.column()
         if column.kind is ColumnKind.CATEGORICAL:
             return self._categorical(column, quote(column.name), start)
         # Not parse_value, which would read x**2 as a power.
         return _numeric(ColumnValue(column.name))
+
+    def _person_mean(self) -> Factor:
+        cursor, start = self._cursor, self._cursor.token
+        if not self._person_means:
+            cursor.fail(
+                "mean(...) of a person's rows is for linear_regression by newton, on a data set with several rows a "
+                "person",
+                start,
+            )
+        cursor.advance()
+        with cursor.nested():
+            cursor.expect("(")
+            value = parse_value(cursor)
+            cursor.expect(")")
+        return _numeric(PersonMean(f"\x00mean {label(value)}", value))
 
     def _categorical_call(self) -> Factor:
         cursor = self._cursor

@@ -7,10 +7,12 @@ from reticent_server.domain.design import (
     Apply,
     ColumnValue,
     Design,
+    EventTime,
     Expression,
     Filled,
     Indicator,
     Missing,
+    PersonMean,
     Predicate,
 )
 from reticent_server.domain.schema import ABSENT, Schema
@@ -26,15 +28,21 @@ _DEFAULT = Limits()
 
 
 def parse_formula(
-    text: str, schema: Schema, where: str | None = None, *, limits: Limits = _DEFAULT
+    text: str,
+    schema: Schema,
+    where: str | None = None,
+    *,
+    limits: Limits = _DEFAULT,
+    person_means: bool = False,
 ) -> Design:
     """The design of `text`, such as "log(y) ~ x1 + C(g) + x1:x2", on the records with `where`.
 
     Term bounds are in the units of the data, by interval arithmetic on the declared bounds.
+    person_means: whether a kind can have means of a person as terms (formula.panel), where there are persons.
     Raises InvalidFormula, whose text holds constant words, declared names and positions only.
     """
     cursor = Cursor(text, schema, "formula", limits)
-    model = ModelParser(cursor).parse()
+    model = ModelParser(cursor, person_means=person_means and schema.unit.many_rows).parse()
     _check(model)
     response = make_term(
         _response_name(model.response, schema),
@@ -120,8 +128,10 @@ def column_of(expression: Expression) -> str:
     match expression:
         case ColumnValue(column) | Indicator(column, _) | Filled(column, _) | Missing(column, _):
             return column
-        case Apply(_, argument, _):
+        case Apply(_, argument, _) | PersonMean(_, argument):
             return column_of(argument)
+        case EventTime(time):
+            return time
 
 
 def _column(factor: Factor) -> str:

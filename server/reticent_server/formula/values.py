@@ -7,11 +7,13 @@ from typing import get_args
 from reticent_server.domain.design import (
     Apply,
     ColumnValue,
+    EventTime,
     Expression,
     Filled,
     FunctionName,
     Indicator,
     Missing,
+    PersonMean,
 )
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.formula.tokens import Cursor
@@ -34,7 +36,7 @@ def label(expression: Expression) -> str:
     return f"I({text})" if _is_power(expression) else text
 
 
-def _inner_label(expression: Expression) -> str:
+def _inner_label(expression: Expression) -> str:  # noqa: PLR0911 - one for each sort of expression
     match expression:
         case ColumnValue(column) | Filled(column, _):
             return quote(column)
@@ -48,6 +50,10 @@ def _inner_label(expression: Expression) -> str:
                 return f"{function}({inner})"
             base = f"({inner})" if _is_power(argument) else inner
             return f"{base}**{2 if function == 'square' else spelled(parameter)}"
+        case EventTime(time, _, low, high):
+            return f"{quote(time)}[{low:g}:{high:g}]"
+        case PersonMean(_, argument):
+            return f"mean({_inner_label(argument)})"
 
 
 def _is_power(expression: Expression) -> bool:

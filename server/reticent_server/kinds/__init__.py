@@ -11,7 +11,9 @@ from reticent_server.kinds.count.kind import KIND as COUNT
 from reticent_server.kinds.crosstab.kind import KIND as CROSSTAB
 from reticent_server.kinds.depth_median.kind import KIND as DEPTH_MEDIAN
 from reticent_server.kinds.describe.kind import KIND as DESCRIBE
+from reticent_server.kinds.did.kind import KIND as DID
 from reticent_server.kinds.discontinuity.kind import KIND as DISCONTINUITY
+from reticent_server.kinds.event_study.kind import KIND as EVENT_STUDY
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.hazard_regression.kind import KIND as HAZARD_REGRESSION
 from reticent_server.kinds.histogram.kind import KIND as HISTOGRAM
@@ -50,6 +52,8 @@ KINDS: tuple[Kind[Any], ...] = (
     LOCATION_SCALE,
     DEPTH_MEDIAN,
     LINEAR_REGRESSION,
+    DID,
+    EVENT_STUDY,
     GLM,
     DISCONTINUITY,
     QUANTILE_REGRESSION,

@@ -17,11 +17,13 @@ from reticent_server.domain.design import (
     ColumnWeight,
     Compare,
     Design,
+    EventTime,
     Expression,
     Filled,
     Indicator,
     Missing,
     Not,
+    PersonMean,
     Predicate,
     RecordWeight,
     Term,
@@ -70,7 +72,7 @@ def apply_function(
 def evaluate(expression: Expression, block: Block) -> FloatArray:
     """(rows,) values of an expression; a view of the block's own array for a plain column."""
     match expression:
-        case ColumnValue(column):
+        case ColumnValue(column) | PersonMean(column):
             values: FloatArray = block.columns[column]
             return values
         case Indicator(column, code):
@@ -81,6 +83,20 @@ def evaluate(expression: Expression, block: Block) -> FloatArray:
             return np.asarray(block.missing[column] != present, dtype=np.float64)
         case Apply(function, argument, parameter, basis):
             return apply_function(function, evaluate(argument, block), parameter, basis)
+        case EventTime():
+            return _event_time(expression, block)
+
+
+def _event_time(event: EventTime, block: Block) -> FloatArray:
+    passed = block.columns[event.time]
+    happens = np.ones(block.rows, dtype=np.bool_)
+    if event.since is not None:
+        start = block.columns[event.since]
+        passed, happens = passed - start, start != (np.nan if event.never is None else event.never)
+    for mask in (block.missing.get(event.time), block.missing.get(event.since or event.time)):
+        if mask is not None:
+            happens &= ~mask
+    return np.asarray(happens & (passed >= event.low) & (passed <= event.high), dtype=np.float64)
 
 
 def evaluate_term(term: Term, block: Block) -> FloatArray:

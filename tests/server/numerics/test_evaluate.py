@@ -50,3 +50,16 @@ def test_values_do_not_depend_on_the_block() -> None:
     for row in range(4):
         one = Block(row, 1, {"x": X[row : row + 1], "g": G[row : row + 1]}, {})
         assert evaluate_term(term, one)[0] == whole[row]
+
+
+def test_times_since_an_event_are_none_where_it_never_happens() -> None:
+    from reticent_server.domain.design import EventTime
+    from reticent_server.numerics.evaluate import evaluate
+
+    columns = {"t": np.array([3.0, 3.0, 3.0, 3.0, 5.0]), "s": np.array([3.0, 0.0, -9.0, 2.0, 2.0])}
+    missing = {"s": np.array([False, True, False, False, False])}
+    rows = Block(0, 5, columns, missing)
+    assert evaluate(EventTime("t", "s", 0, np.inf, -9.0), rows).tolist() == [1, 0, 0, 1, 1]
+    assert evaluate(EventTime("t", "s", 0, np.inf), rows).tolist() == [1, 0, 1, 1, 1]
+    assert evaluate(EventTime("t", "s", 1, 2, -9.0), rows).tolist() == [0, 0, 0, 1, 0]
+    assert evaluate(EventTime("s", None, 0, 2), rows).tolist() == [0, 0, 0, 1, 1]

@@ -18,9 +18,12 @@ columns:
   waterfront:  {kind: categorical, levels: ["0", "1"]}
   days:        {kind: integer, lower: 0, upper: 365}
   sold:        {kind: boolean}
+  quarter:     {kind: integer, lower: 1, upper: 8}
+  station:     {kind: integer, lower: 3, upper: 6, missing: ["0"]}
 """
 COLUMNS = (
     "price", "sqft_living", "bedrooms", "grade", "condition", "yr_built", "waterfront", "days", "sold",
+    "quarter", "station",
 )  # fmt: skip
 
 
@@ -34,13 +37,18 @@ def write_houses(csv: Path, schema: Path | None = None, rows: int = 6_000) -> No
     built = rng.integers(1900, 2016, rows)
     waterfront = (rng.random(rows) < 0.2).astype(int)
     noise = rng.standard_t(4, rows) * 60_000
-    price = 30_000 + 160 * sqft + 35_000 * grade + 150_000 * waterfront + noise
+    later = np.random.default_rng(12)
+    quarter = later.integers(1, 9, rows)
+    # in which a railway station is opened near by; 0: none is
+    station = np.where(later.random(rows) < 0.4, 0, later.integers(3, 7, rows))
+    opened = (station > 0) & (quarter >= station)
+    price = 30_000 + 160 * sqft + 35_000 * grade + 150_000 * waterfront + 60_000 * opened + noise
     until_sold = rng.exponential(90, rows) * np.where(waterfront == 1, 0.7, 1.0)
     followed = rng.uniform(60, 365, rows)
     days, sold = np.ceil(np.minimum(until_sold, followed)), until_sold <= followed
     cells = zip(
         np.round(price.clip(20_000, 9e6)), sqft, bedrooms, grade, condition, built, waterfront,
-        days, sold,
+        days, sold, quarter, station,
         strict=True,
     )  # fmt: skip
     lines = [",".join(str(int(cell)) for cell in row) for row in cells]

@@ -4,7 +4,14 @@
 import re
 from collections.abc import Sequence
 
-from reticent_server.domain.design import Apply, Expression, Indicator, Term
+from reticent_server.domain.design import (
+    Apply,
+    EventTime,
+    Expression,
+    Indicator,
+    PersonMean,
+    Term,
+)
 from reticent_server.domain.hypothesis import LinearHypothesis
 
 _LEVEL = re.compile(r"\[[^\[\]]*\](?=$|:)")
@@ -35,5 +42,9 @@ def _kind(factor: Expression) -> str:
             return f"{function} {basis} of {_kind(argument)}"
         case Apply(function=function, argument=argument, parameter=parameter):
             return f"{function} {parameter} of {_kind(argument)}"
+        case EventTime(time=time, since=since):
+            return f"{time} since {since}"
+        case PersonMean(name=name):
+            return f"mean {name}"
         case _:
             return f"value of {factor.column}"

@@ -8,7 +8,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import weighted_design
-from reticent_server.formula import parse_formula
+from reticent_server.formula import parse_formula, person_effects, with_person_means
 from reticent_server.kinds.base import Kind
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
@@ -18,7 +18,12 @@ from reticent_server.kinds.shared.columns import sufficient
 
 
 def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> Planned:
-    design = parse_formula(query.formula, facts.schema, query.where)
+    newton = query.mechanism == "newton"
+    design = parse_formula(query.formula, facts.schema, query.where, person_means=newton)
+    if query.effects and not newton:
+        raise InvalidQuery("Person effects are for the newton mechanism only.")
+    effects = person_effects if query.effects else with_person_means
+    design = effects(design, facts.schema)
     if query.mechanism != "newton" and (query.ridge is not None or query.loss != "huber"):
         raise InvalidQuery("A ridge and the biweight are for the newton mechanism only.")
     if query.mechanism != "newton" and query.weights is not None:
@@ -26,8 +31,11 @@ def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> P
     if query.mechanism == "influence":
         return plan_influence_regression(facts, design, query, sufficient(offer))
     no_calibration(query.calibration)
+    if query.weights is not None and design.persons is not None:
+        raise InvalidQuery(
+            "Weights are not for person effects or means of persons: leave them out."
+        )
     design = weighted_design(design, facts.schema, query.weights)
-    newton = query.mechanism == "newton"
     plan = plan_linear_regression if newton else plan_gradient_descent
     return plan(facts, design, query, offer.rho)
 

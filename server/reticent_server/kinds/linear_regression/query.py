@@ -13,6 +13,15 @@ from reticent_server.kinds.fields import Formula, Level, PlannedTuning, Weights,
 Ridge = Annotated[float, Strict(), Gt(0), Le(1e6), AllowInfNan(False)]
 
 
+Effects = Annotated[
+    Literal["person"],
+    Field(
+        description="person: an intercept of every person, of a data set with several rows a person (the within "
+        "estimator; newton only). Terms that are the same in all rows of a person are not identifiable then."
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class LinearRegression(Query):
     """Huber–Mallows linear regression by noisy Newton steps, gradient descent, or influence.
@@ -51,4 +60,5 @@ class LinearRegression(Query):
     ] = None
     confidence_level: Level = 0.95
     weights: Weights = None
+    effects: Effects | None = None
     kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)

@@ -17,8 +17,8 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.steps import Block, FloatArray, Released, VectorSum
-from reticent_server.fitting.person_scores import person_sums
 from reticent_server.numerics.evaluate import in_use
+from reticent_server.numerics.person_columns import person_sums
 
 SHARE = 10  # a tenth of ρ: the noise of a standard error is then below 5 % for 5,000 persons of 8 rows at ε = 1
 _REACH = 2.5  # standard deviations of a person's mean that count: beyond lies 1 % of a normal law
