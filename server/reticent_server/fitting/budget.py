@@ -142,6 +142,15 @@ class FitBudget:
         rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
+    @property
+    def rho_by_group(self) -> int:
+        """What the same steps cost of disjoint groups together: twice a count of one bin, and no more of all else
+        (mechanisms.disjoint_groups)."""
+        (first, _), *_ = self.rounds
+        alone = one_vector.rho(self.size, curvature=first, used=self.count)
+        moved = 2 * (-(-first // 2) + self.count)
+        return self.rho + max(0, moved - alone) + sum(self.scales)
+
     def _step(self, t: int) -> int:
         gradient, jacobian = self.gradients[t], self.jacobians[t]
         meat = self.meat if t == self.steps - 1 else 0

@@ -149,7 +149,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     """A planned fit.
 
     ground is final with a profile; without one `own_profile` is released first and replaces it. level: of
-    confidence.
+    confidence. apart: whether it is the fit of one group among others (fitting.group_fits).
     """
 
     facts: DatasetFacts
@@ -160,6 +160,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     sizes: Sizes
     own_profile: OwnProfile | None
     level: float
+    apart: bool = False
 
     @property
     def fit(self) -> "FitPlan[ResponseT]":
@@ -224,6 +225,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             sizes=self.sizes,
             start=ground.start,
             restriction=restriction,
+            apart=self.apart,
         )
 
     @property
@@ -347,6 +349,15 @@ def _sized(
     level: float,
     rho: int,
 ) -> FitPlan[ResponseT]:
+    model, sizes = sized(facts, model, ground, rho)
+    budget = plan_budget(sizes, rho, model.signal(ground), masked=design.masked)
+    return FitPlan(facts, design, model, ground, budget, sizes, own, level)
+
+
+def sized(
+    facts: DatasetFacts, model: RegressionModel[ResponseT], ground: FitGround[ResponseT], rho: int
+) -> tuple[RegressionModel[ResponseT], Sizes]:
+    """The model with its constants and the sizes of its fit at `rho` (RHO_UNITS)."""
     sizes = Sizes(
         size=ground.coding.size,
         radius_squared=0.0,
@@ -356,9 +367,7 @@ def _sized(
         person_rows=facts.schema.unit.max_rows if model.of_persons else 1,
     )
     model = model.tuned(sizes, rho, ground.response)
-    sizes = replace(sizes, radius_squared=model.radius * sizes.size)
-    budget = plan_budget(sizes, rho, model.signal(ground), masked=design.masked)
-    return FitPlan(facts, design, model, ground, budget, sizes, own, level)
+    return model, replace(sizes, radius_squared=model.radius * sizes.size)
 
 
 def ground_of(

@@ -167,7 +167,9 @@ class LastScores:
 class NoisyNewton:
     """A planned fit of a public standardised design.
 
-    start: θ before any release (q,). restriction: for score tests.
+    start: θ before any release (q,). restriction: for score tests. apart: whether its steps see the records of one group
+    only (mechanisms.disjoint_groups): a gradient is then about 0, as what is added to every record's is added to a number of
+    records that is private.
     """
 
     coding: Coding
@@ -177,6 +179,7 @@ class NoisyNewton:
     sizes: Sizes
     start: FloatArray
     restriction: Restriction | None = None
+    apart: bool = False
 
     def fit(self) -> Fitting:
         """Runs the recipe."""
@@ -266,6 +269,10 @@ class NoisyNewton:
         if self.sizes.person_rows > 1:
             C = self._lengths.unit * EARLY if clusters is None else clusters.clip
             return whole_ball(self.sizes.size, C)
+        if self.apart:
+            return whole_ball(
+                self.sizes.size, float(np.sqrt(self.sizes.radius_squared)) * score.bound
+            )
         direction = whitening.inside(state.theta)
         return score.ball(direction, float(np.sqrt(self.sizes.radius_squared)))
 

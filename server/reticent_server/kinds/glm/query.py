@@ -8,7 +8,7 @@ from annotated_types import Ge, Le
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import Query
-from reticent_server.kinds.fields import Formula, Level, PlannedTuning, Where
+from reticent_server.kinds.fields import By, Formula, Level, PlannedTuning, Where
 from reticent_server.kinds.glm.families import FAMILIES, LINKS
 
 GAUSSIAN = "gaussian"
@@ -54,4 +54,5 @@ class Glm(Query):
             description="Of the binomial: logit, probit, cloglog, or log for relative risks; null: the family's canonical one."
         ),
     ] = None
+    by: By = None
     kind: Literal["glm"] = field(default="glm", kw_only=True)
