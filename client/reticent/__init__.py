@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
     from reticent.kinds.group_histograms import GroupHistograms
+    from reticent.kinds.group_quantile_regressions import GroupQuantileRegressions
+    from reticent.kinds.group_quantiles import GroupQuantiles
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
@@ -66,6 +68,8 @@ if TYPE_CHECKING:
     from reticent.results.effects import Effects
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupDifferences, GroupEstimates
+    from reticent.results.group_regressions import GroupRegressions
+    from reticent.results.group_statistics import GroupStatistics
     from reticent.results.named_test import NamedTest
     from reticent.results.prediction import Prediction
     from reticent.results.regression import RegressionResults
@@ -95,6 +99,10 @@ __all__ = [
     "GroupDifferences",
     "GroupEstimates",
     "GroupHistograms",
+    "GroupQuantileRegressions",
+    "GroupQuantiles",
+    "GroupRegressions",
+    "GroupStatistics",
     "Guarantee",
     "HazardResults",
     "Histogram",
@@ -164,6 +172,10 @@ _MODULES = {
     "GroupDifferences": "results.group_estimates",
     "GroupEstimates": "results.group_estimates",
     "GroupHistograms": "kinds.group_histograms",
+    "GroupQuantileRegressions": "kinds.group_quantile_regressions",
+    "GroupQuantiles": "kinds.group_quantiles",
+    "GroupRegressions": "results.group_regressions",
+    "GroupStatistics": "results.group_statistics",
     "FitTable": "results.several",
     "Guarantee": "_guarantee",
     "HazardResults": "kinds.hazard_regression",

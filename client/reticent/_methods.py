@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
     from reticent.kinds.group_histograms import GroupHistograms
+    from reticent.kinds.group_quantile_regressions import GroupQuantileRegressions
+    from reticent.kinds.group_quantiles import GroupQuantiles
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupEstimates
+    from reticent.results.group_regressions import GroupRegressions
+    from reticent.results.group_statistics import GroupStatistics
     from reticent.results.named_test import NamedTest
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
@@ -83,6 +87,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("probabilities", several(NUMBER), [0.25, 0.5, 0.75]),
             Field("where", TEXT, None),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "iqr": Question(
@@ -99,6 +104,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("mechanism", TEXT, "exponential"),
             Field("where", TEXT, None),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "m_estimate": Question(
@@ -143,6 +149,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "newton", keyword=True),
             Field("calibration", TEXT, None, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "glm": Question(
@@ -157,6 +164,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
             Field("link", TEXT, None, keyword=True),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "quantile_regression": Question(
@@ -166,6 +174,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("tau", either(NUMBER, several(NUMBER)), 0.5),
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "hypothesis_test": Question(
@@ -490,16 +499,19 @@ class Methods:
         *,
         epsilon: float,
         delta: float | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
-    ) -> "Quantiles | NoReply":
+    ) -> "Quantiles | GroupQuantiles | NoReply":
         """Quantiles at any probabilities; larger probabilities never have smaller values.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
+        >>> found = ds.quantiles("price", [0.25, 0.5, 0.75], by="waterfront", epsilon=1.0)
         """
-        values = {"column": column, "probabilities": probabilities, "where": where}
-        answer: Quantiles | NoReply = self._ask(
+        values = {"column": column, "probabilities": probabilities, "where": where, "by": by}
+        answer: Quantiles | GroupQuantiles | NoReply = self._ask(
             "quantiles", values, epsilon, delta, idempotency_key
         )
         return answer
@@ -534,18 +546,23 @@ class Methods:
         *,
         epsilon: float,
         delta: float | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
-    ) -> "Statistic | NoReply":
+    ) -> "Statistic | GroupStatistics | NoReply":
         """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr", which
         may not reply.
 
         - mechanism: "exponential", "smooth_sensitivity" or "ptr".
         - where: For the exponential mechanism only.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
+        >>> found = ds.median("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "mechanism": mechanism, "where": where}
-        answer: Statistic | NoReply = self._ask("median", values, epsilon, delta, idempotency_key)
+        values = {"column": column, "mechanism": mechanism, "where": where, "by": by}
+        answer: Statistic | GroupStatistics | NoReply = self._ask(
+            "median", values, epsilon, delta, idempotency_key
+        )
         return answer
 
     def m_estimate(
@@ -658,8 +675,9 @@ class Methods:
         mechanism: Literal["newton", "gradient_descent", "influence"] = "newton",
         calibration: Literal["ptr", "asymptotic"] | None = None,
         confidence_level: float = 0.95,
+        by: str | None = None,
         idempotency_key: str | None = None,
-    ) -> "RegressionResults | NoReply":
+    ) -> "RegressionResults | GroupRegressions | NoReply":
         """Huber–Mallows linear regression by noisy Newton steps, gradient descent, or influence.
 
         With `influence` No Reply is possible.
@@ -677,9 +695,11 @@ class Methods:
         - calibration: "ptr" or "asymptotic". Of the influence mechanism; None: ptr. asymptotic:
           a conditional guarantee.
         - confidence_level: 0.5 to 0.9999.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
+        >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront", epsilon=2.0)
         """
         values = {
             "formula": formula,
@@ -690,8 +710,9 @@ class Methods:
             "mechanism": mechanism,
             "calibration": calibration,
             "confidence_level": confidence_level,
+            "by": by,
         }
-        answer: RegressionResults | NoReply = self._ask(
+        answer: RegressionResults | GroupRegressions | NoReply = self._ask(
             "linear_regression", values, epsilon, delta, idempotency_key
         )
         return answer
@@ -710,8 +731,9 @@ class Methods:
         confidence_level: float = 0.95,
         dispersion: float | None = None,
         link: Literal["logit", "log", "probit", "cloglog"] | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
-    ) -> "RegressionResults | NoReply":
+    ) -> "RegressionResults | GroupRegressions | NoReply":
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
 
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
@@ -728,6 +750,7 @@ class Methods:
           one.
         - link: "logit", "log", "probit" or "cloglog". Of the binomial: logit, probit, cloglog,
           or log for relative risks; None: the family's canonical one.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -741,8 +764,9 @@ class Methods:
             "confidence_level": confidence_level,
             "dispersion": dispersion,
             "link": link,
+            "by": by,
         }
-        answer: RegressionResults | NoReply = self._ask(
+        answer: RegressionResults | GroupRegressions | NoReply = self._ask(
             "glm", values, epsilon, delta, idempotency_key
         )
         return answer
@@ -756,24 +780,28 @@ class Methods:
         epsilon: float,
         delta: float | None = None,
         confidence_level: float = 0.95,
+        by: str | None = None,
         idempotency_key: str | None = None,
-    ) -> "QuantileRegressionResults | NoReply":
+    ) -> "QuantileRegressionResults | GroupQuantileRegressions | NoReply":
         """How the median, or another quantile, of the response depends on the regressors.
 
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
         - tau: 0.05 to 0.95. The level, from .05 to .95, or several, which share the charge.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
+        >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront", epsilon=4.0)
         """
         values = {
             "formula": formula,
             "tau": tau,
             "where": where,
             "confidence_level": confidence_level,
+            "by": by,
         }
-        answer: QuantileRegressionResults | NoReply = self._ask(
+        answer: QuantileRegressionResults | GroupQuantileRegressions | NoReply = self._ask(
             "quantile_regression", values, epsilon, delta, idempotency_key
         )
         return answer

@@ -148,7 +148,7 @@ class FitBudget:
         (mechanisms.disjoint_groups)."""
         (first, _), *_ = self.rounds
         alone = one_vector.rho(self.size, curvature=first, used=self.count)
-        moved = 2 * (-(-first // 2) + self.count)
+        moved = first + 2 * self.count
         return self.rho + max(0, moved - alone) + sum(self.scales)
 
     def _step(self, t: int) -> int:

@@ -19,7 +19,6 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import AllOf, Compare, Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -261,6 +260,6 @@ def _budget(sizes: Sizes, rho: int, signal: Signal) -> FitBudget:
     budget = plan_budget(sizes, rho, signal, masked=True)
     asked = rho
     while budget.rho_by_group > rho:
-        asked -= budget.rho_by_group - rho + rho // RHO_UNITS + 1
+        asked = min(asked * rho // budget.rho_by_group, asked - 1)
         budget = plan_budget(sizes, asked, signal, masked=True)
     return budget
