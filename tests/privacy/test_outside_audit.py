@@ -53,6 +53,11 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "histogram, by": ({"kind": "histogram", "column": "k", "by": "g"}, 0.99),
     "crosstab": ({"kind": "crosstab", "columns": ["b", "g"]}, 0.99),
     "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9]} | Y, 0.5),
+    "quantiles, by": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "by": "g"} | Y, 0.3),
+    "median, by": ({"kind": "median", "by": "g"} | Y, 0.3),
+    "linear_regression, by": (LINEAR | {"by": "g"}, 0.05),
+    "glm, by": (LOGISTIC | {"by": "g"}, 0.05),
+    "quantile_regression, by": ({"kind": "quantile_regression", "formula": "y ~ x", "by": "g"}, 0.05),
     "iqr": ({"kind": "iqr"} | Y, 0.3),
     "iqr, ptr": ({"kind": "iqr", "mechanism": "ptr"} | Y, 0.2),
     "median": ({"kind": "median", "mechanism": "exponential"} | Y, 0.9),
@@ -110,7 +115,7 @@ CONDITIONAL = {
 """With `calibration="asymptotic"`: the noise's scale is private, and the guarantee is for tables such as these."""
 
 OF_ROWS = (
-    "profile", "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by", "quantiles", "linear_regression", "glm", "survival_curve", "log_rank", "kruskal", "t_test",
+    "profile", "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by", "quantiles", "quantiles, by", "glm, by", "linear_regression", "glm", "survival_curve", "log_rank", "kruskal", "t_test",
     "study",
 )  # fmt: skip
 """Also with a person's three rows replaced."""

@@ -113,9 +113,7 @@ def _records(block: Block, places: NDArray[np.int64], group: int) -> Block:
     return Block(block.start, len(places), columns, missing, scratch)
 
 
-def grouped(
-    label: str, column: str, codes: Sequence[float], steps: Sequence[SumStep]
-) -> SumStep:
+def grouped(label: str, column: str, codes: Sequence[float], steps: Sequence[SumStep]) -> SumStep:
     """The steps (G,) of the groups with these codes of `column`, as one. Raises ValueError."""
     if len(set(codes)) != len(steps) or any(step.subset is not None for step in steps):
         raise ValueError("one step for each group, about all of its records")

@@ -65,7 +65,10 @@ def encode_all(
 ) -> list[noisy_sum.IntArray]:
     """The statistics of all parts of a step; vectors that several parts share are measured once."""
     if isinstance(joint, ByGroup):
-        groups = disjoint_groups.of_each(joint, parts), disjoint_groups.of_each(joint, contributions)
+        groups = (
+            disjoint_groups.of_each(joint, parts),
+            disjoint_groups.of_each(joint, contributions),
+        )
         every = zip(*groups, joint.each, strict=True)
         return [total for one in every for total in encode_all(one[0], one[1], scratch, one[2])]
     shared = {id(c.vectors): c.vectors for c in contributions if isinstance(c, Scaled)}

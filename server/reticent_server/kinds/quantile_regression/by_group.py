@@ -92,21 +92,19 @@ class GroupQuantileFitsPlan(Planned):
 
     def run(self) -> Recipe:
         """τ after τ; always a reply."""
-        fitted = []
-        for plan in self.by_tau:
-            fitted.append((yield from plan.fitted()))
+        fitted: dict[float, list[Fitted[PublicResponse]]] = {}
+        for tau, plan in zip(self.taus, self.by_tau, strict=True):
+            fitted[tau] = yield from plan.fitted()
         strata = self.first.strata
         groups = [
-            self._group(g, level, [found[g] for found in fitted])
+            self._group(g, level, [found[g] for found in fitted.values()])
             for g, level in enumerate(strata.levels)
         ]
         return GroupQuantileFits(by=strata.column, groups=groups, n=self.first.first.facts.n)
 
-    def _group(
-        self, g: int, level: str, found: list[Fitted[PublicResponse]]
-    ) -> GroupQuantileFit:
+    def _group(self, g: int, level: str, found: list[Fitted[PublicResponse]]) -> GroupQuantileFit:
         fits = tuple(
-            QuantileFit(**plan.fits[g].result(*each))
+            QuantileFit(**plan.result(g, *each))
             for plan, each in zip(self.by_tau, found, strict=True)
         )
         lines = np.array([fit.theta for _, fit in found])

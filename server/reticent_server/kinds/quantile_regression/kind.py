@@ -51,9 +51,7 @@ def _plan(
     taus = query.tau if isinstance(query.tau, tuple) else (query.tau,)
     if query.by is not None:
         design, strata = formula_by(facts, query.formula, query.where, query.by)
-        return plan_group_quantiles(
-            facts, design, strata, taus, query.confidence_level, offer.rho
-        )
+        return plan_group_quantiles(facts, design, strata, taus, query.confidence_level, offer.rho)
     design = parse_formula(query.formula, facts.schema, query.where)
     return plan_quantile_regression(facts, design, taus, query.confidence_level, offer.rho)
 

@@ -41,14 +41,14 @@ class Quantiles(Query):
     kind: Literal["quantiles"] = field(default="quantiles", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Quantiles, offer: PrivacyCost) -> QuantilesPlan | GroupQuantilesPlan:
+def _plan(
+    facts: DatasetFacts, query: Quantiles, offer: PrivacyCost
+) -> QuantilesPlan | GroupQuantilesPlan:
     column = numeric_column(facts, query.column)
     if query.by is not None:
         groups = groups_by(facts, query.by, column.name)
         design = group_mask(facts, query.where, query.by, column.name)
-        return plan_group_quantiles(
-            facts, design, groups, column, query.probabilities, offer.rho
-        )
+        return plan_group_quantiles(facts, design, groups, column, query.probabilities, offer.rho)
     design = mask(facts, query.where, query.column)
     return plan_quantiles(facts, design, column, query.probabilities, offer.rho)
 

@@ -50,10 +50,14 @@ def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
     if column.kind not in {ColumnKind.CATEGORICAL, ColumnKind.BOOLEAN}:
         raise InvalidQuery(f"by must be a categorical or a boolean column; {name} is neither.")
     if name in used:
-        raise InvalidQuery(f"by must be another column than those that are summarised; {name} is one.")
+        raise InvalidQuery(
+            f"by must be another column than those that are summarised; {name} is one."
+        )
     axis = level_axis(column)
     if axis.size > MAX_GROUPS:
-        raise InvalidQuery(f"At most {MAX_GROUPS} groups are answered; {name} has {axis.size} levels.")
+        raise InvalidQuery(
+            f"At most {MAX_GROUPS} groups are answered; {name} has {axis.size} levels."
+        )
     codes = tuple(axis.lower + k for k in range(axis.size))
     return Groups(name, codes, axis.levels)
 
