@@ -14,13 +14,29 @@ mpl.use("Agg")
 
 
 def fit(level: str, shift: float, **more: Any) -> dict[str, Any]:
-    """Another intercept and slope than the stored fit's."""
-    result = dict(release("linear_regression")["result"])
-    result["coefficients"] = [c + shift for c in result["coefficients"]]
-    result["confidence_intervals"] = [
-        [a + shift, b + shift] for a, b in result["confidence_intervals"]
-    ]
-    return result | {"level": level} | more
+    """Two coefficients, moved."""
+    coefficients = [1.0 + shift, -0.5 + shift]
+    return {
+        "terms": ["Intercept", "x"],
+        "coefficients": coefficients,
+        "standard_errors": [0.5, 0.25],
+        "covariance": [[0.25, 0.0], [0.0, 0.0625]],
+        "confidence_level": 0.95,
+        "confidence_intervals": [
+            [c - 1.959964 * se, c + 1.959964 * se]
+            for c, se in zip(coefficients, (0.5, 0.25), strict=True)
+        ],
+        "p_values": [0.1, 0.1],
+        "privacy_standard_errors": [0.2, 0.1],
+        "estimable": [True, True],
+        "scale": 1.0,
+        "tuning": 1.345,
+        "estimand": "coefficients",
+        "warnings": [],
+        "n": 20_000,
+        "level": level,
+        **more,
+    }
 
 
 def replied(kind: str, result: dict[str, Any], **query: Any) -> dict[str, Any]:
@@ -71,17 +87,19 @@ def test_one_table_frame_and_plot_have_all_groups(fits: reticent.GroupRegression
 
 def test_an_answer_without_groups_is_refused(server: Server) -> None:
     for groups in ([], [fit("a", 0.0, terms=["x"])]):
+        ds = server.dataset()
         server.always(201, replied("linear_regression", {"groups": groups}))
         with pytest.raises(reticent.UnexpectedReply):
-            server.dataset().linear_regression("y ~ x", by="zone", epsilon=1.0)
+            ds.linear_regression("y ~ x", by="zone", epsilon=1.0)
 
 
 def test_quantile_regressions_by_group(server: Server) -> None:
     own = [fit("", float(k), tau=tau, bandwidth=0.2) for k, tau in enumerate((0.25, 0.75))]
     group = {"fits": own, "crossing": False, "warnings": [], "n": 20_000}
     groups = [group | {"level": "a"}, group | {"level": "b"}]
+    ds = server.dataset()
     server.always(201, replied("quantile_regression", {"groups": groups}, tau=[0.25, 0.75]))
-    found = server.dataset().quantile_regression("y ~ x", [0.25, 0.75], by="zone", epsilon=1.0)
+    found = ds.quantile_regression("y ~ x", [0.25, 0.75], by="zone", epsilon=1.0)
     assert isinstance(found, reticent.GroupQuantileRegressions)
     assert (found.by, list(found.groups), found.nobs) == ("zone", ["a", "b"], 20_000)
     np.testing.assert_allclose(np.asarray(found.compare("a", "b", 0.75).estimates), 0.0)
@@ -97,8 +115,9 @@ def test_quantiles_and_medians_by_group(server: Server) -> None:
         values | {"level": "a", "values": [3.0, 1.0]},
         values | {"level": "b", "values": [5.0, 2.0]},
     ]
+    ds = server.dataset()
     server.always(201, replied("quantiles", {"groups": groups}, column="y"))
-    found = server.dataset().quantiles("y", [0.5, 0.1], by="zone", epsilon=1.0)
+    found = ds.quantiles("y", [0.5, 0.1], by="zone", epsilon=1.0)
     assert isinstance(found, reticent.GroupQuantiles)
     assert found.values.tolist() == [[3, 1], [5, 2]]
     assert found.groups["b"].values["10%"] == 2.0
@@ -107,7 +126,7 @@ def test_quantiles_and_medians_by_group(server: Server) -> None:
     assert "10%" in str(found.summary())
     medians = [{"level": "a", "value": 3.0, "n": 20_000}, {"level": "b", "value": 5.0, "n": 20_000}]
     server.always(201, replied("median", {"groups": medians}, column="y"))
-    middle = server.dataset().median("y", by="zone", epsilon=1.0)
+    middle = ds.median("y", by="zone", epsilon=1.0)
     assert isinstance(middle, reticent.GroupStatistics)
     assert middle.values.to_dict() == {"a": 3.0, "b": 5.0}
     assert middle.to_frame()["value"].tolist() == [3, 5]

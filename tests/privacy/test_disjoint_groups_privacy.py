@@ -33,7 +33,7 @@ from reticent_server.kinds.quantiles.kind import Quantiles
 from reticent_server.mechanisms import disjoint_groups, quantile_tree, registry, selection
 from reticent_server.mechanisms.disjoint_groups import GroupsMap, grouped
 from support.attacks.privacy_losses import step_loss
-from support.attacks.selection_laws import ALPHAS, divergence, tree_law, worst_rho
+from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tree_law, worst_rho
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import PEOPLE, offer, people
 from support.kinds.recipes import facts_of
@@ -224,6 +224,18 @@ def test_a_record_that_leaves_a_tree_moves_a_level_by_as_much_as_is_billed(r: fl
             ]
             worst = max(worst, int(np.abs(levels[1] - levels[0]).max()))
     assert worst == round(max(r, 1 - r) * steps)
+
+
+@pytest.mark.parametrize("p", [0.9, 0.02])
+def test_two_selections_that_move_as_far_lose_all_of_the_charge(p: float) -> None:
+    """Of two candidates, each as likely on average: the largest loss of a selection, in both trees."""
+    part = QuantileTree(FOUR, (p,), RHO_UNITS // 1000)
+    ladder = quantile_tree.ladder(part)
+    moved = int(max(p, 1 - p) * ladder.steps)
+    law, other = (probabilities(levels, ladder) for levels in ([0, moved], [moved, 0]))
+    charge = disjoint_groups.of_equal_parts(part)
+    assert 0.98 * charge < 2 * worst_rho(law, other) * RHO_UNITS <= charge
+    assert charge > 1.5 * part.rho
 
 
 def test_medians_by_group_are_pure_at_epsilon() -> None:
