@@ -118,7 +118,6 @@ REFUSED = {
     "descent": (LinearRegression("y ~ x", by="g", mechanism="gradient_descent"), "newton"),
     "influence": (Glm("b ~ x", "binomial", by="g", mechanism="influence"), "newton"),
     "calibration": (LinearRegression("y ~ x", by="g", calibration="ptr"), "calibration"),
-    "terms": (QuantileRegression("y ~ 0", by="g"), "at least one term|no term"),
     "link": (Glm("y ~ x", "gaussian", by="g", link="logit"), "link"),
     "dispersion": (Glm("y ~ x", "gaussian", by="g", dispersion=0.5), "dispersion"),
     "ptr": (Median("y", "ptr", by="g"), "exponential"),
