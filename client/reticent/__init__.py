@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from reticent._guarantee import Amount, Coverage, Guarantee
     from reticent._hypotheses import WaldTest
     from reticent._plan import Plan
+    from reticent._power import Power
     from reticent._profile import Profile
     from reticent._projects import Project, ProjectRequest
     from reticent._queries import planned
@@ -121,6 +122,7 @@ __all__ = [
     "NotEstimable",
     "NotFound",
     "Plan",
+    "Power",
     "PolicyRefused",
     "Prediction",
     "Profile",
@@ -195,6 +197,7 @@ _MODULES = {
     "NotEstimable": "_errors",
     "NotFound": "_errors",
     "Plan": "_plan",
+    "Power": "_power",
     "PolicyRefused": "_errors",
     "Prediction": "results.prediction",
     "Profile": "_profile",

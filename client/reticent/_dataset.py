@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from reticent import _advice, _queries
+from reticent import _advice, _power, _queries
 from reticent import _checks as checks
 from reticent._checks import finite
 from reticent._errors import InvalidQuery, UnexpectedReply
 from reticent._http import Http, parsed
 from reticent._methods import Methods
 from reticent._plan import Plan
+from reticent._power import Power
 from reticent._profile import Profile
 from reticent._questions import Query
 from reticent._reading import read
@@ -118,6 +119,51 @@ class Dataset(Methods):
         with self._advice(query):
             content = self._http.post("/v1/plans", body)
         return parsed(Plan.from_json, content)
+
+    def power(
+        self,
+        kind: str | Callable[..., Any],
+        *arguments: Any,
+        effect_size: float | None = None,
+        epsilon: float | None = None,
+        power: float | None = None,
+        nobs: float | None = None,
+        alpha: float = 0.05,
+        delta: float | None = None,
+        sd: float | None = None,
+        term: str | None = None,
+        **fields: Any,
+    ) -> Power:
+        """What a test can see with its privacy noise: the one of effect_size, epsilon, power or nobs that is left out; free.
+
+        kind, arguments, fields: of a `t_test`, `anova`, `correlation` or `linear_regression`, as of its method. effect_size: Cohen's d
+        (t_test) or f (anova), a correlation, a partial correlation of `term` (linear_regression), as in
+        statsmodels.stats.power. nobs: the data set's number of records unless given; with all others given it is solved for.
+        sd: the standard deviation within groups that you expect (t_test, anova). Raises InvalidQuery.
+
+        >>> ds.power("t_test", "price", "waterfront", effect_size=0.2, sd=350_000, epsilon=0.5).power
+        >>> ds.power("linear_regression", "price ~ grade", effect_size=0.05, power=0.8).epsilon
+        """
+        query = self._query(kind, *arguments, **fields)
+        columns = {column.name: column for column in self.schema.columns}
+        group = columns.get(str(query.get("group")))
+        levels = len(query.get("levels") or (group.levels if group else ()))
+
+        def forecast(at: float) -> Plan:
+            body = _queries.body(self.name, query, at, delta, self._project)
+            with self._advice(query):
+                return parsed(Plan.from_json, self._http.post("/v1/plans", body))
+
+        design = _power.design_of(query, self.n, sd, term, levels)
+        return _power.solved(
+            design,
+            forecast,
+            effect_size=effect_size,
+            epsilon=epsilon,
+            nobs=nobs,
+            power=power,
+            alpha=alpha,
+        )
 
     def test(
         self,
