@@ -150,6 +150,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("calibration", TEXT, None, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("by", TEXT, None, keyword=True),
+            Field("fit_statistics", FLAG, False, keyword=True),
         ),
     ),
     "glm": Question(
@@ -165,6 +166,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("dispersion", NUMBER, None, keyword=True),
             Field("link", TEXT, None, keyword=True),
             Field("by", TEXT, None, keyword=True),
+            Field("fit_statistics", FLAG, False, keyword=True),
         ),
     ),
     "quantile_regression": Question(
@@ -676,6 +678,7 @@ class Methods:
         calibration: Literal["ptr", "asymptotic"] | None = None,
         confidence_level: float = 0.95,
         by: str | None = None,
+        fit_statistics: bool = False,
         idempotency_key: str | None = None,
     ) -> "RegressionResults | GroupRegressions | NoReply":
         """Huber–Mallows linear regression by noisy Newton steps, gradient descent, or influence.
@@ -696,9 +699,12 @@ class Methods:
           a conditional guarantee.
         - confidence_level: 0.5 to 0.9999.
         - by: A categorical or boolean column; one answer a level, all in one charge.
+        - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
+          budget; newton, without by, only.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
+        >>> ds.linear_regression("price ~ grade", fit_statistics=True, epsilon=1.0).rsquared_interval
         >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront", epsilon=2.0)
         """
         values = {
@@ -711,6 +717,7 @@ class Methods:
             "calibration": calibration,
             "confidence_level": confidence_level,
             "by": by,
+            "fit_statistics": fit_statistics,
         }
         answer: RegressionResults | GroupRegressions | NoReply = self._ask(
             "linear_regression", values, epsilon, delta, idempotency_key
@@ -732,6 +739,7 @@ class Methods:
         dispersion: float | None = None,
         link: Literal["logit", "log", "probit", "cloglog"] | None = None,
         by: str | None = None,
+        fit_statistics: bool = False,
         idempotency_key: str | None = None,
     ) -> "RegressionResults | GroupRegressions | NoReply":
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
@@ -751,6 +759,8 @@ class Methods:
         - link: "logit", "log", "probit" or "cloglog". Of the binomial: logit, probit, cloglog,
           or log for relative risks; None: the family's canonical one.
         - by: A categorical or boolean column; one answer a level, all in one charge.
+        - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
+          budget; binomial with the logit link or gaussian, newton, without by or tuning, only.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -765,6 +775,7 @@ class Methods:
             "dispersion": dispersion,
             "link": link,
             "by": by,
+            "fit_statistics": fit_statistics,
         }
         answer: RegressionResults | GroupRegressions | NoReply = self._ask(
             "glm", values, epsilon, delta, idempotency_key

@@ -79,7 +79,7 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class PlannedTest:
     """A planned test. squared: λ/n of an effect, without noise; degrees: of freedom; noise: ν of a plan at the data set's n."""
 
     test: str
@@ -98,34 +98,36 @@ class Design:
 
 def design_of(
     query: dict[str, Any], n: int, sd: float | None, term: str | None, levels: int
-) -> Design:
+) -> PlannedTest:
     """The design of a question's test. levels: of the group's column. Raises InvalidQuery for what is not known."""
     kind = str(query["kind"])
     if kind not in KINDS:
         raise InvalidQuery(f"power is for {', '.join(KINDS)}; {kind} is none of them.")
     if kind == "linear_regression":
         kept = 1.0 if query.get("loss") == "squared" else _EFFICIENCY
-        return Design(kind, n, lambda r: kept * _partial(r), 1, lambda plan: _of_term(plan, term))
+        return PlannedTest(
+            kind, n, lambda r: kept * _partial(r), 1, lambda plan: _of_term(plan, term)
+        )
     if kind == "correlation":
-        return Design(kind, n, _partial, 1, lambda plan: _error(plan) * sqrt(n))
+        return PlannedTest(kind, n, _partial, 1, lambda plan: _error(plan) * sqrt(n))
     if sd is None or not 0 < sd < inf:
         raise InvalidQuery(
             "Give sd=, the standard deviation (within groups) that you expect, in the units of the column."
         )
     if kind == "anova":
         groups = max(levels, 2)
-        return Design(
+        return PlannedTest(
             kind, n, lambda f: f**2, groups - 1, lambda plan: _error(plan) / sd * sqrt(n / groups)
         )
     two = query.get("group") is not None
     spread = 2.0 if two else 1.0
-    return Design(
+    return PlannedTest(
         kind, n, lambda d: (d / spread) ** 2, 1, lambda plan: _error(plan) / sd * sqrt(n) / spread
     )
 
 
 def solved(
-    design: Design,
+    design: PlannedTest,
     forecast: Forecast,
     *,
     effect_size: float | None,
@@ -171,12 +173,12 @@ def solved(
     )
 
 
-def _largest(design: Design) -> float:
+def _largest(design: PlannedTest) -> float:
     return 1 - 1e-9 if design.test in _CORRELATIONS else _LARGEST_EFFECT
 
 
 def _least_epsilon(
-    design: Design, forecast: Forecast, effect: float, n: float, alpha: float, power: float
+    design: PlannedTest, forecast: Forecast, effect: float, n: float, alpha: float, power: float
 ) -> float:
     """By bisection of log epsilon, a plan each; NaN where _MOST_EPSILON does not reach the power."""
 

@@ -61,13 +61,13 @@ depth_median <- function(dataset, columns, scale = "trimmed", eta = NULL, direct
   ask(dataset, "depth_median", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, by = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, by = by)
+linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, by = NULL, fit_statistics = FALSE, idempotency_key = NULL) {
+  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, by = by, fit_statistics = fit_statistics)
   ask(dataset, "linear_regression", fields, epsilon, delta, idempotency_key)
 }
 
-private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, by = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link, by = by)
+private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, by = NULL, fit_statistics = FALSE, idempotency_key = NULL) {
+  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link, by = by, fit_statistics = fit_statistics)
   ask(dataset, "glm", fields, epsilon, delta, idempotency_key)
 }
 

@@ -132,3 +132,24 @@ def test_quantiles_and_medians_by_group(server: Server) -> None:
     assert middle.to_frame()["value"].tolist() == [3, 5]
     assert "median of y" in middle.plot().get_xlabel()
     assert "zone" in str(middle.summary())
+
+
+def test_statistics_of_a_fit_are_those_that_were_asked_for(server: Server) -> None:
+    ds = server.dataset()
+    plain = {k: v for k, v in fit("", 0.0).items() if k != "level"}
+    told = {"rsquared": 0.5, "rsquared_adjusted": 0.49, "rsquared_interval": [0.4, 0.6]}
+    document = replied("linear_regression", {})
+    document["query"] = {"kind": "linear_regression", "formula": "y ~ x"}
+    server.always(201, document | {"result": plain | {"statistics": told}})
+    found = ds.linear_regression("y ~ x", fit_statistics=True, epsilon=1.0)
+    assert isinstance(found, reticent.RegressionResults)
+    assert (found.rsquared, found.rsquared_adj, found.rsquared_interval) == (0.5, 0.49, (0.4, 0.6))
+    assert np.isnan(found.residual_sd)
+    assert "R-squared: 0.5" in str(found.summary())
+    assert found.f_test().statistic == pytest.approx(found.wald_test("x = 0").statistic)
+    server.always(201, document | {"result": plain})
+    without = ds.linear_regression("y ~ x", epsilon=1.0)
+    assert isinstance(without, reticent.RegressionResults)
+    with pytest.raises(reticent.NotFound, match="fit_statistics"):
+        _ = without.rsquared
+    assert "R-squared" not in str(without.summary())

@@ -17,7 +17,7 @@ from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.t_test.kind import TTest
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, whole
-from support.kinds.named_tests import PEOPLE, offer, people_facts
+from support.kinds.named_tests import offer, people_facts
 
 N = 2000
 SIX_SD = 6  # of the share that rejects: by chance less than once in 10⁸

@@ -57,6 +57,8 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "median, by": ({"kind": "median", "by": "g"} | Y, 0.3),
     "linear_regression, by": (LINEAR | {"by": "g"}, 0.05),
     "glm, by": (LOGISTIC | {"by": "g"}, 0.05),
+    "linear_regression, statistics": (LINEAR | {"fit_statistics": True}, 0.05),
+    "glm, statistics": (LOGISTIC | {"fit_statistics": True}, 0.05),
     "quantile_regression, by": ({"kind": "quantile_regression", "formula": "y ~ x", "by": "g"}, 0.05),
     "iqr": ({"kind": "iqr"} | Y, 0.3),
     "iqr, ptr": ({"kind": "iqr", "mechanism": "ptr"} | Y, 0.2),

@@ -67,6 +67,20 @@ class Weighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FitStatistics:
+    """How well a fit describes its records. rsquared: 1 − the residuals' squares over the response's about its mean, of 0/1 responses
+    Efron's. rsquared_interval: sampling and noise, of a linear model; rsquared_privacy_standard_error: the noise
+    alone. residual_standard_deviation: in the units of the response, with a divisor less the coefficients. What is left out is below its noise."""
+
+    rsquared: Share | None = None
+    rsquared_adjusted: Annotated[float, Le(1)] | None = None
+    rsquared_privacy_standard_error: Size | None = None
+    rsquared_interval: Interval | None = None
+    confidence_level: Share | None = None
+    residual_standard_deviation: Size | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionResult:
     """A fit of p terms: vectors (p,), covariance (p, p), in the units of the data. null: not estimable.
 
@@ -75,7 +89,7 @@ class RegressionResult:
     effective_clusters: how many equal ones would have scores that vary as theirs; degrees_of_freedom: (p,) of the t laws
     of intervals and p-values; clipped_share: of the persons, those whose sum of scores is clipped. tuning: where they are cut, null for no cut. estimand: what is estimated, in words. shares: what part of the
     budget went where. link: where it is not the family's canonical one. records_in_use: noisy, of a design with a condition or missing cells. calibration,
-    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism.
+    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. statistics: where the question asks for them.
     """
 
     terms: list[str]
@@ -108,3 +122,4 @@ class RegressionResult:
     least_curvature: float | None = None
     noisy_p_values: list[float] | None = None
     noisy_p_intervals: list[Interval] | None = None
+    statistics: FitStatistics | None = None

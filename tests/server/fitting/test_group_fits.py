@@ -142,16 +142,16 @@ def test_groups_that_have_ended_leave_the_pass_to_the_others() -> None:
     recipes = in_lockstep(
         Strata("g", (0.0, 1.0, 2.0), ("a", "b", "c")), [_steps(0), _steps(3), _steps(1)]
     )
-    step, seen = next(recipes), []
-    while True:
+    step, seen, results = next(recipes), [], None
+    while results is None:
         assert isinstance(step, SumStep)
         assert isinstance(step.joint, ByGroup)
         seen.append(len(step.joint.sizes))
         try:
             step = recipes.send(tuple(step.parts))  # type: ignore[arg-type]
         except StopIteration as stop:
-            assert stop.value == [0, 3, 1]
-            break
+            results = stop.value
+    assert results == [0, 3, 1]
     assert seen == [2, 1, 1]
 
 

@@ -15,10 +15,13 @@ from reticent_server.kinds.glm.influence import plan_influence_glm
 from reticent_server.kinds.glm.model import plan_model
 from reticent_server.kinds.glm.plan import NO_LINK, plan_glm
 from reticent_server.kinds.glm.query import GAUSSIAN, Glm
+from reticent_server.kinds.glm.statistics import plan_glm_statistics
 from reticent_server.kinds.shared.columns import sufficient
 
 
 def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
+    if query.fit_statistics:
+        return plan_glm_statistics(facts, query, offer.rho)
     if query.by is not None:
         return plan_glm_by(facts, query, query.by, offer.rho)
     if query.mechanism == "influence":
@@ -43,6 +46,7 @@ KIND = Kind(
         Glm("b ~ x", "binomial", link="probit"),
         Glm("b ~ x", "binomial", link="log"),
         Glm("b ~ x", "binomial", by="g"),
+        Glm("b ~ x", "binomial", fit_statistics=True),
         Glm("y ~ x", "gaussian"),
         Glm("k ~ x", "poisson"),
         Glm("k ~ x", "negative_binomial", dispersion=0.5),

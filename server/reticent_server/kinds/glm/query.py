@@ -8,7 +8,7 @@ from annotated_types import Ge, Le
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import Query
-from reticent_server.kinds.fields import By, Formula, Level, PlannedTuning, Where
+from reticent_server.kinds.fields import By, Flag, Formula, Level, PlannedTuning, Where
 from reticent_server.kinds.glm.families import FAMILIES, LINKS
 
 GAUSSIAN = "gaussian"
@@ -55,4 +55,10 @@ class Glm(Query):
         ),
     ] = None
     by: By = None
+    fit_statistics: Annotated[
+        Flag,
+        Field(
+            description="Also R² and the residual standard deviation, for a tenth of the budget; binomial with the logit link or gaussian, newton, without by or tuning, only."
+        ),
+    ] = False
     kind: Literal["glm"] = field(default="glm", kw_only=True)

@@ -15,10 +15,13 @@ from reticent_server.kinds.linear_regression.gradient_descent import plan_gradie
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.linear_regression.statistics import plan_linear_statistics
 from reticent_server.kinds.shared.columns import sufficient
 
 
 def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> Planned:
+    if query.fit_statistics:
+        return plan_linear_statistics(facts, query, offer.rho)
     if query.by is not None:
         return plan_linear_regression_by(facts, query, query.by, offer.rho)
     design = parse_formula(query.formula, facts.schema, query.where)
@@ -42,6 +45,7 @@ KIND = Kind(
         LinearRegression("y ~ x", loss="tukey"),
         LinearRegression("y ~ x", ridge=2.0),
         LinearRegression("y ~ x", by="g"),
+        LinearRegression("y ~ x", fit_statistics=True),
         LinearRegression("y ~ x", mechanism="gradient_descent"),
         LinearRegression("y ~ x", mechanism="influence"),
     ),

@@ -8,7 +8,7 @@ from annotated_types import Gt, Le
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import Query
-from reticent_server.kinds.fields import By, Formula, Level, PlannedTuning, Where
+from reticent_server.kinds.fields import By, Flag, Formula, Level, PlannedTuning, Where
 
 Ridge = Annotated[float, Strict(), Gt(0), Le(1e6), AllowInfNan(False)]
 
@@ -51,4 +51,10 @@ class LinearRegression(Query):
     ] = None
     confidence_level: Level = 0.95
     by: By = None
+    fit_statistics: Annotated[
+        Flag,
+        Field(
+            description="Also R² and the residual standard deviation, for a tenth of the budget; newton, without by, only."
+        ),
+    ] = False
     kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)
