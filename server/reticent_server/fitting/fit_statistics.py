@@ -134,6 +134,10 @@ class StatisticsPlan(Planned, Generic[ResponseT]):
     def column_ms(self) -> int:
         return self.plan.column_ms + int(self.plan.facts.n * _MICROSECONDS / 1000)
 
+    def expected_ms(self, n: int) -> float:
+        """The fit's, and one pass more."""
+        return self.plan.expected_ms(n) * self.passes / self.plan.passes
+
     @property
     def forecast(self) -> Mapping[str, Any]:
         return self.plan.forecast

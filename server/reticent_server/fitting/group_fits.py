@@ -183,13 +183,16 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
         return self.first.passes + (self.own_profile is not None)
 
     @property
+    def draws(self) -> int:
+        return self.own_profile.draws if self.own_profile else 0
+
+    @property
     def column_ms(self) -> int:
         """Planned time of an own profile's draws, of finding each group's records, of scores, and of each group's own steps."""
-        draws = self.own_profile.draws if self.own_profile else 0
         member = self.passes * _MEMBER_NANOSECONDS * len(self.fits)
         records = self.first.facts.n * (member + self.passes * self.first.model.nanoseconds)
         own = sum(fit.passes * _STEP_MS + fit.column_ms for fit in self.fits)
-        return (draws * SELECTION_NANOSECONDS + records) // 10**6 + own
+        return (self.draws * SELECTION_NANOSECONDS + records) // 10**6 + own
 
     @property
     def forecast(self) -> Mapping[str, Any]:
