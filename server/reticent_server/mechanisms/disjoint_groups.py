@@ -36,7 +36,7 @@ Errors: ValueError for parts or a map that this is not proved for. Source: McShe
 moves is counted as Li, Lyu, Su & Yang (2016, section 2.3) do for bounded DP. Attack: tests/privacy/test_disjoint_groups_privacy.py.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
@@ -86,31 +86,38 @@ class GroupsMap:
     maps: tuple[Map, ...]
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
-        members = zip(self.maps, self._members(block), strict=True)
+        places, ends = self._sorted(block)
+        columns = {name: values.take(places) for name, values in block.columns.items()}
+        missing = {name: mask.take(places) for name, mask in block.missing.items()}
+        together = Block(block.start, len(places), columns, missing, block.scratch)
+        members = zip(self.maps, zip(ends[:-1], ends[1:], strict=True), strict=True)
         return tuple(
             contribution
-            for g, (map_fn, records) in enumerate(members)
-            for contribution in map_fn(_records(block, records, g))
+            for g, (map_fn, (first, last)) in enumerate(members)
+            for contribution in map_fn(_records(together, first, last, g))
         )
 
-    def _members(self, block: Block) -> Iterator[NDArray[np.int64]]:
-        """The places in the block of each group's records."""
+    def _sorted(self, block: Block) -> tuple[NDArray[np.int64], list[int]]:
+        """The places in the block of the groups' records, group after group in stored order, and where each group ends."""
         values = block.columns[self.column]
-        out = [m for m in (block.missing.get(self.column), block.unusable) if m is not None]
-        known = ~np.logical_or.reduce(out) if out else None
-        for code in self.codes:
-            here = values == code
-            yield np.flatnonzero(here if known is None else here & known)
+        order = np.argsort(np.asarray(self.codes))
+        group = np.searchsorted(np.asarray(self.codes)[order], values)
+        group = order[np.minimum(group, len(order) - 1)]
+        here = values == np.asarray(self.codes)[group]
+        for out in (block.missing.get(self.column), block.unusable):
+            if out is not None:
+                here &= ~out
+        group = np.where(here, group, len(order)).astype(np.int16)  # of few bits: sorted by digits
+        ends = np.cumsum(np.bincount(group, minlength=len(order) + 1))[:-1].tolist()
+        return np.argsort(group, kind="stable")[: ends[-1]], [0, *ends]
 
 
-def _records(block: Block, places: NDArray[np.int64], group: int) -> Block:
+def _records(block: Block, first: int, last: int, group: int) -> Block:
+    """Some consecutive records, as a block of their own."""
+    columns = {name: values[first:last] for name, values in block.columns.items()}
+    missing = {name: mask[first:last] for name, mask in block.missing.items()}
     scratch = _GroupScratch(block.scratch, group)
-    columns = {
-        name: values.take(places, out=scratch.array(f"column {name}", len(places)), mode="clip")
-        for name, values in block.columns.items()
-    }
-    missing = {name: mask[places] for name, mask in block.missing.items()}
-    return Block(block.start, len(places), columns, missing, scratch)
+    return Block(block.start, last - first, columns, missing, scratch)
 
 
 def grouped(label: str, column: str, codes: Sequence[float], steps: Sequence[SumStep]) -> SumStep:
