@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from reticent import _advice, _power, _queries
+from reticent import _advice, _queries
 from reticent import _checks as checks
 from reticent._checks import finite
 from reticent._errors import InvalidQuery, UnexpectedReply
 from reticent._http import Http, parsed
 from reticent._methods import Methods
 from reticent._plan import Plan
-from reticent._power import Power
 from reticent._profile import Profile
 from reticent._questions import Query
 from reticent._reading import read
@@ -24,6 +23,7 @@ from reticent._schema import Schema
 from reticent.kinds import class_of
 
 if TYPE_CHECKING:
+    from reticent._power import Power
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.subsample_aggregate import BlockResults
@@ -133,7 +133,7 @@ class Dataset(Methods):
         sd: float | None = None,
         term: str | None = None,
         **fields: Any,
-    ) -> Power:
+    ) -> "Power":
         """What a test can see with its privacy noise: the one of effect_size, epsilon, power or nobs that is left out; free.
 
         kind, arguments, fields: of a `t_test`, `anova`, `correlation` or `linear_regression`, as of its method. effect_size: Cohen's d
@@ -144,6 +144,8 @@ class Dataset(Methods):
         >>> ds.power("t_test", "price", "waterfront", effect_size=0.2, sd=350_000, epsilon=0.5).power
         >>> ds.power("linear_regression", "price ~ grade", effect_size=0.05, power=0.8).epsilon
         """
+        from reticent import _power  # noqa: PLC0415 - SciPy is imported where it is used
+
         query = self._query(kind, *arguments, **fields)
         columns = {column.name: column for column in self.schema.columns}
         group = columns.get(str(query.get("group")))

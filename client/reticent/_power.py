@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from math import inf, isfinite, nan, sqrt
 from typing import Any
 
-from scipy.optimize import brentq
-from scipy.stats import chi2, ncx2
+from scipy.special import chdtri, chndtr, ndtr
 
 from reticent._errors import InvalidQuery
 from reticent._plan import Plan
@@ -35,6 +34,10 @@ _LEAST_EPSILON, _MOST_EPSILON = 1e-3, 100.0  # between which an epsilon is looke
 _PRECISION = 0.01  # relative, of an epsilon: a plan's forecast is no better than that
 _LARGEST_EFFECT = 10.0
 _MOST_RECORDS = 1e12
+_CERTAIN = (
+    1e4  # noncentrality beyond which a test of up to 64 groups sees the effect with certainty
+)
+_HALVINGS = 200  # of an interval's logarithm: more than a float has
 
 Forecast = Callable[[float], Plan]
 
@@ -92,8 +95,12 @@ class PlannedTest:
         """noise: ν at the data set's n."""
         ratio = noise * sqrt(self.n / nobs)
         strength = nobs * self.squared(effect) / (1 + ratio**2)
-        cut = chi2.isf(alpha, self.degrees)
-        return float(ncx2.sf(cut, self.degrees, strength)) if strength > 0 else alpha
+        if not strength > 0:
+            return alpha
+        cut, root = float(chdtri(self.degrees, alpha)), sqrt(strength)
+        if self.degrees == 1:
+            return float(ndtr(root - sqrt(cut)) + ndtr(-root - sqrt(cut)))
+        return 1.0 if strength > _CERTAIN else float(1 - chndtr(cut, self.degrees, strength))
 
 
 def design_of(
@@ -200,7 +207,10 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
     ends = function(low), function(high)
     if not (isfinite(ends[0]) and isfinite(ends[1])) or ends[0] * ends[1] > 0:
         return nan
-    return float(brentq(function, low, high, xtol=1e-9, rtol=1e-9))
+    for _ in range(_HALVINGS):
+        middle = sqrt(low * high)
+        low, high = (middle, high) if function(middle) * ends[0] > 0 else (low, middle)
+    return high
 
 
 def _partial(r: float) -> float:

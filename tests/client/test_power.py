@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 from statsmodels.stats.power import FTestAnovaPower, TTestIndPower, TTestPower
 
 import reticent
@@ -76,6 +77,11 @@ def test_what_is_left_out_is_solved_for() -> None:
     records = solve(query, noisy, epsilon=found.epsilon, power=0.8, effect_size=0.2)
     assert records.nobs == pytest.approx(N, rel=0.02)
     assert np.isnan(solve(query, noisy, effect_size=0.001, power=0.8).epsilon)
+    more = solve(query, noisy, effect_size=0.05, epsilon=0.5, nobs=4 * N)
+    noise = 0.05 / 0.5 / 2 * np.sqrt(N) / 2
+    assert more.noise == pytest.approx(noise)
+    root = np.sqrt(4 * N * 0.05**2 / 4 / (1 + noise**2))
+    assert more.power == pytest.approx(stats.norm.sf(1.959964 - root), abs=1e-3)
     assert "power without noise" in str(found)
     assert found._repr_html_()
 

@@ -39,6 +39,7 @@ moves is counted as Li, Lyu, Su & Yang (2016, section 2.3) do for bounded DP. At
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from typing import TypeVar
 
@@ -90,7 +91,7 @@ class GroupsMap:
         columns = {name: values.take(places) for name, values in block.columns.items()}
         missing = {name: mask.take(places) for name, mask in block.missing.items()}
         together = Block(block.start, len(places), columns, missing, block.scratch)
-        members = zip(self.maps, zip(ends[:-1], ends[1:], strict=True), strict=True)
+        members = zip(self.maps, pairwise(ends), strict=True)
         return tuple(
             contribution
             for g, (map_fn, (first, last)) in enumerate(members)
