@@ -31,6 +31,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
+    CountSum,
     FloatArray,
     GramSum,
     Released,
@@ -120,6 +121,12 @@ class HazardPlan(Planned):
     @property
     def rho(self) -> int:
         return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        if self.own_profile:
+            return None
+        return (CountSum(1, self.budget.count, self.unit_rows),) if self.budget.count else ()
 
     @property
     def passes(self) -> int:
