@@ -19,7 +19,7 @@ Noise: s on the diagonal, s/√2 off it, so by the delta method, s²-fold,
 
     Var D = 1 + 2k² + k⁴,    Var R² = (1 − R²)² (1/G₂₂² + Var D/D²)
 
-and sampling adds 4R²(1 − R²)²/N for normal errors (Olkin & Finn 1995) to a linear model's. An interval is given where D and G₂₂ are above
+and sampling adds 4R²(1 − R²)²/N for normal errors (Olkin & Finn 1995) to a linear model's, where each row is a unit. An interval is given where D and G₂₂ are above
 SURE standard deviations of their noise. Where many residuals or responses are beyond the ranges, R² is that of what was clipped.
 
 What is left out: information criteria, as N ln σ² has the noise of N s/G₂₂, tens of units where a difference of two matters.
@@ -159,7 +159,11 @@ class StatisticsPlan(Planned, Generic[ResponseT]):
         (released,) = yield SumStep("fit statistics", (self.part,), rows)
         unit = reach[1] * ground.coding.response_location.scale
         ratio = (reach[1] / reach[0]) ** 2
-        return statistics_of(released, ratio, unit, ground.coding.size, linear=not self.whole)
+        alone = (
+            self.plan.facts.schema.unit.max_rows == 1
+        )  # rows of a person do not vary by themselves
+        linear = alone and not self.whole
+        return statistics_of(released, ratio, unit, ground.coding.size, linear=linear)
 
 
 def statistics_of(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import GramSum
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_statistics import FitMomentsMap
@@ -99,6 +100,17 @@ def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_nearly_as_
         ((_, share),) = farthest_records(step, records)
         assert share <= 1
         assert share > (0.99 if query is LINEAR else 0.7)
+
+
+def test_rows_of_persons_have_no_interval() -> None:
+    """Sampling would be counted as of rows that vary by themselves."""
+    plan = registry.plan(people_facts(N // 3, 3), LINEAR, offer(30))
+    rows = {k: v[: N // 3 * 3] for k, v in table(7).items()}
+    found = drive(plan.run(), whole(rows, {ABSENT: np.zeros(N // 3 * 3, np.bool_)})).result[
+        "statistics"
+    ]
+    assert found["rsquared"] == pytest.approx(0.5, abs=0.05)
+    assert "rsquared_interval" not in found
 
 
 REFUSED = [
