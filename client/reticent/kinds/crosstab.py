@@ -47,7 +47,7 @@ class Crosstab(Counts):
 
     @property
     def independence(self) -> IndependenceTest | None:
-        """The test of independence; None unless the table is two-way."""
+        """The test of independence; None unless the table is two-way and a person has one row."""
         test = self.result.get("independence")
         if test is None:
             return None

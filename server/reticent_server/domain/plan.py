@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.persons import PersonView
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.query import Query
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import (
@@ -108,6 +109,12 @@ class Planned(ABC):
         return False
 
     @property
+    def holds_for_persons(self) -> bool:
+        """Whether standard errors, intervals and p-values hold where the rows of one person are alike. A kind that says
+        nothing of sampling says so here; one that takes rows as independent is not asked about them."""
+        return self.of_persons
+
+    @property
     def column_ms(self) -> int:
         return 0
 
@@ -118,6 +125,11 @@ class Planned(ABC):
 
     @property
     def fit(self) -> Forecastable | None:
+        return None
+
+    @property
+    def precision(self) -> ForecastPrecision | None:
+        """How wide its intervals will be, where public facts tell; what `ci_ratio` and `half_width` are looked for by."""
         return None
 
     @property

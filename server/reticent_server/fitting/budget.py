@@ -52,11 +52,13 @@ _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in 
 # Newton steps that are tried: fewer have not converged from a poor start, more divide ρ further
 _STEPS = (3, 4, 5, 6)
 _ROUNDING = 10**11  # a step's cost is rounded up by a unit, and by 10⁻¹² of it for the floats
-LIKELY_SUM = 1.4  # of √(mq): what a person's sum of m scores of rms about √q is clipped at
+LIKELY_SUM = 1.4  # of √(mq) rms: what a person's sum of m scores of rms about √q is clipped at
+LIKELY_REACH = 2.5  # of m√q times a row's mean curvature: what a person's Jacobian is clipped at (2 to 3.5 in simulations)
+_WORTH = 0.6  # of the rows' noise: what a summed Jacobian's has to be below to be worth a histogram
 _PERSON_MEAT = (
     0.05  # of ρ: coverage needs it, as the public rows say nothing about how rows of a person agree
 )
-_LENGTHS = 0.03  # of ρ: the histogram that the last clip is chosen by; 60 persons of noise in a bin at ε = 1
+_LENGTHS = 0.03  # of ρ: each of the two histograms that the last clips are chosen by; 60 persons of noise in a bin at ε = 1
 _STEP_WORTH = 0.01  # of ln e²: a further step has to gain that much
 
 Round = tuple[float, float]
@@ -65,7 +67,8 @@ Round = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in use, and
-    the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1."""
+    the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1.
+    rms: of a row's score q where the model holds, in which the lengths of persons' sums are measured. skewed: as of a Signal."""
 
     size: int
     radius_squared: float
@@ -73,12 +76,34 @@ class Sizes:
     expected_n: float
     unit_rows: int = 1
     person_rows: int = 1
+    rms: float = 1.0
+    skewed: bool = False
+
+    @property
+    def person_length(self) -> float:
+        """√(mq) rms: about what the sum of a person's m scores is long where they are independent."""
+        return sqrt(self.person_rows * self.size) * self.rms
 
     def gradient_clip(self, bound: float) -> float:
         """What a unit adds to a gradient, at most, where sup |q| is `bound`; of a person's sum the likely clip."""
         if self.person_rows > 1:
-            return LIKELY_SUM * sqrt(self.person_rows * self.size)
+            return LIKELY_SUM * self.person_length
         return sqrt(self.radius_squared) * bound * self.unit_rows
+
+    def jacobian_distance(self, curvature: float, bound: float) -> float:
+        """By how much a Jacobian differs where one unit does: √2 times the rows' bound, or twice the likely clip of a
+        person's sum where that is far less. curvature: of a row, expected; bound: at most."""
+        rows = sqrt(2) * self.radius_squared * bound * self.unit_rows
+        whole = self._whole_distance(curvature)
+        return whole if self.whole_jacobian(curvature, bound) else rows
+
+    def whole_jacobian(self, curvature: float, bound: float) -> bool:
+        """Whether a person's Jacobian is summed before it is bounded."""
+        rows = sqrt(2) * self.radius_squared * bound * self.unit_rows
+        return self.person_rows > 1 and self._whole_distance(curvature) < _WORTH * rows
+
+    def _whole_distance(self, curvature: float) -> float:
+        return 2 * LIKELY_REACH * self.person_rows * sqrt(self.size) * self.mean_norm * curvature
 
     @property
     def mean_norm(self) -> float:
@@ -101,7 +126,7 @@ class FitBudget:
     """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T, or none),
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
     precision: ν of the last round. size: q. joint: which parts of a step are of one vector. lengths: of the histogram of
-    the lengths of persons' scores, 0 where scores are those of rows."""
+    the lengths of persons' scores, 0 where scores are those of rows; reaches: of that of their Jacobians, 0 where these are."""
 
     rounds: tuple[tuple[int, float], ...]
     gradients: tuple[int, ...]
@@ -114,6 +139,7 @@ class FitBudget:
     size: int
     joint: "JointParts"
     lengths: int = 0
+    reaches: int = 0
 
     @property
     def steps(self) -> int:
@@ -133,14 +159,14 @@ class FitBudget:
     def amounts(self) -> int:
         """Σ of what the parts would cost alone."""
         parts = (*(r for r, _ in self.rounds), *self.gradients, *self.scales, *self.jacobians)
-        return sum(parts) + self.meat + self.count + self.lengths
+        return sum(parts) + self.meat + self.count + self.lengths + self.reaches
 
     @property
     def rho(self) -> int:
         """What all steps cost: parts of one vector together."""
         (first, _), *others = self.rounds
         whitening = one_vector.rho(self.size, curvature=first, used=self.count)
-        rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths
+        rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths + self.reaches
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
     def rho_by_group(self, *, counted: bool) -> int:
@@ -180,6 +206,7 @@ class FitBudget:
             meat=self.meat * target // whole,
             count=self.count * target // whole,
             lengths=self.lengths * target // whole,
+            reaches=self.reaches * target // whole,
             precision=self.precision * sqrt(whole / target),
         )
         return more if whole < target and more.rho <= rho else self
@@ -192,7 +219,8 @@ class Signal:
     curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
     whether the score is far from linear (fitting.score.BentScore). early: whether a Jacobian that is far from the
     solution tells of the one there. centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
-    curvatures have both signs.
+    curvatures have both signs. rms: of the score where the model holds. skewed: whether it is where the model
+    holds, so that a clipped sum of scores is not 0 on average.
     """
 
     bound: float
@@ -205,6 +233,8 @@ class Signal:
     early: bool = True
     centred: bool = False
     signed: bool = False
+    rms: float = 1.0
+    skewed: bool = False
 
     @property
     def together(self) -> JointParts:
@@ -232,17 +262,20 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitB
         _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
     )
     lengths = _LENGTHS if of_persons else 0.0
-    fixed = meat + scales + count + early + lengths
+    whole = sizes.whole_jacobian(signal.curvature, signal.curvature_bound)
+    reaches = _LENGTHS if whole else 0.0
+    fixed = meat + scales + count + early + lengths + reaches
     rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
     gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)
     T = len(fractions)
-    measured = (T if signal.joint else T - 1) if scales else 0
+    measured = (T if signal.joint and not of_persons else T - 1) if scales else 0
     weights = (
         *(share for share, _ in rounds),
         *(gradients * f for f in fractions),
         *((scales / max(measured, 1),) * measured),
         *((count,) if count else ()),
         *((lengths,) if lengths else ()),
+        *((reaches,) if reaches else ()),
         *((early,) if early else ()),
         meat,
         jacobian,
@@ -255,6 +288,7 @@ def plan_budget(sizes: Sizes, rho: int, signal: Signal, *, masked: bool) -> FitB
         scales=tuple(next(parts) for _ in range(measured)),
         count=next(parts) if count else 0,
         lengths=next(parts) if lengths else 0,
+        reaches=next(parts) if reaches else 0,
         jacobians=_placed(T, next(parts) if early else 0, last, at=T - 2),
         meat=meat_rho,
         eta=eta,
@@ -305,8 +339,8 @@ def _affordable(sizes: Sizes, rho: int) -> tuple[tuple[Round, ...], ...]:
 
 def _jacobian_noise(sizes: Sizes, rho: float, signal: Signal) -> float:
     """ν_J: noise of the last Jacobian, as a vector of a step sees it, relative to what it measures."""
-    bound = sizes.radius_squared * signal.curvature_bound * sizes.unit_rows
-    sd = sqrt(2) * bound / sqrt(2 * rho / RHO_UNITS)
+    distance = sizes.jacobian_distance(signal.curvature, signal.curvature_bound)
+    sd = distance / sqrt(2 * rho / RHO_UNITS)
     return sd * sqrt(sizes.size) / (sizes.expected_n * sizes.mean_norm * signal.curvature)
 
 

@@ -21,6 +21,8 @@ and, where a model sums the scores of a person's rows first (fitting.person_scor
     gradient   ‖k Σ_t w v q‖ ≤ C VectorSum  Δ = 2C         a function of one person's m places
     meat       ‖k Σ_t w v q‖ ≤ C GramSum    Δ = √2 C²
     lengths    one count         CountSum   Δ = √2         (of ‖Σ_t w v q‖, by which the last C is chosen)
+    reaches    one count         CountSum   Δ = √2         (of ‖Σ_t w h v vᵀ‖, by which the last L is chosen)
+    Jacobian   ‖Σ_t w h v vᵀ‖ ≤ L  VectorSum Δ = 2L       of the last step; the norm is Frobenius'
 
 since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here would
 cost accuracy only. The steps' ρ, of parts that are of one vector together (mechanisms.one_vector), are fixed by the plan and add up
@@ -40,6 +42,7 @@ import numpy as np
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import DRAWING, Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
@@ -250,6 +253,15 @@ class FitPlan(Planned, Generic[ResponseT]):
         )
 
     @property
+    def precision(self) -> ForecastPrecision:
+        """Of the coefficients."""
+        fit = self.forecast_fit
+        privacy = np.where(fit.estimable, fit.privacy, np.inf).tolist()
+        return ForecastPrecision(
+            tuple(self.design.names), tuple(privacy), tuple(fit.sampling.tolist())
+        )
+
+    @property
     def forecast(self) -> Mapping[str, Any]:
         """Steps, tuning, shares of ρ, and for each coefficient the expected privacy over its sampling
         standard error (null where the releases are not expected to identify it), with what to do about it."""
@@ -297,7 +309,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             "jacobians": sum(b.jacobians),
             "scales": sum(b.scales),
             "meat": b.meat,
-            **({"lengths": b.lengths} if b.lengths else {}),
+            **({"lengths": b.lengths + b.reaches} if b.lengths else {}),
         }
         whole = sum(amounts.values())
         return {name: amount / whole for name, amount in amounts.items()}
@@ -388,7 +400,13 @@ def sized(
         person_rows=facts.schema.unit.max_rows if model.of_persons else 1,
     )
     model = model.tuned(sizes, rho, ground.response)
-    return model, replace(sizes, radius_squared=model.radius * sizes.size)
+    signal = model.signal(ground)
+    return model, replace(
+        sizes,
+        radius_squared=model.radius * sizes.size,
+        rms=signal.rms,
+        skewed=signal.skewed,
+    )
 
 
 def ground_of(

@@ -50,11 +50,15 @@ from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.maps import FitState, ResidualMap, ScoreMap, on_lattice
 from reticent_server.fitting.person_scores import (
     EARLY,
+    RECLIPPED,
     Clusters,
     Lengths,
     PersonLengthsMap,
     PersonScoreMap,
+    as_matrix,
     chosen,
+    chosen_reach,
+    triangle,
 )
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.rounds import whitening_rounds
@@ -205,21 +209,40 @@ class NoisyNewton:
         score = self.family.score(state.scale, 0)
         clusters = None
         if self.sizes.person_rows > 1:
-            clusters = chosen(self._lengths, (yield self._lengths_step(state, whitening, score))[0])
+            counts, *reaches = yield self._lengths_step(state, whitening, score)
+            clusters = chosen(self._lengths, counts, skewed=self.sizes.skewed)
+            if reaches:
+                clusters = replace(clusters, reach=chosen_reach(self._reaches(score), reaches[0]))
+            state = self._reclipped(state, whitening, score)
         last = yield self._score_step(state, whitening, score, T - 1, clusters)
+        if self.budget.reaches:
+            last = (last[0], as_matrix(last[1]), *last[2:])
         return self._finished(state, whitening, score, last, clusters)
+
+    def _reclipped(self, state: State, whitening: Whitening, score: Score) -> State:
+        """C with what the solution of the last clip may differ by from that of the early one."""
+        if not self.sizes.skewed:
+            return state
+        reach = self.sizes.rms / score.most * score.unit
+        return replace(state, covariance=state.covariance + prior(whitening, RECLIPPED * reach))
 
     @property
     def _lengths(self) -> Lengths:
-        return Lengths(float(np.sqrt(self.sizes.person_rows * self.sizes.size)))
+        return Lengths(self.sizes.person_length)
 
     def _lengths_step(self, state: State, whitening: Whitening, score: Score) -> SumStep:
         m, lengths = self.sizes.person_rows, self._lengths
-        rows = ScoreMap(
-            self.coding, self._point(state, whitening, score), np.zeros(self.sizes.size)
-        )
-        part = lengths.part(self.budget.lengths, m)
-        return SumStep("lengths", (part,), PersonLengthsMap(rows, m, lengths))
+        point, reaches = self._point(state, whitening, score), self._reaches(score)
+        whole = self.budget.reaches > 0
+        rows = ScoreMap(self.coding, point, np.zeros(self.sizes.size), curvature=whole)
+        parts = [lengths.part(self.budget.lengths, m)]
+        parts += [reaches.part(self.budget.reaches, m)] if whole else []
+        measured = PersonLengthsMap(rows, m, lengths, reaches if whole else None)
+        return SumStep("lengths", tuple(parts), measured)
+
+    def _reaches(self, score: Score) -> Lengths:
+        size = float(np.sqrt(self.sizes.size))
+        return Lengths(self.sizes.person_rows * size * self.sizes.mean_norm * score.most)
 
     def _started(self, whitening: Whitening, count: float, *, present: bool) -> State:
         W, C = whitening.transform, prior(whitening, self.family.offset)
@@ -311,19 +334,24 @@ class NoisyNewton:
         t: int,
         clusters: Clusters | None,
     ) -> SumStep:
-        """The same with gradient and meat of persons' sums (fitting.person_scores); the Jacobian is of rows."""
+        """The same with gradient and meat of persons' sums (fitting.person_scores), and the last Jacobian."""
         q, m, R = self.sizes.size, self.sizes.person_rows, float(np.sqrt(self.sizes.radius_squared))
         last, jacobian = t == self.budget.steps - 1, self.budget.jacobians[t]
         ball = self._ball(state, whitening, score, clusters)
         parts: list[Part] = [VectorSum(q, ball.radius, self.budget.gradients[t], 1, m)]
-        if jacobian:
+        whole = clusters is not None and clusters.reach > 0
+        if clusters is not None and whole:
+            parts.append(VectorSum(triangle(q), clusters.reach, jacobian, 1, m))
+        elif jacobian:
             root = R * float(np.sqrt(score.curvature_bound))
             parts.append(GramSum(q, root, jacobian, m, score.signed))
         if last:
             parts.append(GramSum(q, ball.radius, self.budget.meat, 1, person_rows=m))
         point = self._point(state, whitening, score)
         rows = ScoreMap(self.coding, point, ball.shift, jacobian > 0, last)
-        return SumStep(f"newton step {t + 1}", tuple(parts), PersonScoreMap(rows, m, ball.radius))
+        return SumStep(
+            f"newton step {t + 1}", tuple(parts), PersonScoreMap(rows, m, ball.radius, whole)
+        )
 
     def _together(self, t: int) -> OneVector | None:
         """The parts of a step that are made of u, by their places."""
@@ -448,7 +476,8 @@ class NoisyNewton:
         curvature: StepCurvature,
     ) -> LastScores:
         """Jointly with the scale, where the family asks for that (fitting.score.JointStep)."""
-        whitening, joint = model.whitening, self.family.joint
+        whitening = model.whitening
+        joint = None if self.sizes.person_rows > 1 else self.family.joint
         g, noise = self._gradient(state, whitening, score, released[0])
         expected = model.meat(score, whitening.inside(state.theta))
         released_meat, sd = released[2].values / state.count, released[2].sd / state.count

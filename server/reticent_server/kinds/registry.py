@@ -9,7 +9,13 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
+from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.base import Kind
+
+ROWS_ALIKE = (
+    "Its standard errors would take the rows of one person as independent, and be too small. Ask about features of persons "
+    "instead (`persons`, such as mean(x) or last(x, by=t)): that is a table of one row a person."
+)
 
 
 def by_name() -> Mapping[str, Kind[Any]]:
@@ -23,8 +29,15 @@ def kind_of(query: Query) -> Kind[Any]:
 
 
 def plan(facts: DatasetFacts, query: Query, offer: PrivacyCost) -> Planned:
-    """The plan of a question. offer: the (ε, δ) that was asked for, and the ρ that it allows."""
-    return kind_of(query).plan(facts.of_places(), query, offer)
+    """The plan of a question. offer: the (ε, δ) that was asked for, and the ρ that it allows.
+
+    Raises InvalidQuery for what takes rows as independent, where the unit has several.
+    """
+    places = facts.of_places()
+    planned = kind_of(query).plan(places, query, offer)
+    if places.persons is not None and not planned.holds_for_persons:
+        raise InvalidQuery(ROWS_ALIKE)
+    return planned
 
 
 def stored_query(fields: Mapping[str, Any]) -> Query:

@@ -5,22 +5,31 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
+from scipy.special import expit, ndtr
+from scipy.stats import poisson
 
+from reticent_server.catalog.schema_file import parse_schema
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block, Released, SumStep
+from reticent_server.errors import ReticentError
 from reticent_server.fitting.person_scores import OUTSIDE, Clusters, Lengths, chosen
 from reticent_server.fitting.recipe import Freedom
 from reticent_server.formula import mask_design
+from reticent_server.kinds.crosstab.kind import Crosstab
+from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.mean.persons import PersonSpread, PersonSpreadMap
 from reticent_server.kinds.profile.plan import plan_profile
-from reticent_server.kinds.registry import kind_of
+from reticent_server.kinds.quantile_regression.kind import QuantileRegression
+from reticent_server.kinds.registry import ROWS_ALIKE, by_name, kind_of, plan
 from reticent_server.mechanisms import noisy_sum
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of, totals
+from support.installations.small import SCHEMA
 
 N, M = 3000, 6
 COLUMNS = [numeric("x", -20, 20), numeric("z", -20, 20), numeric("y", -60, 60)]
@@ -47,14 +56,22 @@ def panel(seed: Any, persons: Any = N, effect: Any = 0.6, own: Any = 0.5) -> Any
     return table, absent.ravel()
 
 
-def facts_of(table: Any, absent: Any, persons: Any = N) -> Any:
-    present = {k: v[~absent] for k, v in table.items()}
-    schema = Schema(tuple(COLUMNS), Unit("id", M))
-    return DatasetFacts("t", "t", 1, "v", persons, schema, profile_of(present, COLUMNS))
+RESPONSES = {
+    "binomial": Column("y", ColumnKind.BOOLEAN, 0, 1),
+    "poisson": Column("y", ColumnKind.INTEGER, 0, 30),
+}
 
 
-def answer(query: Any, table: Any, absent: Any, rho: Any, persons: Any = N) -> Any:
-    facts = facts_of(table, absent, persons).of_places()
+def facts_of(table: Any, absent: Any, persons: Any = N, column: Any = COLUMNS[2]) -> Any:
+    present, columns = {k: v[~absent] for k, v in table.items()}, [*COLUMNS[:2], column]
+    schema = Schema(tuple(columns), Unit("id", M))
+    return DatasetFacts("t", "t", 1, "v", persons, schema, profile_of(present, columns))
+
+
+def answer(
+    query: Any, table: Any, absent: Any, rho: Any, persons: Any = N, column: Any = COLUMNS[2]
+) -> Any:
+    facts = facts_of(table, absent, persons, column).of_places()
     plan = kind_of(query).plan(facts, query, PrivacyCost(10**9, 10**12, rho))
     return drive(plan.run(), Block(0, persons * M, table, {ABSENT: absent}))
 
@@ -98,6 +115,103 @@ def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide() -> N
     assert told == 60
     assert hits >= 48, "of 60 intervals of 95 %: seeded, and fewer by chance once in 10^7"
     assert np.median(widths) < 1.25
+
+
+def responses(table: Any, family: Any) -> Any:
+    """The table with a response of the family, whose errors have the person's part of y."""
+    eta = 0.3 + 0.5 * table["x"] - 0.3 * table["z"]
+    u = ndtr(table["y"] - TRUTH[0] - TRUTH[1] * table["x"] - TRUTH[2] * table["z"])
+    y = (u < expit(eta)) * 1.0 if family == "binomial" else poisson.ppf(u, np.exp(eta / 2))
+    return table | {"y": np.minimum(y, 30.0)}
+
+
+def maximum_likelihood(table: Any, absent: Any, family: Any) -> Any:
+    """The fit and its standard errors by person and by row, without noise."""
+    X = np.column_stack([np.ones(len(absent)), table["x"], table["z"]]) * ~absent[:, None]
+    beta = np.zeros(3)
+    for _ in range(12):
+        mu = expit(X @ beta) if family == "binomial" else np.exp(X @ beta)
+        rows = X * (table["y"] - mu)[:, None]
+        J = (X * (mu * (1 - mu) if family == "binomial" else mu)[:, None]).T @ X
+        beta = beta + np.linalg.solve(J, rows.sum(axis=0))
+    A, sums = np.linalg.inv(J), rows.reshape(-1, M, 3).sum(axis=1)
+    errors = (np.sqrt(np.diag(A @ s.T @ s @ A)) for s in (sums, rows))
+    return beta, *errors
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_without_noise_a_glm_has_errors_by_person(family: Any) -> None:
+    table, absent = panel(1)
+    table = responses(table, family)
+    query = Glm("y ~ x + z", family)
+    result = answer(query, table, absent, HUGE_RHO, column=RESPONSES[family]).result
+    beta, by_person, by_row = maximum_likelihood(table, absent, family)
+    np.testing.assert_allclose(result["coefficients"], beta, atol=0.8 * by_person.min())
+    np.testing.assert_allclose(result["standard_errors"], by_person, rtol=0.12)
+    assert (by_person > 1.13 * by_row).all(), "rows taken as independent would say something else"
+    assert result["clusters"] == pytest.approx(N, rel=0.01)
+    assert "a person's scores are added" in result["estimand"]
+
+
+def test_quantile_regressions_have_errors_by_person() -> None:
+    table, absent = panel(1)
+    query = QuantileRegression("y ~ x + z", tau=0.5)
+    (result,) = answer(query, table, absent, HUGE_RHO).result["fits"]
+    np.testing.assert_allclose(result["coefficients"], TRUTH, atol=4 * 0.03)
+    assert result["effective_clusters"] < N
+    by_row = 1.25 / np.sqrt(np.count_nonzero(~absent))  # of a normal median
+    assert result["standard_errors"][0] > 1.2 * by_row
+
+
+INDEPENDENT = {
+    "anova", "binned_residuals", "correlation", "describe", "hazard_regression", "kruskal", "ks_test", "location_scale",
+    "log_rank", "mann_whitney", "proportion_test", "study", "subsample_aggregate", "survival_curve", "t_test",
+}  # fmt: skip
+"""Kinds whose standard errors take records as independent; means by group do, too."""
+
+
+@pytest.mark.parametrize("kind", [k for k in by_name().values() if k.for_analysts])
+def test_what_takes_rows_as_independent_is_declined(kind: Any) -> None:
+    """Each example of each kind: planned where a person's rows may be alike, or declined with what to ask instead."""
+    persons = DatasetFacts(
+        "t",
+        "t",
+        1,
+        "v",
+        N,
+        Schema(parse_schema(yaml.safe_load(SCHEMA)).columns, Unit("id", M)),
+        None,
+    )
+    offer = PrivacyCost(2 * 10**9, 10**12, RHO_UNITS // 4)
+    for query in kind.examples:
+        by_group = kind.name == "mean" and query.by is not None
+        if kind.name in INDEPENDENT or by_group:
+            with pytest.raises(ReticentError, match=r"rows|protected unit|columns|records"):
+                plan(persons, query, offer)
+            continue
+        declined = None
+        try:
+            planned = plan(persons, query, offer)
+        except ReticentError as error:
+            declined = error.detail
+        if declined is None:
+            assert planned.holds_for_persons
+        else:
+            assert "protected unit" in declined or declined == ROWS_ALIKE
+
+
+def test_a_crosstab_of_persons_has_no_test_of_independence() -> None:
+    table, absent = panel(2, persons=100)
+    table = {"a": (table["x"] > 0) * 1.0, "b": (table["z"] > 0) * 1.0}
+    columns = tuple(Column(n, ColumnKind.BOOLEAN, 0, 1) for n in table)
+    for unit, told in ((Unit("id", M), False), (Unit(), True)):
+        facts = DatasetFacts(
+            "t", "t", 1, "v", 100 if unit.many_rows else 600, Schema(columns, unit), None
+        )
+        planned = plan(facts, Crosstab(("a", "b")), PrivacyCost(10**9, 10**12, HUGE_RHO))
+        masks = {ABSENT: absent} if unit.many_rows else {}
+        result = drive(planned.run(), Block(0, 600, table, masks)).result
+        assert (result["independence"] is not None) is told
 
 
 def test_few_persons_have_no_intervals() -> None:

@@ -25,7 +25,7 @@ from reticent_server.numerics.independence import IndependenceTest, independence
 class CrosstabResult:
     """Noisy counts, nested by column in the order of `columns`; levels: of each column.
 
-    independence: of a table of two columns, otherwise null.
+    independence: of a table of two columns whose rows are independent, otherwise null: not where a person has several.
     """
 
     columns: Annotated[list[str], MinLen(2)]
@@ -48,7 +48,7 @@ class CrosstabPlan(TablePlan):
         """One step."""
         (counts,) = yield self.step
         table = counts.values.reshape([axis.size for axis in self.axes])
-        two_way = table.ndim == 2 and min(table.shape) > 1
+        two_way = table.ndim == 2 and min(table.shape) > 1 and self.part.unit_rows == 1
         return CrosstabResult(
             columns=[axis.column for axis in self.axes],
             levels=[list(axis.levels) for axis in self.axes],

@@ -69,7 +69,7 @@ class GlmModel:
 
     @property
     def of_persons(self) -> bool:
-        return False
+        return True
 
     def check(self, response: Term) -> None:
         problem = self.law.problem(response)

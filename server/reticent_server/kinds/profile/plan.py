@@ -65,6 +65,11 @@ class ProfilePlan(Planned):
     reference: str = "Kaplan, Schnapp & Stemmer (2022); Canonne, Kamath & Steinke (2020)"
 
     @property
+    def holds_for_persons(self) -> bool:
+        """It says nothing of sampling."""
+        return True
+
+    @property
     def rho(self) -> int:
         return sum(part.rho for part in self.parts)
 

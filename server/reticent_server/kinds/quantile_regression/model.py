@@ -77,7 +77,7 @@ class QuantileModel:
 
     @property
     def of_persons(self) -> bool:
-        return False
+        return True
 
     def check(self, response: Term) -> None:
         """Any response will do."""
@@ -106,7 +106,10 @@ class QuantileModel:
     def signal(self, ground: FitGround[PublicResponse]) -> Signal:  # noqa: ARG002 - one interface
         score = QuantileScore(self.tau, self.bandwidth, 1.0, fine=True)
         bound = score.curvature_bound
-        return Signal(score.bound, score.density, scaled=True, curvature_bound=bound)
+        rms = sqrt(self.tau * (1 - self.tau))
+        return Signal(
+            score.bound, score.density, scaled=True, curvature_bound=bound, rms=rms, skewed=True
+        )
 
     def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
         return [DECLINED] if ground.response.tie >= TIED else []
@@ -153,15 +156,20 @@ def planned_radius(sizes: Sizes, rho: int, tau: float) -> float:
     """R²/q for a fit at `rho` (RHO_UNITS)."""
     narrowest = planned_bandwidth(sizes, rho, tau, RADII[0])
     bound = QuantileScore(tau, 1.0, 1.0, fine=True).bound
-    unit = 2 * bound * sizes.unit_rows / sqrt(2 * _LAST_STEP * rho / RHO_UNITS)
+    noise = 2 / sqrt(2 * _LAST_STEP * rho / RHO_UNITS)
     sampling = sqrt(sizes.expected_n * tau * (1 - tau))
+    clips = {r: _sized(sizes, r, tau).gradient_clip(bound) for r in RADII}
+    most = max(_FELT * sampling / noise, clips[RADII[0]])
     fine = [
         radius
         for radius in RADII
-        if sqrt(radius * sizes.size) * unit <= _FELT * sampling
-        and planned_bandwidth(sizes, rho, tau, radius) <= narrowest
+        if clips[radius] <= most and planned_bandwidth(sizes, rho, tau, radius) <= narrowest
     ]
     return max(fine, default=RADII[0])
+
+
+def _sized(sizes: Sizes, radius: float, tau: float) -> Sizes:
+    return replace(sizes, radius_squared=radius * sizes.size, rms=sqrt(tau * (1 - tau)))
 
 
 def planned_bandwidth(sizes: Sizes, rho: int, tau: float, radius: float) -> float:

@@ -58,6 +58,11 @@ class GroupQuantilesPlan(Planned):
         return (self.part,) * self.groups.size
 
     @property
+    def holds_for_persons(self) -> bool:
+        """There are no standard errors that rows of a person would make too small."""
+        return True
+
+    @property
     def rho(self) -> int:
         return disjoint_groups.of_equal_parts(self.part)
 

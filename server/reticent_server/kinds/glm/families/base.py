@@ -3,7 +3,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -89,6 +89,8 @@ class GlmFamily(ABC):
             early=False,
             centred=score.centred,
             signed=score.signed,
+            skewed=True,
+            rms=sqrt(score.mean_square * GlmFamily.curvature(self, c, start)),
         )
 
     def cut(self, c: float) -> str:
