@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from reticent._guarantee import Amount, Coverage, Guarantee
     from reticent._hypotheses import WaldTest
     from reticent._plan import Plan
+    from reticent._power import Power
     from reticent._profile import Profile
     from reticent._projects import Project, ProjectRequest
     from reticent._queries import planned
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
     from reticent.kinds.discontinuity import DiscontinuityResults
     from reticent.kinds.event_study import EventStudyResults
     from reticent.kinds.group_histograms import GroupHistograms
+    from reticent.kinds.group_quantile_regressions import GroupQuantileRegressions
+    from reticent.kinds.group_quantiles import GroupQuantiles
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
@@ -75,6 +78,8 @@ if TYPE_CHECKING:
     from reticent.results.effects import Effects
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupDifferences, GroupEstimates
+    from reticent.results.group_regressions import GroupRegressions
+    from reticent.results.group_statistics import GroupStatistics
     from reticent.results.named_test import NamedTest
     from reticent.results.prediction import Prediction
     from reticent.results.regression import RegressionResults
@@ -111,6 +116,10 @@ __all__ = [
     "GroupDifferences",
     "GroupEstimates",
     "GroupHistograms",
+    "GroupQuantileRegressions",
+    "GroupQuantiles",
+    "GroupRegressions",
+    "GroupStatistics",
     "Guarantee",
     "HazardResults",
     "Histogram",
@@ -131,6 +140,7 @@ __all__ = [
     "NotSpent",
     "Plan",
     "PolicyRefused",
+    "Power",
     "Prediction",
     "Profile",
     "Project",
@@ -190,6 +200,10 @@ _MODULES = {
     "GroupEstimates": "results.group_estimates",
     "GroupHistograms": "kinds.group_histograms",
     "EventStudyResults": "kinds.event_study",
+    "GroupQuantileRegressions": "kinds.group_quantile_regressions",
+    "GroupQuantiles": "kinds.group_quantiles",
+    "GroupRegressions": "results.group_regressions",
+    "GroupStatistics": "results.group_statistics",
     "FitTable": "results.several",
     "Guarantee": "_guarantee",
     "DiscontinuityResults": "kinds.discontinuity",
@@ -211,6 +225,7 @@ _MODULES = {
     "NotFound": "_errors",
     "NotSpent": "_errors",
     "Plan": "_plan",
+    "Power": "_power",
     "PolicyRefused": "_errors",
     "Prediction": "results.prediction",
     "Profile": "_profile",

@@ -24,6 +24,7 @@ from reticent._spending import DryRun, Spending, Widths
 from reticent.kinds import class_of
 
 if TYPE_CHECKING:
+    from reticent._power import Power
     from reticent._twin import Twin
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.hypothesis_test import TestResults
@@ -169,6 +170,53 @@ class Dataset(Methods):
         with self._advice(query):
             content = self._http.post("/v1/plans", body | dict(more or {}))
         return parsed(Plan.from_json, content)
+
+    def power(
+        self,
+        kind: str | Callable[..., Any],
+        *arguments: Any,
+        effect_size: float | None = None,
+        epsilon: float | None = None,
+        power: float | None = None,
+        nobs: float | None = None,
+        alpha: float = 0.05,
+        delta: float | None = None,
+        sd: float | None = None,
+        term: str | None = None,
+        **fields: Any,
+    ) -> "Power":
+        """What a test can see with its privacy noise: the one of effect_size, epsilon, power or nobs that is left out; free.
+
+        kind, arguments, fields: of a `t_test`, `anova`, `correlation` or `linear_regression`, as of its method. effect_size: Cohen's d
+        (t_test) or f (anova), a correlation, a partial correlation of `term` (linear_regression), as in
+        statsmodels.stats.power. nobs: the data set's number of records unless given; with all others given it is solved for.
+        sd: the standard deviation within groups that you expect (t_test, anova). Raises InvalidQuery.
+
+        >>> ds.power("t_test", "price", "waterfront", effect_size=0.2, sd=350_000, epsilon=0.5).power
+        >>> ds.power("linear_regression", "price ~ grade", effect_size=0.05, power=0.8).epsilon
+        """
+        from reticent import _power  # noqa: PLC0415 - SciPy is imported where it is used
+
+        query = self._query(kind, *arguments, **fields)
+        columns = {column.name: column for column in self.schema.columns}
+        group = columns.get(str(query.get("group")))
+        levels = len(query.get("levels") or (group.levels if group else ()))
+
+        def forecast(at: float) -> Plan:
+            body = _queries.body(self.name, query, at, delta, self._project)
+            with self._advice(query):
+                return parsed(Plan.from_json, self._http.post("/v1/plans", body))
+
+        design = _power.design_of(query, self.n, sd, term, levels)
+        return _power.solved(
+            design,
+            forecast,
+            effect_size=effect_size,
+            epsilon=epsilon,
+            nobs=nobs,
+            power=power,
+            alpha=alpha,
+        )
 
     def test(
         self,

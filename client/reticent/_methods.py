@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from reticent.kinds.discontinuity import DiscontinuityResults
     from reticent.kinds.event_study import EventStudyResults
     from reticent.kinds.group_histograms import GroupHistograms
+    from reticent.kinds.group_quantile_regressions import GroupQuantileRegressions
+    from reticent.kinds.group_quantiles import GroupQuantiles
     from reticent.kinds.hazard_regression import HazardResults
     from reticent.kinds.histogram import Histogram
     from reticent.kinds.hypothesis_test import TestResults
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupEstimates
+    from reticent.results.group_regressions import GroupRegressions
+    from reticent.results.group_statistics import GroupStatistics
     from reticent.results.named_test import NamedTest
     from reticent.results.regression import RegressionResults
     from reticent.results.statistic import Statistic
@@ -87,6 +91,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("probabilities", several(NUMBER), [0.25, 0.5, 0.75]),
             Field("where", TEXT, None),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "iqr": Question(
@@ -103,6 +108,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("mechanism", TEXT, "exponential"),
             Field("where", TEXT, None),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "m_estimate": Question(
@@ -149,6 +155,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("weights", TEXT, None, keyword=True),
             Field("effects", TEXT, None, keyword=True),
+            Field("by", TEXT, None, keyword=True),
+            Field("fit_statistics", FLAG, False, keyword=True),
         ),
     ),
     "did": Question(
@@ -194,6 +202,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("weights", TEXT, None, keyword=True),
             Field("offset", TEXT, None, keyword=True),
             Field("exposure", TEXT, None, keyword=True),
+            Field("by", TEXT, None, keyword=True),
+            Field("fit_statistics", FLAG, False, keyword=True),
         ),
     ),
     "discontinuity": Question(
@@ -214,6 +224,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("tau", either(NUMBER, several(NUMBER)), 0.5),
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "hypothesis_test": Question(
@@ -552,21 +563,24 @@ class Methods:
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
-    ) -> "Quantiles | NoReply":
+    ) -> "Quantiles | GroupQuantiles | NoReply":
         """Quantiles at any probabilities; larger probabilities never have smaller values.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
+        >>> found = ds.quantiles("price", [0.25, 0.5, 0.75], by="waterfront", epsilon=1.0)
         """
-        values = {"column": column, "probabilities": probabilities, "where": where}
+        values = {"column": column, "probabilities": probabilities, "where": where, "by": by}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
-        answer: Quantiles | NoReply = self._ask("quantiles", values, spending)
+        answer: Quantiles | GroupQuantiles | NoReply = self._ask("quantiles", values, spending)
         return answer
 
     def iqr(
@@ -604,23 +618,26 @@ class Methods:
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
-    ) -> "Statistic | NoReply":
+    ) -> "Statistic | GroupStatistics | NoReply":
         """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr", which
         may not reply.
 
         - mechanism: "exponential", "smooth_sensitivity" or "ptr".
         - where: For the exponential mechanism only.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
+        >>> found = ds.median("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "mechanism": mechanism, "where": where}
+        values = {"column": column, "mechanism": mechanism, "where": where, "by": by}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
-        answer: Statistic | NoReply = self._ask("median", values, spending)
+        answer: Statistic | GroupStatistics | NoReply = self._ask("median", values, spending)
         return answer
 
     def m_estimate(
@@ -744,12 +761,14 @@ class Methods:
         confidence_level: float = 0.95,
         weights: str | None = None,
         effects: Literal["person"] | None = None,
+        by: str | None = None,
+        fit_statistics: bool = False,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
-    ) -> "RegressionResults | NoReply":
+    ) -> "RegressionResults | GroupRegressions | NoReply":
         """Huber–Mallows linear regression by noisy Newton steps, gradient descent, or influence.
 
         With `influence` No Reply is possible.
@@ -773,9 +792,14 @@ class Methods:
         - effects: person: an intercept of every person, of a data set with several rows a
           person (the within estimator; newton only). Terms that are the same in all rows of a
           person are not identifiable then.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
+          budget; newton, without by, only.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
+        >>> ds.linear_regression("price ~ grade", fit_statistics=True, epsilon=1.0).rsquared_interval
+        >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront", epsilon=2.0)
         """
         values = {
             "formula": formula,
@@ -788,9 +812,13 @@ class Methods:
             "confidence_level": confidence_level,
             "weights": weights,
             "effects": effects,
+            "by": by,
+            "fit_statistics": fit_statistics,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
-        answer: RegressionResults | NoReply = self._ask("linear_regression", values, spending)
+        answer: RegressionResults | GroupRegressions | NoReply = self._ask(
+            "linear_regression", values, spending
+        )
         return answer
 
     def did(
@@ -914,12 +942,14 @@ class Methods:
         weights: str | None = None,
         offset: str | None = None,
         exposure: str | None = None,
+        by: str | None = None,
+        fit_statistics: bool = False,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
-    ) -> "RegressionResults | NoReply":
+    ) -> "RegressionResults | GroupRegressions | NoReply":
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
 
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
@@ -942,6 +972,9 @@ class Methods:
         - offset: A numeric column that is added to the predictor, in the link's units.
         - exposure: A column of time or persons at risk with a lower bound above 0, in the link
           log: exp(coefficient) is a ratio of rates.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
+          budget; binomial with the logit link or gaussian, newton, without by or tuning, only.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -958,9 +991,11 @@ class Methods:
             "weights": weights,
             "offset": offset,
             "exposure": exposure,
+            "by": by,
+            "fit_statistics": fit_statistics,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
-        answer: RegressionResults | NoReply = self._ask("glm", values, spending)
+        answer: RegressionResults | GroupRegressions | NoReply = self._ask("glm", values, spending)
         return answer
 
     def discontinuity(
@@ -1014,29 +1049,33 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
+        by: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
-    ) -> "QuantileRegressionResults | NoReply":
+    ) -> "QuantileRegressionResults | GroupQuantileRegressions | NoReply":
         """How the median, or another quantile, of the response depends on the regressors.
 
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
         - tau: 0.05 to 0.95. The level, from .05 to .95, or several, which share the charge.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
+        >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront", epsilon=4.0)
         """
         values = {
             "formula": formula,
             "tau": tau,
             "where": where,
             "confidence_level": confidence_level,
+            "by": by,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
-        answer: QuantileRegressionResults | NoReply = self._ask(
+        answer: QuantileRegressionResults | GroupQuantileRegressions | NoReply = self._ask(
             "quantile_regression", values, spending
         )
         return answer

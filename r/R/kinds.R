@@ -31,8 +31,8 @@ crosstab <- function(dataset, columns, where = NULL, epsilon, delta = NULL, idem
   ask(dataset, "crosstab", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, probabilities = probabilities, where = where)
+quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, probabilities = probabilities, where = where, by = by)
   ask(dataset, "quantiles", fields, epsilon, delta, idempotency_key, c("probabilities"))
 }
 
@@ -41,8 +41,8 @@ iqr <- function(dataset, column, mechanism = "quantiles", where = NULL, epsilon,
   ask(dataset, "iqr", fields, epsilon, delta, idempotency_key)
 }
 
-private_median <- function(dataset, column, mechanism = "exponential", where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, mechanism = mechanism, where = where)
+private_median <- function(dataset, column, mechanism = "exponential", where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, mechanism = mechanism, where = where, by = by)
   ask(dataset, "median", fields, epsilon, delta, idempotency_key)
 }
 
@@ -61,8 +61,8 @@ depth_median <- function(dataset, columns, scale = "trimmed", eta = NULL, direct
   ask(dataset, "depth_median", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, weights = NULL, effects = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, weights = weights, effects = effects)
+linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, weights = NULL, effects = NULL, by = NULL, fit_statistics = FALSE, idempotency_key = NULL) {
+  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, weights = weights, effects = effects, by = by, fit_statistics = fit_statistics)
   ask(dataset, "linear_regression", fields, epsilon, delta, idempotency_key)
 }
 
@@ -76,8 +76,8 @@ event_study <- function(dataset, y, treatment_time, time, before = 4, after = 4,
   ask(dataset, "event_study", fields, epsilon, delta, idempotency_key)
 }
 
-private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, weights = NULL, offset = NULL, exposure = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link, weights = weights, offset = offset, exposure = exposure)
+private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, weights = NULL, offset = NULL, exposure = NULL, by = NULL, fit_statistics = FALSE, idempotency_key = NULL) {
+  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link, weights = weights, offset = offset, exposure = exposure, by = by, fit_statistics = fit_statistics)
   ask(dataset, "glm", fields, epsilon, delta, idempotency_key)
 }
 
@@ -86,8 +86,8 @@ discontinuity <- function(dataset, y, running, cutoff, bandwidth, where = NULL, 
   ask(dataset, "discontinuity", fields, epsilon, delta, idempotency_key)
 }
 
-quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
-  fields <- list(formula = formula, tau = tau, where = where, confidence_level = confidence_level)
+quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, by = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, tau = tau, where = where, confidence_level = confidence_level, by = by)
   ask(dataset, "quantile_regression", fields, epsilon, delta, idempotency_key)
 }
 

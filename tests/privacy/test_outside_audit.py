@@ -53,6 +53,13 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "histogram, by": ({"kind": "histogram", "column": "k", "by": "g"}, 0.99),
     "crosstab": ({"kind": "crosstab", "columns": ["b", "g"]}, 0.99),
     "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9]} | Y, 0.5),
+    "quantiles, by": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "by": "g"} | Y, 0.3),
+    "median, by": ({"kind": "median", "by": "g"} | Y, 0.3),
+    "linear_regression, by": (LINEAR | {"by": "g"}, 0.05),
+    "glm, by": (LOGISTIC | {"by": "g"}, 0.05),
+    "linear_regression, statistics": (LINEAR | {"fit_statistics": True}, 0.05),
+    "glm, statistics": (LOGISTIC | {"fit_statistics": True}, 0.05),
+    "quantile_regression, by": ({"kind": "quantile_regression", "formula": "y ~ x", "by": "g"}, 0.05),
     "iqr": ({"kind": "iqr"} | Y, 0.3),
     "iqr, ptr": ({"kind": "iqr", "mechanism": "ptr"} | Y, 0.2),
     "median": ({"kind": "median", "mechanism": "exponential"} | Y, 0.9),
@@ -116,7 +123,7 @@ CONDITIONAL = {
 """With `calibration="asymptotic"`: the noise's scale is private, and the guarantee is for tables such as these."""
 
 OF_ROWS = (
-    "profile", "count", "mean", "sum", "histogram", "count, by", "sum, by", "histogram, by", "crosstab", "quantiles", "linear_regression", "glm",
+    "profile", "count", "mean", "sum", "histogram", "count, by", "sum, by", "histogram, by", "crosstab", "quantiles", "quantiles, by", "linear_regression", "glm",
     "glm, poisson", "quantile_regression", "hypothesis_test", "did", "event_study",
 )  # fmt: skip
 """Also with a person's three rows replaced; the others take rows as independent and are declined there."""

@@ -53,6 +53,11 @@ BY_GROUP: Mapping[str, tuple[str, str]] = {
     "sum": ("results.group_estimates", "GroupEstimates"),
     "mean": ("results.group_estimates", "GroupEstimates"),
     "histogram": ("kinds.group_histograms", "GroupHistograms"),
+    "quantiles": ("kinds.group_quantiles", "GroupQuantiles"),
+    "median": ("results.group_statistics", "GroupStatistics"),
+    "linear_regression": ("results.group_regressions", "GroupRegressions"),
+    "glm": ("results.group_regressions", "GroupRegressions"),
+    "quantile_regression": ("kinds.group_quantile_regressions", "GroupQuantileRegressions"),
 }
 """The same for kinds that have another class where the question has `by`."""
 

@@ -54,13 +54,17 @@ class QuantileRegressionResults(Release):
 
     def summary(self) -> Text:
         """One table for each τ, the guarantee and the charge."""
-        lines = [*self._headline(), f"Records: {self.nobs:,}"]
+        lines = [*self._headline(), f"Records: {self.nobs:,}", *self.tables(), "", *self._footer()]
+        return Text("\n".join(lines))
+
+    def tables(self) -> list[str]:
+        """The lines of one table for each τ, and what a reader must know."""
+        lines: list[str] = []
         for tau, fit in self.fits.items():
             lines += ["", f"tau = {tau:g}", *text_table(_HEADER, _rows(fit))]
             lines += paragraph(f"Estimand: {fit.result['estimand']}")
             lines += [line for said in fit.result["warnings"] for line in paragraph(said)]
-        lines += [line for said in self.result["warnings"] for line in paragraph(said)]
-        return Text("\n".join([*lines, "", *self._footer()]))
+        return lines + [line for said in self.result["warnings"] for line in paragraph(said)]
 
     def to_frame(self) -> Any:
         """A pandas.DataFrame with one row for each τ and term; needs pandas."""

@@ -54,10 +54,12 @@ def notes(fit: Coefficients) -> list[str]:
 def _model_facts(fit: Coefficients) -> list[str]:
     """Family, scale and tuning constant, where there are any."""
     cut = f"c = {plain(fit.tuning)}" if np.isfinite(fit.tuning) else "no cut of residuals"
-    family = fit.result.get("family")
+    family, statistics = fit.result.get("family"), fit.result.get("statistics") or {}
+    rsquared = statistics.get("rsquared")
+    described = [] if rsquared is None else [f"R-squared: {number(rsquared)}"]
     if family is None:
-        return [f"Residual scale: {number(fit.scale)}", cut]
-    return [f"Family: {family}", f"Scale: {number(fit.scale)}", cut]
+        return [f"Residual scale: {number(fit.scale)}", cut, *described]
+    return [f"Family: {family}", f"Scale: {number(fit.scale)}", cut, *described]
 
 
 def coefficient_cells(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reticent import _hypotheses, _hypothesis_grammar
-from reticent._errors import NotEstimable
+from reticent._errors import NotEstimable, NotFound
 from reticent._hypotheses import WaldTest
 from reticent._release import Release
 from reticent._text import Text, html_table
@@ -36,6 +36,7 @@ class RegressionResults(Coefficients):
     >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
     >>> fit.params["grade"], fit.bse["grade"], fit.pvalues["grade"]
     >>> fit.wald_test("grade = 0").pvalue, fit.conf_int(alpha=0.1)
+    >>> ds.linear_regression("price ~ grade", fit_statistics=True, epsilon=1.0).rsquared_interval
     """
 
     def wald_test(self, hypotheses: str | Sequence[str]) -> WaldTest:
@@ -55,6 +56,46 @@ class RegressionResults(Coefficients):
             )
         params, covariance = np.nan_to_num(self.params), np.nan_to_num(self.cov_params())
         return _hypotheses.wald(texts, R, r, np.asarray(params), covariance)
+
+    @property
+    def rsquared(self) -> float:
+        """R², released where the question asked for `fit_statistics=True`; of a binomial model Efron's. NaN where noise hides it.
+
+        Raises NotFound where it was not asked for.
+        """
+        return self._statistic("rsquared")
+
+    @property
+    def rsquared_adj(self) -> float:
+        """R² less what the number of coefficients explains by chance. As `rsquared`."""
+        return self._statistic("rsquared_adjusted")
+
+    @property
+    def rsquared_interval(self) -> tuple[float, float]:
+        """A 95 % interval of a linear model's R², sampling and noise; (NaN, NaN) without one. As `rsquared`."""
+        low, high = self._statistics().get("rsquared_interval") or (float("nan"),) * 2
+        return float(low), float(high)
+
+    @property
+    def residual_sd(self) -> float:
+        """The residual standard deviation, of residuals within three scales. As `rsquared`."""
+        return self._statistic("residual_standard_deviation")
+
+    def f_test(self) -> WaldTest:
+        """Of all coefficients but the intercept being 0: a Wald test of the released fit, free; its F is statistic / df.
+
+        >>> ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0).f_test().pvalue
+        """
+        return self.wald_test([f"{name} = 0" for name in self.names if name != "Intercept"])
+
+    def _statistic(self, name: str) -> float:
+        value = self._statistics().get(name)
+        return float("nan") if value is None else float(value)
+
+    def _statistics(self) -> Mapping[str, Any]:
+        if "statistics" not in self.result:
+            raise NotFound("This fit was asked for without fit_statistics=True.")
+        return dict(self.result["statistics"])
 
     def predict(self, frame: Frame) -> FloatArray:
         """(n,) predicted means of new public data, a DataFrame or a mapping of columns; costs nothing.
@@ -155,6 +196,8 @@ class RegressionResults(Coefficients):
         Release.check(self)
         p = len(self.names)
         _ = (self.params, self.bse, self.privacy_bse, self.pvalues, self.nobs, self.scale)
+        if "statistics" in self.result:
+            _ = (self.rsquared, self.rsquared_adj, self.rsquared_interval, self.residual_sd)
         _ = (self.tuning, self.formula, float(self.result["confidence_level"]))
         shapes = (self.cov_params().shape, self.conf_int().shape, len(self.estimable))
         directions = self.result.get("directions") or []

@@ -191,6 +191,18 @@ class OneVector:
 
 
 @dataclass(frozen=True, slots=True)
+class ByGroup:
+    """Parts of a step that are of disjoint groups of records: sizes[g] parts of each, one group after another.
+
+    each: which of a group's own parts are of one vector. The step's map is a mechanisms.disjoint_groups.GroupsMap, and
+    its parts are priced together there.
+    """
+
+    sizes: tuple[int, ...]
+    each: tuple[OneVector | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SumStep:
     """One pass over the table: `map_fn` gives one contribution for each part, from one block.
 
@@ -213,7 +225,7 @@ class SumStep:
     parts: tuple[Part, ...]
     map_fn: Callable[[Block], tuple[Contribution, ...]]
     subset: RowSubset | None = None
-    joint: OneVector | None = None
+    joint: OneVector | ByGroup | None = None
 
 
 @dataclass(frozen=True, slots=True)

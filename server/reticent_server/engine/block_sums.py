@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent_server.domain.steps import Block, Contribution, Part, Scaled, SumStep
+from reticent_server.domain.steps import Block, ByGroup, Contribution, Part, Scaled, SumStep
 from reticent_server.mechanisms import registry
 
 
@@ -18,7 +18,8 @@ def block_sums(step: SumStep, block: Block) -> list[Any]:
     contributions = step.map_fn(block)
     for part, contribution in zip(step.parts, contributions, strict=True):
         _check_number(part, contribution, block)
-    usable = without_unusable(contributions, block.unusable)
+    unusable = None if isinstance(step.joint, ByGroup) else block.unusable  # no group has them
+    usable = without_unusable(contributions, unusable)
     return registry.encode_all(step.parts, usable, block.scratch, step.joint)
 
 

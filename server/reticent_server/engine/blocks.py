@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import ABSENT, Schema
-from reticent_server.domain.steps import Block, GramSum, PowerSum, SumStep, VectorSum
+from reticent_server.domain.steps import Block, ByGroup, GramSum, PowerSum, SumStep, VectorSum
 from reticent_server.engine.cache import ColumnCache, Columns
 from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.prefetch import prefetched
@@ -22,6 +22,7 @@ MISSING, BAD = ":missing", ":bad"
 # 2 MiB of float64: a block's arrays stay in the processor's second cache; speed and memory only
 CELLS_PER_BLOCK = 1 << 18
 LEAST_ROWS = 1 << 9  # below it a block's fixed cost is more than its work; speed only
+GROUPED = 4  # times as many rows in a block of a step by groups: of 50 groups a pass takes a third; speed only
 BATCHES_AHEAD = 2  # read while one is worked on: a third would only take memory
 
 
@@ -60,7 +61,11 @@ class Table:
         """
         sizes = (p.size for p in step.parts if isinstance(p, VectorSum | GramSum | PowerSum))
         self._width = max(self._width, *sizes, 1)
-        rows = min(limit, max(LEAST_ROWS, CELLS_PER_BLOCK // (self._width + 1) // 64 * 64))
+        if isinstance(step.joint, ByGroup):  # whose arrays are one group's at a time
+            limit, cells = limit * GROUPED, CELLS_PER_BLOCK * GROUPED
+        else:
+            cells = CELLS_PER_BLOCK
+        rows = min(limit, max(LEAST_ROWS, cells // (self._width + 1) // 64 * 64))
         return self.whole_units(rows)
 
     def whole_units(self, rows: int) -> int:

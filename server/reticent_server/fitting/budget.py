@@ -174,6 +174,15 @@ class FitBudget:
         rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths + self.reaches
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
+    def rho_by_group(self, *, counted: bool) -> int:
+        """What the same steps cost of disjoint groups together: twice a count of one bin, and no more of all else
+        (mechanisms.disjoint_groups). counted: whether scales are measured by such counts."""
+        (first, _), *_ = self.rounds
+        alone = one_vector.rho(self.size, curvature=first, used=self.count)
+        moved = first + 2 * self.count
+        scales = sum(self.scales[: self.scale_steps]) if counted else 0
+        return self.rho + max(0, moved - alone) + scales
+
     def _step(self, t: int) -> int:
         gradient, jacobian = self.gradients[t], self.jacobians[t]
         meat = self.meat if t == self.steps - 1 else 0

@@ -173,7 +173,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     """A planned fit.
 
     ground is final with a profile; without one `own_profile` is released first and replaces it. level: of
-    confidence.
+    confidence. apart: whether it is the fit of one group among others (fitting.group_fits).
     """
 
     facts: DatasetFacts
@@ -184,6 +184,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     sizes: Sizes
     own_profile: OwnProfile | None
     level: float
+    apart: bool = False
 
     @property
     def fit(self) -> "FitPlan[ResponseT]":
@@ -262,6 +263,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             start=ground.start,
             restriction=restriction,
             offset=ground.offset,
+            apart=self.apart,
         )
 
     @property
@@ -396,6 +398,16 @@ def _sized(
     level: float,
     rho: int,
 ) -> FitPlan[ResponseT]:
+    model, sizes = sized(facts, model, ground, rho)
+    weighted = design.weight is not None
+    budget = plan_budget(sizes, rho, model.signal(ground), masked=design.masked, weighted=weighted)
+    return FitPlan(facts, design, model, ground, budget, sizes, own, level)
+
+
+def sized(
+    facts: DatasetFacts, model: RegressionModel[ResponseT], ground: FitGround[ResponseT], rho: int
+) -> tuple[RegressionModel[ResponseT], Sizes]:
+    """The model with its constants and the sizes of its fit at `rho` (RHO_UNITS)."""
     sizes = Sizes(
         size=ground.coding.size,
         radius_squared=0.0,
@@ -407,15 +419,12 @@ def _sized(
     )
     model = model.tuned(sizes, rho, ground.response)
     signal = model.signal(ground)
-    sizes = replace(
+    return model, replace(
         sizes,
         radius_squared=model.radius * sizes.size,
         rms=signal.rms,
         skewed=signal.skewed,
     )
-    weighted = design.weight is not None
-    budget = plan_budget(sizes, rho, signal, masked=design.masked, weighted=weighted)
-    return FitPlan(facts, design, model, ground, budget, sizes, own, level)
 
 
 def ground_of(

@@ -171,7 +171,9 @@ class LastScores:
 class NoisyNewton:
     """A planned fit of a public standardised design.
 
-    start: θ before any release (q,). restriction: for score tests. offset: (rows,) of the public rows; None: 0.
+    start: θ before any release (q,). restriction: for score tests. offset: (rows,) of the public rows; None: 0. apart: whether
+    its steps see the records of one group only (mechanisms.disjoint_groups): a gradient is then about 0, as what is added to
+    every record's is added to a number of records that is private.
     """
 
     coding: Coding
@@ -182,6 +184,7 @@ class NoisyNewton:
     start: FloatArray
     restriction: Restriction | None = None
     offset: FloatArray | None = None
+    apart: bool = False
 
     def public_model(self, whitening: Whitening) -> PublicModel:
         """The public rows in a whitening's coordinates; fewer of them in a forecast."""
@@ -295,6 +298,10 @@ class NoisyNewton:
         if self.sizes.person_rows > 1:
             C = self._lengths.unit * EARLY if clusters is None else clusters.clip
             return whole_ball(self.sizes.size, C)
+        if self.apart:
+            return whole_ball(
+                self.sizes.size, float(np.sqrt(self.sizes.radius_squared)) * score.bound
+            )
         direction = whitening.inside(state.theta)
         return score.ball(direction, float(np.sqrt(self.sizes.radius_squared)))
 

@@ -67,6 +67,20 @@ class Weighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FitStatistics:
+    """How well a fit describes its records. rsquared: 1 − the residuals' squares over the response's about its mean, of 0/1 responses
+    Efron's. rsquared_interval: sampling and noise, of a linear model; rsquared_privacy_standard_error: the noise
+    alone. residual_standard_deviation: in the units of the response, with a divisor less the coefficients. What is left out is below its noise."""
+
+    rsquared: Share | None = None
+    rsquared_adjusted: Annotated[float, Le(1)] | None = None
+    rsquared_privacy_standard_error: Size | None = None
+    rsquared_interval: Interval | None = None
+    confidence_level: Share | None = None
+    residual_standard_deviation: Size | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionResult:
     """A fit of p terms: vectors (p,), covariance (p, p), in the units of the data. null: not identifiable.
 
@@ -77,7 +91,7 @@ class RegressionResult:
     budget went where. link: where it is not the family's canonical one. records_in_use: noisy, of a design with a condition or missing cells;
     sum_of_weights: the same of a weighted one. calibration,
     least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. effects: "person" where terms and
-    response are deviations from a person's means.
+    response are deviations from a person's means. statistics: where the question asks for them.
     """
 
     terms: list[str]
@@ -112,3 +126,4 @@ class RegressionResult:
     noisy_p_values: list[float] | None = None
     noisy_p_intervals: list[Interval] | None = None
     effects: str | None = None
+    statistics: FitStatistics | None = None

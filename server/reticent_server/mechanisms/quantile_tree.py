@@ -43,7 +43,7 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, QuantileTree, Released
 from reticent_server.mechanisms import selection
@@ -124,6 +124,28 @@ def scale(part: QuantileTree) -> float:
 def billed_rho(part: QuantileTree) -> float:
     """What the recursion costs at its ladder; at most part.rho (not in units)."""
     return _billed(part.probabilities, part.unit_rows, ladder(part))
+
+
+def leaving_rho(part: QuantileTree) -> int:
+    """What a record that leaves or enters the table costs, in RHO_UNITS, rounded up: m² Σ over the levels of ½ max L(⌈s d⌉)².
+
+    It is in one sub-problem of each level, before or after, and none of the others changes.
+    """
+    climb, total = ladder(part), 0.0
+    for ranks in _ranks(part.probabilities):
+        moves = [ceil(max(r, 1 - r) * climb.steps) for r in ranks]
+        total += max(climb.loss(move) ** 2 for move in moves)
+    return ceil(part.unit_rows**2 * total / 2 * _UPWARDS * RHO_UNITS)
+
+
+def moving_epsilon(part: QuantileTree) -> int:
+    """What a record that moves between two trees of one probability costs in pure DP, in EPSILON_UNITS, rounded up.
+
+    It leaves one tree and enters another: two selections whose levels move by ⌈s d⌉, each of bounded range 2L.
+    """
+    ((r,),), climb = _ranks(part.probabilities), ladder(part)
+    loss = climb.loss(ceil(max(r, 1 - r) * climb.steps))
+    return ceil(4 * part.unit_rows * loss * _UPWARDS * EPSILON_UNITS)
 
 
 def _billed(probabilities: Sequence[float], unit_rows: int, ladder: Ladder) -> float:

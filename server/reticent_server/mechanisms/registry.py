@@ -7,6 +7,7 @@ from typing import Any
 from reticent_server.domain.private import Private
 from reticent_server.domain.scratch import FRESH, Scratch
 from reticent_server.domain.steps import (
+    ByGroup,
     Contribution,
     FloatArray,
     OneVector,
@@ -17,7 +18,13 @@ from reticent_server.domain.steps import (
     Scaled,
     SumStep,
 )
-from reticent_server.mechanisms import noisy_sum, one_vector, quantile_tree, running_counts
+from reticent_server.mechanisms import (
+    disjoint_groups,
+    noisy_sum,
+    one_vector,
+    quantile_tree,
+    running_counts,
+)
 from reticent_server.mechanisms.quantise import squared_norms
 
 
@@ -42,6 +49,8 @@ def encode(
 
 def rho(step: SumStep) -> int:
     """What the step costs, in RHO_UNITS: its joint parts together, and each of the others."""
+    if isinstance(step.joint, ByGroup):
+        return disjoint_groups.rho(step, rho)
     if step.joint is None:
         return sum(part.rho for part in step.parts)
     alone = set(range(len(step.parts))) - set(step.joint.places)
@@ -52,9 +61,16 @@ def encode_all(
     parts: Sequence[Part],
     contributions: Sequence[Contribution],
     scratch: Scratch = FRESH,
-    joint: OneVector | None = None,
+    joint: OneVector | ByGroup | None = None,
 ) -> list[noisy_sum.IntArray]:
     """The statistics of all parts of a step; vectors that several parts share are measured once."""
+    if isinstance(joint, ByGroup):
+        groups = (
+            disjoint_groups.of_each(joint, parts),
+            disjoint_groups.of_each(joint, contributions),
+        )
+        every = zip(*groups, joint.each, strict=True)
+        return [total for one in every for total in encode_all(one[0], one[1], scratch, one[2])]
     shared = {id(c.vectors): c.vectors for c in contributions if isinstance(c, Scaled)}
     norms = {
         key: squared_norms(vectors, scratch, f"norms {k}")

@@ -12,7 +12,7 @@ range of the log-ratios of the weights for a selection (Dong, Durfee & Rogers 20
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,15 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.private import Private
 from reticent_server.domain.reservation import Reservation
-from reticent_server.domain.steps import GramSum, OneVector, SumStep
+from reticent_server.domain.steps import (
+    ByGroup,
+    CountSum,
+    GramSum,
+    OneVector,
+    Part,
+    SumStep,
+    VectorSum,
+)
 from reticent_server.engine.local import LocalEngine
 from reticent_server.mechanisms import (
     _sampler,
@@ -82,6 +90,7 @@ class Recorder:
     parts: int = 0
     part: int | None = None
     within: bool = False
+    pricing: bool = False
 
     def call(self, primitive: str, argument: Any, scale: Any, draw: Callable[[], Any]) -> Any:
         if self.replayed is None:
@@ -159,8 +168,15 @@ def _numbered(release: Any, recorder: Recorder) -> Any:
 
 def _noting(rho: Any, recorder: Recorder) -> Any:
     def noted(step: SumStep) -> Any:
+        """Of a step by groups, which asks what each group's costs, the step itself."""
+        if recorder.pricing:
+            return rho(step)
         recorder.steps.append((recorder.parts, step))
-        return rho(step)
+        recorder.pricing = True
+        try:
+            return rho(step)
+        finally:
+            recorder.pricing = False
 
     return noted
 
@@ -266,10 +282,36 @@ def billed(run: Run) -> float:
             rho = call.sensitivity**2 / (2 * call.scale**2)
             bills[call.part] = max(rho, bills.get(call.part, 0.0))
     for first, step in run.steps:
-        if step.joint is not None:
+        if isinstance(step.joint, ByGroup):
+            mine = [bills.pop(first + k, 0.0) for k in range(len(step.parts))]
+            bills[first] = _worst_groups(step, step.joint, mine)
+        elif step.joint is not None:
             together = {place: bills.pop(first + place) for place in step.joint.places}
             bills[first] = bills.get(first, 0.0) + _worst_pair(step, step.joint, together)
     return sum(bills.values())
+
+
+def _worst_groups(step: SumStep, joint: ByGroup, bills: Sequence[float]) -> float:
+    """The largest loss over a record that is replaced inside one group, and one that leaves a group for another."""
+    inside, leaving = [], []
+    ends = np.cumsum(joint.sizes).tolist()
+    for end, size, each in zip(ends, joint.sizes, joint.each, strict=True):
+        parts, mine = step.parts[end - size : end], dict(enumerate(bills[end - size : end]))
+        leaving.append(sum(mine[k] * _left(part) for k, part in enumerate(parts)))
+        if each is not None:
+            own = {place: mine.pop(place) for place in each.places}
+            mine[-1] = _worst_pair(replace(step, parts=parts), each, own)
+        inside.append(sum(mine.values()))
+    return max(*inside, sum(sorted(leaving)[-2:]))
+
+
+def _left(part: Part) -> float:
+    """(‖a record‖/Δ)²."""
+    if isinstance(part, CountSum):
+        return 1.0 if part.bins == 1 else 0.5
+    return (
+        0.25 if isinstance(part, VectorSum) or (isinstance(part, GramSum) and part.signed) else 0.5
+    )
 
 
 _ANGLES = np.linspace(-1, 1, 4001)

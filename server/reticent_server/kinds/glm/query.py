@@ -8,7 +8,16 @@ from annotated_types import Ge, Le
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import Query
-from reticent_server.kinds.fields import Formula, Level, Name, PlannedTuning, Weights, Where
+from reticent_server.kinds.fields import (
+    By,
+    Flag,
+    Formula,
+    Level,
+    Name,
+    PlannedTuning,
+    Weights,
+    Where,
+)
 from reticent_server.kinds.glm.families import FAMILIES, LINKS
 
 GAUSSIAN = "gaussian"
@@ -65,4 +74,11 @@ class Glm(Query):
             description="A column of time or persons at risk with a lower bound above 0, in the link log: exp(coefficient) is a ratio of rates."
         ),
     ] = None
+    by: By = None
+    fit_statistics: Annotated[
+        Flag,
+        Field(
+            description="Also R² and the residual standard deviation, for a tenth of the budget; binomial with the logit link or gaussian, newton, without by or tuning, only."
+        ),
+    ] = False
     kind: Literal["glm"] = field(default="glm", kw_only=True)

@@ -5,19 +5,28 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.group_fits import GroupFits
 from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import weighted_design
 from reticent_server.formula import parse_formula, person_effects, with_person_means
 from reticent_server.kinds.base import Kind
+from reticent_server.kinds.linear_regression.by_group import plan_linear_regression_by
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.linear_regression.statistics import plan_linear_statistics
 from reticent_server.kinds.shared.columns import sufficient
 
 
 def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> Planned:
+    if query.fit_statistics or query.by is not None:
+        if query.weights is not None or query.effects is not None:
+            raise InvalidQuery("by and fit_statistics are for fits without weights and effects.")
+        if query.fit_statistics:
+            return plan_linear_statistics(facts, query, offer.rho)
+        return plan_linear_regression_by(facts, query, str(query.by), offer.rho)
     newton = query.mechanism == "newton"
     design = parse_formula(query.formula, facts.schema, query.where, person_means=newton)
     if query.effects and not newton:
@@ -43,13 +52,15 @@ def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> P
 KIND = Kind(
     query=LinearRegression,
     plan=_plan,
-    result=RegressionResult,
+    result=RegressionResult | GroupFits,
     examples=(
         LinearRegression("y ~ x"),
         LinearRegression("y ~ x + C(g)", where="x > 0"),
         LinearRegression("y ~ x", loss="tukey"),
         LinearRegression("y ~ x", ridge=2.0),
         LinearRegression("y ~ x", weights="k"),
+        LinearRegression("y ~ x", by="g"),
+        LinearRegression("y ~ x", fit_statistics=True),
         LinearRegression("y ~ x", mechanism="gradient_descent"),
         LinearRegression("y ~ x", mechanism="influence"),
     ),

@@ -8,7 +8,7 @@ from annotated_types import Gt, Le
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import Query
-from reticent_server.kinds.fields import Formula, Level, PlannedTuning, Weights, Where
+from reticent_server.kinds.fields import By, Flag, Formula, Level, PlannedTuning, Weights, Where
 
 Ridge = Annotated[float, Strict(), Gt(0), Le(1e6), AllowInfNan(False)]
 
@@ -61,4 +61,11 @@ class LinearRegression(Query):
     confidence_level: Level = 0.95
     weights: Weights = None
     effects: Effects | None = None
+    by: By = None
+    fit_statistics: Annotated[
+        Flag,
+        Field(
+            description="Also R² and the residual standard deviation, for a tenth of the budget; newton, without by, only."
+        ),
+    ] = False
     kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)

@@ -10,12 +10,15 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
+from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.base import Kind
-from reticent_server.kinds.fields import Name, Text
+from reticent_server.kinds.fields import By, Name, Text
+from reticent_server.kinds.median.by_group import GroupValues, plan_group_medians
 from reticent_server.kinds.median.by_ptr import plan_ptr_median
 from reticent_server.kinds.median.by_selection import plan_exponential_median
 from reticent_server.kinds.median.by_smooth_sensitivity import plan_smooth_median
+from reticent_server.kinds.shared.by import group_mask, groups_by
 from reticent_server.kinds.shared.columns import (
     all_records,
     mask,
@@ -32,15 +35,22 @@ class Median(Query):
     column: Name
     mechanism: Literal["exponential", "smooth_sensitivity", "ptr"] = "exponential"
     where: Annotated[Text | None, Field(description="For the exponential mechanism only.")] = None
+    by: By = None
     kind: Literal["median"] = field(default="median", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
     if query.mechanism == "exponential":
         column = numeric_column(facts, query.column)
+        if query.by is not None:
+            groups = groups_by(facts, query.by, column.name)
+            design = group_mask(facts, query.where, query.by, column.name)
+            return plan_group_medians(facts, design, groups, column, offer.epsilon)
         design = mask(facts, query.where, query.column)
         return plan_exponential_median(facts, design, column, offer.epsilon)
     all_records(query.where, "exponential")
+    if query.by is not None:
+        raise InvalidQuery("by is for the mechanism exponential only.")
     (column,) = whole_columns(facts, (query.column,))
     plan = plan_ptr_median if query.mechanism == "ptr" else plan_smooth_median
     return plan(facts, column, sufficient(offer))
@@ -49,12 +59,13 @@ def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
 KIND = Kind(
     query=Median,
     plan=_plan,
-    result=Value,
+    result=Value | GroupValues,
     examples=(
         Median("y"),
         Median("y", "ptr"),
         Median("y", "smooth_sensitivity"),
         Median("y", where="x > 0"),
+        Median("y", by="g"),
     ),
     page="quantiles-and-medians",
 )

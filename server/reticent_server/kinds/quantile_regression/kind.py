@@ -12,12 +12,18 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind
-from reticent_server.kinds.fields import Formula, Level, Where
+from reticent_server.kinds.fields import By, Formula, Level, Where
+from reticent_server.kinds.quantile_regression.by_group import (
+    GroupQuantileFits,
+    GroupQuantileFitsPlan,
+    plan_group_quantiles,
+)
 from reticent_server.kinds.quantile_regression.plan import (
     QuantileFits,
     QuantileRegressionPlan,
     plan_quantile_regression,
 )
+from reticent_server.kinds.shared.by import formula_by
 
 Tau = Annotated[float, Strict(), Ge(0.05), Le(0.95), AllowInfNan(False)]
 """A level; beyond .05 and .95 there is too little density for a slope that is measured with noise."""
@@ -35,24 +41,29 @@ class QuantileRegression(Query):
     ] = 0.5
     where: Where = None
     confidence_level: Level = 0.95
+    by: By = None
     kind: Literal["quantile_regression"] = field(default="quantile_regression", kw_only=True)
 
 
 def _plan(
     facts: DatasetFacts, query: QuantileRegression, offer: PrivacyCost
-) -> QuantileRegressionPlan:
-    design = parse_formula(query.formula, facts.schema, query.where)
+) -> QuantileRegressionPlan | GroupQuantileFitsPlan:
     taus = query.tau if isinstance(query.tau, tuple) else (query.tau,)
+    if query.by is not None:
+        design, strata = formula_by(facts, query.formula, query.where, query.by)
+        return plan_group_quantiles(facts, design, strata, taus, query.confidence_level, offer.rho)
+    design = parse_formula(query.formula, facts.schema, query.where)
     return plan_quantile_regression(facts, design, taus, query.confidence_level, offer.rho)
 
 
 KIND = Kind(
     query=QuantileRegression,
     plan=_plan,
-    result=QuantileFits,
+    result=QuantileFits | GroupQuantileFits,
     examples=(
         QuantileRegression("y ~ x"),
         QuantileRegression("y ~ x + C(g)", (0.25, 0.75), "x > 0"),
+        QuantileRegression("y ~ x", (0.5, 0.75), by="g"),
     ),
     page="quantile-regression",
 )

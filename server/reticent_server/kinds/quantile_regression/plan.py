@@ -135,12 +135,17 @@ def crosses(theta: FloatArray, *, intercept: bool) -> bool:
     return bool((np.diff(at, axis=0) < 0).any())
 
 
+def ordered_taus(taus: tuple[float, ...]) -> tuple[float, ...]:
+    """In increasing order. Raises InvalidQuery where the same τ stands twice."""
+    if not taus or len(set(taus)) < len(taus):
+        raise InvalidQuery("tau must be one level, or several different ones.")
+    return tuple(sorted(taus))
+
+
 def plan_quantile_regression(
     facts: DatasetFacts, design: Design, taus: tuple[float, ...], level: float, rho: int
 ) -> QuantileRegressionPlan:
     """Plans at `rho` (RHO_UNITS) together. Raises InvalidQuery where the same τ stands twice."""
-    if not taus or len(set(taus)) < len(taus):
-        raise InvalidQuery("tau must be one level, or several different ones.")
-    ordered, each = tuple(sorted(taus)), rho // len(taus)
+    ordered, each = ordered_taus(taus), rho // len(taus)
     fits = tuple(plan_fit(facts, design, QuantileModel(tau), level, each) for tau in ordered)
     return QuantileRegressionPlan(fits, ordered)

@@ -10,13 +10,19 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.kinds.base import Kind
-from reticent_server.kinds.fields import Name, Number, Where
+from reticent_server.kinds.fields import By, Name, Number, Where
+from reticent_server.kinds.quantiles.by_group import (
+    GroupQuantilesPlan,
+    QuantilesByGroup,
+    plan_group_quantiles,
+)
 from reticent_server.kinds.quantiles.plan import (
     MAX_PROBABILITIES,
     QuantilesPlan,
     QuantilesResult,
     plan_quantiles,
 )
+from reticent_server.kinds.shared.by import group_mask, groups_by
 from reticent_server.kinds.shared.columns import mask, numeric_column
 
 
@@ -31,11 +37,18 @@ class Quantiles(Query):
         0.75,
     )
     where: Where = None
+    by: By = None
     kind: Literal["quantiles"] = field(default="quantiles", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Quantiles, offer: PrivacyCost) -> QuantilesPlan:
+def _plan(
+    facts: DatasetFacts, query: Quantiles, offer: PrivacyCost
+) -> QuantilesPlan | GroupQuantilesPlan:
     column = numeric_column(facts, query.column)
+    if query.by is not None:
+        groups = groups_by(facts, query.by, column.name)
+        design = group_mask(facts, query.where, query.by, column.name)
+        return plan_group_quantiles(facts, design, groups, column, query.probabilities, offer.rho)
     design = mask(facts, query.where, query.column)
     return plan_quantiles(facts, design, column, query.probabilities, offer.rho)
 
@@ -43,7 +56,7 @@ def _plan(facts: DatasetFacts, query: Quantiles, offer: PrivacyCost) -> Quantile
 KIND = Kind(
     query=Quantiles,
     plan=_plan,
-    result=QuantilesResult,
-    examples=(Quantiles("y", (0.9, 0.1)), Quantiles("y", where="x > 0")),
+    result=QuantilesResult | QuantilesByGroup,
+    examples=(Quantiles("y", (0.9, 0.1)), Quantiles("y", where="x > 0"), Quantiles("y", by="g")),
     page="quantiles-and-medians",
 )

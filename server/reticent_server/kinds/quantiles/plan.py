@@ -86,6 +86,13 @@ def plan_quantiles(
     facts: DatasetFacts, design: Design, column: Column, probabilities: tuple[float, ...], rho: int
 ) -> QuantilesPlan:
     """Quantiles at `rho` (RHO_UNITS). Raises InvalidQuery for probabilities outside (0, 1)."""
+    distinct = checked_probabilities(probabilities)
+    part = quantile_part(facts, column, distinct, rho)
+    return QuantilesPlan(CodeMap(design, column), part, probabilities, facts.n)
+
+
+def checked_probabilities(probabilities: tuple[float, ...]) -> tuple[float, ...]:
+    """The different ones in increasing order. Raises InvalidQuery for probabilities outside (0, 1)."""
     distinct = tuple(sorted(set(probabilities)))
     if not 1 <= len(probabilities) <= MAX_PROBABILITIES:
         raise InvalidQuery(f"Ask for 1 to {MAX_PROBABILITIES} probabilities.")
@@ -95,5 +102,4 @@ def plan_quantiles(
         raise InvalidQuery(
             "probabilities lie strictly between 0 and 1, and differ by 1e-4 at least."
         ) from None
-    part = quantile_part(facts, column, distinct, rho)
-    return QuantilesPlan(CodeMap(design, column), part, probabilities, facts.n)
+    return distinct

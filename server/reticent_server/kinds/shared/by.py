@@ -13,15 +13,15 @@ Source: McSherry (2009), Theorem 4, for replacement. Attack: tests/privacy/test_
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.group_fits import Strata
 from reticent_server.fitting.results import Estimate
-from reticent_server.formula import mask_design
-from reticent_server.kinds.shared.columns import declared
+from reticent_server.formula import mask_design, parse_formula
 from reticent_server.kinds.shared.groups import MAX_GROUPS, Groups
 from reticent_server.kinds.shared.tables import level_axis
 
@@ -44,16 +44,33 @@ class GroupEstimates:
 
 def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
     """The groups of a column that is none of `used`. Raises InvalidQuery."""
-    column = declared(facts, name)
+    column = facts.schema.column(name)
+    if column is None:
+        raise InvalidQuery(f"The data set has no column {name}, which by names.")
     if column.kind not in {ColumnKind.CATEGORICAL, ColumnKind.BOOLEAN}:
-        raise InvalidQuery("by must be a categorical or a boolean column.")
+        raise InvalidQuery(f"by must be a categorical or a boolean column; {name} is neither.")
     if name in used:
-        raise InvalidQuery("by must be another column than the one that is summarised.")
+        raise InvalidQuery(
+            f"by must be another column than those that are summarised; {name} is one."
+        )
     axis = level_axis(column)
     if axis.size > MAX_GROUPS:
-        raise InvalidQuery(f"At most {MAX_GROUPS} groups are answered; by has more levels.")
+        raise InvalidQuery(
+            f"At most {MAX_GROUPS} groups are answered; {name} has {axis.size} levels."
+        )
     codes = tuple(axis.lower + k for k in range(axis.size))
     return Groups(name, codes, axis.levels)
+
+
+def formula_by(
+    facts: DatasetFacts, formula: str, where: str | None, by: str
+) -> tuple[Design, Strata]:
+    """A formula's design, which reads the groups' column as well, and the groups of its fits. Raises InvalidQuery."""
+    design = parse_formula(formula, facts.schema, where)
+    groups = groups_by(facts, by, *parse_formula(formula, facts.schema, None).columns)
+    with_by = mask_design((*design.columns, by), facts.schema)
+    read = replace(design, columns=with_by.columns, missing_columns=with_by.missing_columns)
+    return read, Strata(by, groups.codes, groups.levels)
 
 
 def group_mask(facts: DatasetFacts, where: str | None, by: str, *names: str) -> Design:

@@ -5,16 +5,17 @@ All select by mechanisms.quantile_tree, over the records in use: one recursion f
 values never decrease.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, FloatArray, QuantileTree
+from reticent_server.domain.steps import Block, FloatArray, QuantileTree, SumStep
 from reticent_server.errors import InvalidPrivacy
-from reticent_server.mechanisms import quantile_tree
+from reticent_server.kinds.shared.groups import Groups
+from reticent_server.mechanisms import disjoint_groups, quantile_tree
 from reticent_server.numerics.evaluate import in_use
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
 
@@ -41,6 +42,24 @@ def quantile_part(
     if not quantile_tree.ladder(part).steps:
         raise InvalidPrivacy("epsilon is too small to select a value; raise it.")
     return part
+
+
+def part_by_group(part: QuantileTree, rho: int) -> QuantileTree:
+    """The part with the largest ρ at which one tree for each group costs at most `rho` of all together (RHO_UNITS).
+
+    Raises InvalidPrivacy where that selects nothing.
+    """
+    while (together := disjoint_groups.of_equal_parts(part)) > rho:
+        part = replace(part, rho=min(part.rho * rho // together, part.rho - 1))
+        if part.rho <= 0 or not quantile_tree.ladder(part).steps:
+            raise InvalidPrivacy("epsilon is too small to select a value; raise it.")
+    return part
+
+
+def trees(label: str, groups: Groups, map_fn: CodeMap, part: QuantileTree) -> SumStep:
+    """One tree for each group, as one step."""
+    steps = [SumStep(label, (part,), map_fn) for _ in groups.codes]
+    return disjoint_groups.grouped(label, groups.column or "", groups.codes, steps)
 
 
 def rank_precision(part: QuantileTree, n: int) -> ForecastPrecision:
