@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from reticent_server.console.sessions import Sessions
+from reticent_server.web.sessions import Sessions
 from reticent_server.domain.roles import STAFF, Role
 from reticent_server.pipeline.services import Services
 from support.installations.small import Installation, opened, serving

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr
 
-from reticent_server.api.schemas import RequestBody
+from reticent_server.web.bodies import RequestBody
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Plan

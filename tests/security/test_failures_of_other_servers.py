@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from reticent_server.api.schemas import RequestBody
+from reticent_server.web.bodies import RequestBody
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
 from reticent_server.engine.local import LocalEngine

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent_server.api.schemas import RequestBody
+from reticent_server.web.bodies import RequestBody
 from reticent_server.domain.plan import Plan, Recipe
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy

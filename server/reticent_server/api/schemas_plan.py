@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from reticent_server.api.schemas import RequestBody
+from reticent_server.web.bodies import RequestBody
 
 Ratio = Annotated[float, Field(strict=True, ge=0.01, le=1000, allow_inf_nan=False)]
 

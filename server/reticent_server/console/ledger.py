@@ -3,12 +3,12 @@
 
 from fastapi import Response
 
-from reticent_server.console.forms import whole
-from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Signed
+from reticent_server.console.looking import Signed
 from reticent_server.pipeline import oversight
+from reticent_server.web.forms import whole
+from reticent_server.web.routing import pages_router
 
-router = pages_router()
+router = pages_router("console")
 
 _LONGEST = 100
 

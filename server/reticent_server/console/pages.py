@@ -8,9 +8,7 @@ from urllib.parse import quote
 from fastapi import Response
 
 from reticent_server.console.charts import BurnDown, burn_down
-from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Signed
-from reticent_server.console.words import plain_words
+from reticent_server.console.looking import Signed
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.ledger.model import Balance
@@ -18,8 +16,10 @@ from reticent_server.pipeline import oversight
 from reticent_server.pipeline.accounts import account_row
 from reticent_server.pipeline.budgets import share_spent
 from reticent_server.pipeline.services import Services
+from reticent_server.web.routing import pages_router
+from reticent_server.web.words import plain_words
 
-router = pages_router()
+router = pages_router("console")
 
 _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 

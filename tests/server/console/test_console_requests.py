@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from reticent_server.access.projects import Charter
-from reticent_server.console.sessions import IDLE_SECONDS
+from reticent_server.web.sessions import IDLE_SECONDS
 from reticent_server.errors import NotFound
 from reticent_server.ledger.model import analyst_account, population_account
 from support.installations.console import Desk
@@ -368,7 +368,7 @@ def test_an_unexpected_error_says_nothing(
 
 def test_the_files_are_served_as_they_are(web: httpx.Client) -> None:
     for name, kind in (
-        ("console.css", "text/css"),
+        ("pages.css", "text/css"),
         ("htmx.min.js", "text/javascript"),
         ("icon.svg", "image/svg+xml"),
     ):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from reticent_server.api.schemas import RequestBody
+from reticent_server.web.bodies import RequestBody
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Plan
