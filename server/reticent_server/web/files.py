@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages' own files (style sheets, scripts, an icon) as they are in the packages."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from fastapi import APIRouter, Response
@@ -31,5 +30,5 @@ def files_router(name: str, folder: Path) -> APIRouter:
     return router
 
 
-def _files(folder: Path) -> Mapping[str, bytes]:
+def _files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in _TYPES}
