@@ -5,7 +5,7 @@ Lists of one length that stand beside each other are a table's columns; the firs
 estimate with an interval is drawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -14,6 +14,9 @@ Json = Mapping[str, Any]
 
 LONGEST = 1_000
 """Rows of a table that is shown; the rest is in the release's JSON."""
+
+INTERCEPT = "Intercept"
+"""The term that is not drawn: it is in units of its own."""
 
 _HIDDEN = frozenset({"privacy_standard_errors", "estimable"})
 """Shown by the plot and the share of a width, and by an empty interval."""
@@ -53,32 +56,38 @@ class ResultTable:
 
 @dataclass(frozen=True, slots=True)
 class ShownResult:
-    """facts: single values by name. details: what is neither (matrices, for example), as JSON by name."""
+    """facts: single values by name, more: those inside others. details: what is neither (matrices, for example), as JSON by name."""
 
     facts: tuple[tuple[str, str], ...]
     tables: tuple[ResultTable, ...]
+    more: tuple[tuple[str, str], ...]
     details: tuple[tuple[str, Any], ...]
 
 
 def shown(result: Json, title: str = "") -> ShownResult:
     """A result as what a page shows."""
     lists = {k: v for k, v in result.items() if isinstance(v, list) and v and _is_column(v)}
-    facts = [(_words(k), text(v)) for k, v in result.items() if _is_single(v)]
+    facts = [(_words(k), _said(k, v)) for k, v in result.items() if _is_single(v)]
     tables = [_table(title, columns) for columns in _by_length(lists)]
+    more: list[tuple[str, str]] = []
     details: list[tuple[str, Any]] = []
     for name, value in result.items():
         if name in lists or _is_single(value) or not value:
             continue
-        if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
+        if (
+            isinstance(value, list)
+            and all(isinstance(each, Mapping) for each in value)
+            and _is_flat(value)
+        ):
             tables.append(_of_records(_words(name), value))
         elif isinstance(value, Mapping):
             inner = shown(value, " · ".join(filter(None, (title, _words(name)))))
-            facts += [(f"{_words(name)}: {key}", said) for key, said in inner.facts]
+            more += [(f"{_words(name)}: {key}", said) for key, said in (*inner.facts, *inner.more)]
             tables += inner.tables
             details += [(f"{name}.{key}", rest) for key, rest in inner.details]
         else:
             details.append((name, value))
-    return ShownResult(tuple(facts), tuple(tables), tuple(details))
+    return ShownResult(tuple(facts), tuple(tables), tuple(more), tuple(details))
 
 
 def text(value: Any) -> str:
@@ -89,13 +98,25 @@ def text(value: Any) -> str:
         case bool():
             return "yes" if value else "no"
         case float() | int():
-            return f"{value:,.5g}".replace("-", "\N{MINUS SIGN}")
+            return _number(value).replace("-", "\N{MINUS SIGN}")
         case [low, high] if _is_pair(value):
             return f"{text(low)} to {text(high)}"
         case list() | tuple():
             return ", ".join(map(text, value))
         case _:
             return str(value)
+
+
+def _number(value: float) -> str:
+    """Four digits; of thousands every digit before the point."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def _p(value: Any) -> str:
+    """A p-value as journals print it."""
+    if not isinstance(value, int | float):
+        return text(value)
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _words(name: str) -> str:
@@ -122,6 +143,12 @@ def _is_ordered(pair: Sequence[Any]) -> bool:
     return None in pair or pair[0] <= pair[1]
 
 
+def _is_flat(records: Sequence[Json]) -> bool:
+    """Whether no record holds a vector, which a table's cell cannot show."""
+    values = (value for record in records for value in record.values())
+    return not any(isinstance(value, list) and not _is_pair(value) for value in values)
+
+
 def _by_length(lists: Json) -> list[dict[str, Any]]:
     """Lists of the same length together, in the order of the fields."""
     groups: dict[int, dict[str, Any]] = {}
@@ -145,7 +172,7 @@ def _table(title: str, columns: Mapping[str, Sequence[Any]]) -> ResultTable:
     rows = tuple(
         Row(
             name=str(names[i]),
-            cells=tuple(_cell(values[i]) for values in shown_columns.values()),
+            cells=tuple(_cell(name, values[i]) for name, values in shown_columns.items()),
             mark=marks[i] if marks else None,
             share=_share(columns, i),
         )
@@ -156,10 +183,14 @@ def _table(title: str, columns: Mapping[str, Sequence[Any]]) -> ResultTable:
     )
 
 
-def _cell(value: Any) -> str:
+def _cell(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        return "; ".join(f"{_words(k)} {_cell(v)}" for k, v in value.items())
-    return text(value)
+        return "; ".join(f"{_words(k)} {_cell(k, v)}" for k, v in value.items())
+    return _said(name, value)
+
+
+def _said(name: str, value: Any) -> str:
+    return _p(value) if name.startswith("p_value") else text(value)
 
 
 def _estimates(columns: Mapping[str, Sequence[Any]]) -> tuple[Sequence[Any], Sequence[Any]] | None:
@@ -186,7 +217,7 @@ def _marks(
         return [], (), None
     drawn = [
         (value, pair)
-        if value is not None and pair and None not in pair and name != "(Intercept)"
+        if value is not None and pair and None not in pair and name != INTERCEPT
         else None
         for name, value, pair in zip(names, *found, strict=False)
     ]
@@ -198,7 +229,8 @@ def _marks(
     low, high = low - pad, high + pad
 
     def at(value: float) -> float:
-        return 100 * (value - low) / (high - low)
+        place: float = 100 * (value - low) / (high - low)
+        return place
 
     shares = [_share(columns, i) or 0.0 for i in range(len(drawn))]
     marks = [
@@ -209,7 +241,7 @@ def _marks(
     return marks, tuple((at(t), text(float(f"{t:.2g}"))) for t in ticks), at(0.0)
 
 
-def _mark(drawn: tuple[float, Sequence[float]], share: float, at: Any) -> Mark:
+def _mark(drawn: tuple[float, Sequence[float]], share: float, at: Callable[[float], float]) -> Mark:
     value, (low, high) = drawn
     keep = 1 - share
     return Mark(

@@ -14,6 +14,7 @@ from reticent_server.web.sessions import Sessions
 from reticent_server.web.site import Identity, Site, templates
 from reticent_server.web.tables import text
 from reticent_server.workbench import pages, releases, wishes
+from reticent_server.workbench.drafts import asked_words
 
 IDENTITY = Identity(
     name="workbench",
@@ -41,7 +42,7 @@ def install_workbench(application: FastAPI, services: Services) -> None:
         IDENTITY,
         services,
         Sessions(services.peppers, services.clock, "analyst"),
-        templates(_HERE / "templates", {"value": text, "title": _title}),
+        templates(_HERE / "templates", {"value": text, "title": _title, "asked": asked_words}),
         rates=services.rates,
         flow=None if sso is None else sso.analysts_flow,
     )

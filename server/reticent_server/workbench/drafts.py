@@ -15,6 +15,7 @@ from reticent_server.kinds import KINDS
 from reticent_server.kinds.base import Kind
 from reticent_server.pipeline.ask import Ask
 from reticent_server.web.bodies import RequestBody
+from reticent_server.web.tables import text
 from reticent_server.web.validation import explained
 from reticent_server.workbench.controls import Control, controls, given
 
@@ -66,6 +67,18 @@ class Draft:
     def trouble(self, error: ReticentError) -> Trouble:
         """An error at its field: of a formula with the place in its text."""
         return _placed(self, error.detail)
+
+
+def asked_words(query: Mapping[str, Any]) -> str:
+    """A stored question in a line: its fields that are not as by default."""
+    defaults = {c.name: c.default for c in CONTROLS.get(query["kind"], ())}
+    named = {k: text(v) for k, v in query.items() if k != "kind"}
+    told = [
+        said if name in {"formula", "column"} else f"{name.replace('_', ' ')}: {said}"
+        for name, said in named.items()
+        if said != defaults.get(name)
+    ]
+    return "; ".join(told)
 
 
 def draft_of(dataset: str, fields: Mapping[str, str]) -> Draft:

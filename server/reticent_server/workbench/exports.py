@@ -102,7 +102,7 @@ def _tables(document: Document) -> tuple[list[tuple[str, str]], list[ResultTable
     if document["result"] is None:
         return [("status", document["status"].replace("_", " "))], []
     result = shown(document["result"])
-    return list(result.facts), list(result.tables)
+    return [*result.facts, *result.more], list(result.tables)
 
 
 def _markdown(document: Document, url: str) -> bytes:  # noqa: ARG001

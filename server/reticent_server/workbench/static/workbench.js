@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The slider on the forecast's own points. Without this script the fields and the table say the same.
 "use strict";
+if (window.matchMedia("(min-width: 62rem)").matches) {
+  const codebook = document.querySelector(".codebook details");
+  if (codebook) codebook.open = true;
+}
 (() => {
   const slider = document.getElementById("slider");
   const rows = Array.from(document.querySelectorAll("#points tbody tr"));
