@@ -53,7 +53,12 @@ def _row(facts: DatasetFacts, column: Column, known: ColumnProfile | None) -> Co
 def _domain(column: Column) -> str:
     if len(column.levels) > _MANY_LEVELS:
         return f"{len(column.levels)} levels"
-    return ", ".join(column.levels) or f"{column.lower:,g} to {column.upper:,g}"
+    return ", ".join(column.levels) or f"{_bound(column.lower)} to {_bound(column.upper)}"
+
+
+def _bound(value: float) -> str:
+    """A year without a comma; ten thousands and more with commas."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:g}"
 
 
 def _sparkline(column: Column, known: ColumnProfile | None) -> tuple[tuple[Bar, ...], str]:

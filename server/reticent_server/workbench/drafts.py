@@ -4,7 +4,8 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,6 +23,9 @@ from reticent_server.workbench.controls import Control, controls, given
 OFFERED: Sequence[Kind[Any]] = tuple(kind for kind in KINDS if kind.for_analysts)
 CONTROLS: Mapping[str, tuple[Control, ...]] = {kind.name: controls(kind) for kind in OFFERED}
 USUAL_EPSILON = "1"
+_ELSEWHERE = "; the data set's columns are listed at GET /v1/datasets/{name}"
+"""Of the interface's sentences what a page shows beside them."""
+
 _POSITION = re.compile(r"position (\d+) of the (\w+)", re.IGNORECASE)
 
 
@@ -64,9 +68,11 @@ class Draft:
         body = {"dataset": self.dataset, "query": query, "privacy": privacy}
         return body | ({"project": self.project} if self.project else {})
 
-    def trouble(self, error: ReticentError) -> Trouble:
-        """An error at its field: of a formula with the place in its text."""
-        return _placed(self, error.detail)
+    def trouble(self, error: ReticentError, columns: Sequence[str]) -> Trouble:
+        """An error at its field: of a formula with the place in its text, and the column that may have been meant."""
+        placed = _placed(self, error.detail.replace(_ELSEWHERE, ""))
+        meant = [] if placed.caret is None else _meant(*placed.caret, columns)
+        return replace(placed, said=f"{placed.said} Did you mean {meant[0]}?") if meant else placed
 
 
 def asked_words(query: Mapping[str, Any]) -> str:
@@ -140,6 +146,12 @@ def _in_formula(text: str, column: str) -> str:
 def is_named(text: str, column: str) -> bool:
     """Whether a text names a column."""
     return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", text) is not None
+
+
+def _meant(text: str, at: int, columns: Sequence[str]) -> list[str]:
+    """The column most like the word at a place that is none."""
+    word = re.match(r"[\w.]+", text[at:])
+    return [] if word is None or word[0] in columns else get_close_matches(word[0], columns, 1)
 
 
 def _placed(draft: Draft, said: str) -> Trouble:

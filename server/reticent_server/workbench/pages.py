@@ -128,7 +128,7 @@ def _page(
         try:
             forecast = _forecast(services, principal.id, admitted.facts, draft, admitted.project_id)
         except ReticentError as error:
-            trouble = draft.trouble(error)
+            trouble = draft.trouble(error, [c.name for c in admitted.facts.schema.columns])
     status = refused.status if refused else 422 if trouble else 200
     releases = json.loads(browse.releases(services, principal, 50, 0))["releases"]
     return visit.page(

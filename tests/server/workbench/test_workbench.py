@@ -165,8 +165,10 @@ def test_what_is_wrong_is_said_at_its_field_and_costs_nothing(bench: Bench) -> N
     assert page_of(ana, **(FIT | {"epsilon": "much"})).status_code == 422
     assert page_of(ana, **(FIT | {"q.confidence_level": "2"})).status_code == 422
     assert page_of(ana, kind="nothing", epsilon="1").status_code in {200, 422}
-    dear = page_of(ana, **(FIT | {"epsilon": "99"}))
+    bench.services.ledger.set_population_cap("people", epsilon=0.5, delta=0.01, by="t")
+    dear = page_of(ana, **FIT)
     assert "and run</button>" not in dear.text
+    assert "ε 0.50 of 0.50 is left" in dear.text
 
 
 def test_text_from_the_address_is_never_markup(bench: Bench) -> None:
