@@ -21,6 +21,7 @@ NAMES = (
     "named_tests",
     "study",
     "describe",
+    "deadlines",
 )
 
 

@@ -13,6 +13,7 @@ from reticent_server.engine.clusters import engine_for
 from reticent_server.engine.sources import reader_opener
 from reticent_server.errors import CuratorError
 from reticent_server.opening import books_on, ready_engine
+from reticent_server.pipeline.pace import Pace
 from reticent_server.pipeline.readiness import Readiness
 from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.services import Services
@@ -94,6 +95,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             ),
             ledger,
         ),
+        pace=Pace(),
         queue=ReleaseQueue(
             clock,
             slots=settings.release_slots,

@@ -64,7 +64,7 @@ class Settings(BaseSettings):
     anchor_seconds: int = Field(default=300, ge=1, le=86_400)
     database_connections: int = Field(default=40, ge=MIN_POOL, le=10_000)
     vault_connections: int = Field(default=16, ge=1, le=10_000)
-    reply_grid_ms: int = Field(default=100, ge=0, le=60_000)
+    reply_grid_ms: int = Field(default=10, ge=0, le=60_000)
     engine: Literal["local", "dask"] = "local"
     dask_scheduler: str = ""
     dask_ca: Path | None = None

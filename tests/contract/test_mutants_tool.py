@@ -62,6 +62,7 @@ def tree(tmp_path: Path) -> Path:
 def run(tree: Path, *arguments: str) -> tuple[int, list[str]]:
     """The exit status and the lines."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("COV_", "PYTEST_"))}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # each run would import them anew
     found = subprocess.run(
         [sys.executable, "-c", RUN.format(tools=str(ROOT / "tools"), tree=str(tree)), *arguments],
         capture_output=True,

@@ -21,6 +21,7 @@ from reticent_server.cli.shares import refuse_too_many, shares
 from reticent_server.cli.temporary import temporary_folder
 from reticent_server.cli.workers import Supervisor, WorkerJob
 from reticent_server.domain.roles import Act
+from reticent_server.pipeline.calibration import keep_pace
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 
@@ -80,7 +81,9 @@ def serve(
         places = Places(served, f"{curated}/console", metrics, os.getpid())
         text = json.dumps(asdict(places)) if as_json else places.sentences()
         _answer(
-            services, WorkerJob(parts.worker, listener, tls, curator_port is None), workers, text
+            services,
+            WorkerJob(parts.worker, listener, tls, workers, console=curator_port is None),
+            text,
         )
 
 
@@ -101,15 +104,16 @@ class Places:
         return "\n".join([*lines, "Ctrl-C or SIGTERM ends it."])
 
 
-def _answer(services: Services, job: WorkerJob, workers: int, text: str) -> None:
+def _answer(services: Services, job: WorkerJob, text: str) -> None:
     def announce() -> None:
         typer.echo(text)
         sys.stdout.flush()
 
-    if workers == 1:
+    if job.workers == 1:
+        keep_pace(services, job.workers)
         run(create_app(services, console=job.console), job.listener, job.tls, announce)
         return
-    raise typer.Exit(Supervisor(job, workers).run(announce))
+    raise typer.Exit(Supervisor(job).run(announce))
 
 
 @contextmanager

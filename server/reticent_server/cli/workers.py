@@ -29,6 +29,7 @@ from reticent_server.app import build_services, create_app
 from reticent_server.cli.listening import Tls
 from reticent_server.cli.running import GRACE_SECONDS, run
 from reticent_server.errors import ReticentError
+from reticent_server.pipeline.calibration import keep_pace
 from reticent_server.process import keep_to_itself
 from reticent_server.settings import Settings
 
@@ -42,11 +43,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerJob:
-    """What every worker does. console: whether the curator's pages are on this port."""
+    """What each of the workers does. console: whether the curator's pages are on this port."""
 
     settings: Settings
     listener: socket.socket
     tls: Tls | None
+    workers: int
     console: bool = True
 
 
@@ -63,12 +65,12 @@ class _Worker:
 
 
 class Supervisor:
-    """Starts `count` workers, replaces those that die, and ends them all on a signal."""
+    """Starts the workers, replaces those that die, and ends them all on a signal."""
 
-    def __init__(self, job: WorkerJob, count: int) -> None:
+    def __init__(self, job: WorkerJob) -> None:
         self._job = job
         self._context = get_context("spawn")  # a copy of a process with threads would not be safe
-        self._workers = [self._started(number) for number in range(count)]
+        self._workers = [self._started(number) for number in range(job.workers)]
         self._ending = False
 
     def run(self, announce: Callable[[], None]) -> int:
@@ -148,6 +150,7 @@ def work(job: WorkerJob, number: int, ready: Event) -> None:
     except ReticentError as error:
         sys.stderr.write(f"reticent: {error.detail}\n")
         sys.exit(1)
+    keep_pace(services, job.workers)
     run(application, job.listener, job.tls, ready.set)
 
 

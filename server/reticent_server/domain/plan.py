@@ -4,8 +4,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
-from math import ceil
-from typing import Any, Protocol
+from math import ceil, log10
+from typing import Any, ClassVar, Protocol
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
@@ -27,6 +27,7 @@ _TOO_DEAR = "a plan costs more than it was offered"
 _COLD_NANOSECONDS = (
     200  # of a cell: measured 100 for a cold read, and twice that for a busy machine
 )
+DRAWING = 0.07  # of the planned time of an own profile's draws: measured .05
 _PASS_NANOSECONDS = 30  # of a cell in one pass: measured 10
 
 
@@ -67,6 +68,10 @@ class Planned(ABC):
 
     __slots__ = ()
 
+    taken: ClassVar[tuple[float, float]] = (1.0, 1.0)
+    """Of the deadline: what such plans take at most at 10⁴ and at 10⁶ records, alone, with two threads, on the machine
+    whose pace is 1. `python -m benchmarks deadlines` measures them."""
+
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]: ...
@@ -104,6 +109,11 @@ class Planned(ABC):
 
     @property
     def column_ms(self) -> int:
+        return 0
+
+    @property
+    def draws(self) -> int:
+        """The sub-cells that are drawn from one by one for an own profile's quantiles; they are in column_ms."""
         return 0
 
     @property
@@ -147,6 +157,18 @@ class Planned(ABC):
         )
         return 50 + 20 * self.passes + ceil(nanoseconds / 10**6) + self.column_ms
 
+    def expected_ms(self, n: int) -> float:
+        """What the computation takes at most where nothing else runs and the columns are in memory, on the machine whose
+        pace is 1: between the two numbers of records at which shares were measured, the line in log n."""
+        few, many = self.taken
+        at = min(1.0, max(0.0, (log10(max(n, 1)) - 4) / 2))
+        drawing = self.draws * SELECTION_NANOSECONDS / 10**6
+        return (few + at * (many - few)) * (self.deadline_ms(n) - drawing) + DRAWING * drawing
+
+    def cold_ms(self, n: int) -> float:
+        """What reading the columns adds."""
+        return n * len(self.columns) * _COLD_NANOSECONDS / 10**6
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -155,6 +177,7 @@ class Plan:
     gaussian_rho: what its steps may cost by mechanisms.gaussian_cost (RHO_UNITS), where (ε, δ) is turned into ρ by
     accounting.gaussian; None: by zCDP's conversion.
     facts: of the table that the question is about; with a view, of its one row a person.
+    expected_ms, cold_ms: as Planned has them; None: not known, and the deadline stays.
     """
 
     facts: DatasetFacts
@@ -167,6 +190,8 @@ class Plan:
     deadline_ms: int
     gaussian_rho: int | None = None
     view: PersonView | None = None
+    expected_ms: float | None = None
+    cold_ms: float = 0.0
 
     def paid_by(self, reservation: Reservation) -> bool:
         """Whether this is what was charged: asked here only, before anything is computed."""

@@ -2,7 +2,7 @@
 """A byte-limited cache of encoded columns, keyed by data set version and column."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Condition
 from typing import Any
@@ -48,6 +48,11 @@ class ColumnCache:
             yield self._filled(wanted, load)
         finally:
             self._let_go(wanted)
+
+    def has(self, version_id: str, names: Iterable[str]) -> bool:
+        """Whether all of the columns are here."""
+        with self._changed:
+            return all((version_id, name) in self._kept for name in names)
 
     def forget(self, ending: str) -> None:
         """Gives up columns that nobody will ask for again: of versions whose id ends so."""

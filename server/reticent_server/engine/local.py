@@ -8,6 +8,7 @@ the estimator is sent released values only, and cannot be sent more than its pla
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, Protocol
 
 from threadpoolctl import threadpool_limits
@@ -40,6 +41,12 @@ class EngineLedger(Protocol):
         ...
 
 
+@cache
+def _one_thread_a_library() -> None:
+    """Threads are ours, over blocks; the linear algebra's would fight them. Once: looking for libraries takes time."""
+    threadpool_limits(1)
+
+
 def _of_persons(result: dict[str, Any] | None, facts: DatasetFacts) -> dict[str, Any] | None:
     """The result with the public n: of persons, where a kind's is that of places for their rows."""
     many = facts.schema.unit.many_rows and result is not None and "n" in result
@@ -64,7 +71,11 @@ class LocalEngine:
         self.block_rows = block_rows
         self._threads = threads
         self._workers = Workers(threads, helped=True)
-        threadpool_limits(1)  # threads are ours, over blocks; the linear algebra's would fight them
+        _one_thread_a_library()
+
+    def holds(self, plan: Plan) -> bool:
+        """Whether the plan's columns are in memory: earlier requests and the sizes of columns decide it, no cell."""
+        return plan.view is None and self._cache.has(plan.facts.version_id, plan.planned.columns)
 
     def execute(self, plan: Plan, reservation: Reservation) -> Release:
         """The release that `reservation` has paid for. Unavailable where the vault cannot be read.

@@ -18,6 +18,7 @@ amounts are raised by one factor until the steps cost ρ. An amount is thus what
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from math import sqrt
 
@@ -306,12 +307,18 @@ def _best_fractions(
     """The least ln e² over the menu, and its fractions; eta: at the gradients' whole ρ."""
     candidates = []
     for T in _STEPS:
-        menu = [_fractions(T, last, ratio) for last, ratio in product(_LAST_SHARES, _RATIOS)]
-        forecast = forecast_errors(np.array(menu).T, eta, nu, nu_J, scaled=scaled)
-        errors = np.log(forecast) + _STEP_WORTH * T
+        menu = _menu(T)
+        errors = np.log(forecast_errors(menu, eta, nu, nu_J, scaled=scaled)) + _STEP_WORTH * T
         at = int(np.argmin(errors))
-        candidates.append((float(errors[at]), menu[at]))
+        candidates.append((float(errors[at]), tuple(menu[:, at].tolist())))
     return min(candidates)
+
+
+@cache
+def _menu(steps: int) -> FloatArray:
+    """(steps, menu) fractions."""
+    pairs = product(_LAST_SHARES, _RATIOS)
+    return np.array([_fractions(steps, last, ratio) for last, ratio in pairs]).T
 
 
 def _fractions(steps: int, last: float, ratio: float) -> tuple[float, ...]:

@@ -16,6 +16,7 @@ allowed changes gradually.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,14 @@ class Coordinates:
 
 
 def public_coordinates(X: FloatArray) -> Coordinates:
-    """Coordinates from public rows X (rows, q) of the standardised design."""
+    """Coordinates from public rows X (rows, q) of the standardised design; the last few designs' are kept, since a plan is
+    made for the forecast and for the release, and at one ε after the other."""
+    return _coordinates(X.shape, X.tobytes())
+
+
+@lru_cache(maxsize=8)
+def _coordinates(shape: tuple[int, ...], cells: bytes) -> Coordinates:
+    X = np.frombuffer(cells).reshape(shape)
     size = np.sqrt(np.mean(X**2, axis=0))
     size[size < _CONSTANT] = 1.0
     values, vectors = eigen(second_moment(X / size))
@@ -61,7 +69,9 @@ def public_coordinates(X: FloatArray) -> Coordinates:
     rare = others < _LEVEL / (WIDE * len(W) + 1)
     W = _cut(W, X, rare)
     W = _settled(W, X, _most_stretch(others, rare))
-    return Coordinates(W, X @ W.T, int(np.sum(~rare)), bool(singular.any()))
+    rows = X @ W.T
+    W.flags.writeable = rows.flags.writeable = False
+    return Coordinates(W, rows, int(np.sum(~rare)), bool(singular.any()))
 
 
 def second_moment(U: FloatArray) -> FloatArray:
@@ -94,8 +104,8 @@ def _turned(W: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _cut(W: FloatArray, X: FloatArray, rare: NDArray[np.bool_]) -> FloatArray:
     """W with rare directions cut to their largest length."""
-    along = X @ W.T
-    squared = np.mean(along**4, axis=0) / np.maximum(np.mean(along**2, axis=0), _SINGULAR)
+    along = (X @ W.T) ** 2
+    squared = np.mean(along * along, axis=0) / np.maximum(np.mean(along, axis=0), _SINGULAR)
     cut = np.sqrt(np.minimum(1.0, _RARE_LENGTH * len(W) / np.maximum(squared, _SINGULAR)))
     return np.asarray(W * np.where(rare, cut, 1.0)[:, None])
 

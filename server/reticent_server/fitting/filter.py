@@ -17,6 +17,7 @@ Source: Kalman (1960); Avella-Medina, Bradshaw & Loh (2023) for noisy Newton ste
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import chdtri
@@ -125,12 +126,17 @@ def prior(whitening: Whitening, offset: float) -> FloatArray:
     return np.asarray(offset**2 * root @ np.linalg.solve(fourth, root))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class PublicModel:
     """The public rows as a model of the records' weights and curvature in a whitening's coordinates."""
 
     whitening: Whitening
     radius_squared: float
+
+    @cached_property
+    def frequency(self) -> FloatArray:
+        """The whitening's, which takes three decompositions: every step asks for it."""
+        return self.whitening.frequency
 
     def weights(self, score: Score, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(w, m), each (rows,)."""
@@ -140,16 +146,16 @@ class PublicModel:
 
     def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:
         """J (q, q) to be expected at θ (q,, in u), C away from the solution."""
-        U, T = self.whitening.rows, self.whitening.frequency
+        U, T = self.whitening.rows, self.frequency
         eta = np.clip(U @ theta, *score.limits)
         w, m = self.weights(score, eta)
-        variance = np.einsum("ij,jk,ik->i", U, C, U)
+        variance = np.sum(U @ C * U, axis=1)
         h = w * m**2 * score.expected(eta, variance)
         return np.asarray(T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
 
     def meat(self, score: Score, theta: FloatArray) -> FloatArray:
         """Q (q, q), the second moment of the scores, to be expected of a settled fit."""
-        U, T = self.whitening.rows, self.whitening.frequency
+        U, T = self.whitening.rows, self.frequency
         eta = np.clip(U @ theta, *score.limits)
         w, m = self.weights(score, eta)
         h = (w * m) ** 2 * score.expected(eta, np.zeros(len(U)))
@@ -159,7 +165,7 @@ class PublicModel:
         self, score: BentScore, theta: FloatArray, curvature: StepCurvature
     ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
         """From a way d (q,) to the solution: the mean score (q,) to be expected there, and its derivative (q, q)."""
-        U, T = self.whitening.rows, self.whitening.frequency
+        U, T = self.whitening.rows, self.frequency
         eta = np.clip(U @ theta, *score.limits)
         w, m = self.weights(score, eta)
         moved, back = U @ T.T, curvature.back

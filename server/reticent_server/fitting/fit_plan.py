@@ -39,7 +39,7 @@ import numpy as np
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import DRAWING, Planned, Recipe
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
@@ -61,7 +61,17 @@ from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.score import ScoreFamily
 from reticent_server.fitting.standardise import Location
 
-_PRODUCTS_A_MS = 200  # squared coefficients whose moments of 4,096 public rows take 1 ms
+# What a fit takes with two threads, of which q = 2 to 61 terms and 10⁴ to 10⁶ records were measured; each a third above.
+_STEP_MS = (2.0, 0.009)  # between two passes: of itself, and of a squared coefficient
+_HARD_STEP_MS = (8.0, 0.026)  # the same where a score is a function without a closed form
+_HARD_NANOSECONDS = 100  # of a score, from which it is one
+_ROW_NANOSECONDS, _TERM_NANOSECONDS = 13, 3.3  # of a record in a pass, and of its term
+_SCORE_TAKEN = (
+    0.05  # of the planned time of a score, which covers the slowest records: measured .02
+)
+_PRODUCTS_A_MS = (
+    25  # squared coefficients of which the work between two passes takes 1 ms; measured: 50 to 150
+)
 # relative singular value of the public rows below which least squares leaves a direction at 0
 _SINGULAR = 1e-6
 
@@ -200,13 +210,24 @@ class FitPlan(Planned, Generic[ResponseT]):
         return fit + (self.own_profile is not None) + (self.budget.lengths > 0)
 
     @property
+    def draws(self) -> int:
+        return self.own_profile.draws if self.own_profile else 0
+
+    @property
     def column_ms(self) -> int:
         """Planned time beyond that of sums: the draws of an own profile's quantiles, the filter's steps, and what
         a record's score takes."""
-        draws = self.own_profile.draws if self.own_profile else 0
         scores = self.facts.n * self.passes * self.model.nanoseconds
         steps = self.passes * self.sizes.size**2 // _PRODUCTS_A_MS
-        return (draws * SELECTION_NANOSECONDS + scores) // 10**6 + steps
+        return (self.draws * SELECTION_NANOSECONDS + scores) // 10**6 + steps
+
+    def expected_ms(self, n: int) -> float:
+        """Passes over the table, the filter's steps between them, and an own profile's draws."""
+        q, hard = self.sizes.size, self.model.nanoseconds >= _HARD_NANOSECONDS
+        between = _HARD_STEP_MS if hard else _STEP_MS
+        row = _ROW_NANOSECONDS + q * _TERM_NANOSECONDS + _SCORE_TAKEN * self.model.nanoseconds
+        a_pass = between[0] + between[1] * q**2 + n * row / 10**6
+        return self.passes * a_pass + DRAWING * self.draws * SELECTION_NANOSECONDS / 10**6
 
     @property
     def newton(self) -> NoisyNewton:

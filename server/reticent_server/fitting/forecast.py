@@ -133,7 +133,7 @@ def _whitened(fit: NoisyNewton, n: float) -> Whitening:
 
 def _left(whitening: Whitening, C: FloatArray) -> float:
     """The mean square of what a predictor is off by where the way that is left has the covariance C."""
-    return float(np.mean(np.einsum("ij,jk,ik->i", whitening.rows, C, whitening.rows)))
+    return float(np.mean(np.sum(whitening.rows @ C * whitening.rows, axis=1)))
 
 
 def least_rho(
@@ -149,7 +149,7 @@ def least_rho(
             high, reached = at, True
         else:
             low = at
-        if high <= low * _CLOSE:
+        if high <= low * _CLOSE or target * (1 - (_CLOSE - 1) / 2) <= ratio <= target:
             break
         guess = int(min(at * (1 + _CLOSE) / 2 * min(ratio / target, _FARTHEST) ** 2, high))
         at = guess if low < guess < high else _between(low, high, reached=reached)

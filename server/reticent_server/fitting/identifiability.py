@@ -90,8 +90,7 @@ def fit_directions(
     """
     B = np.linalg.inv(back)
     seen, sd = _pooled(whitening, B @ jacobian @ B, noise)
-    told = np.diag(seen) * records / np.sum(B**2, axis=1)
-    taken = _resolved(seen, sd, told >= LEAST_RECORDS)
+    taken = _resolved(seen, sd, _enough(seen, back, records))
     X = np.eye(len(B))
     X[np.ix_(taken, ~taken)] = -np.linalg.solve(
         seen[np.ix_(taken, taken)], seen[np.ix_(taken, ~taken)]
@@ -111,6 +110,22 @@ def _pooled(
     first, second = np.outer(gram, gram), np.outer(jacobian, jacobian)
     pooled = (first * moment + second * E) / (first + second)
     return pooled, 1 / np.sqrt(gram**2 + jacobian**2)
+
+
+def _enough(seen: FloatArray, back: FloatArray, records: float) -> NDArray[np.bool_]:
+    """(q,) whether LEAST_RECORDS tell of each axis.
+
+    Only the axis' part outside the directions of which fewer tell counts, and it must be the larger part. Such a direction
+    is never quite along an axis and B stretches it without bound: counted in, it would hide what is known of the axis.
+    """
+    lengths, turn = eigen(back)
+    told = np.sum(turn * (seen @ turn), axis=0) * records * lengths**2
+    known = told >= LEAST_RECORDS
+    parts = turn[:, known]
+    stretched = np.sum((parts / lengths[known]) ** 2, axis=1)
+    own = np.sum(parts**2, axis=1) > 1 / 2
+    told = np.diag(seen) * records / np.where(own, stretched, np.inf)
+    return np.asarray(told >= LEAST_RECORDS)
 
 
 def _resolved(seen: FloatArray, sd: FloatArray, enough: NDArray[np.bool_]) -> NDArray[np.bool_]:

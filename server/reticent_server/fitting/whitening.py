@@ -43,6 +43,7 @@ _CHANGE, _PRECISE = (
 _MOST_GROWN = 5.0  # growth of a relative error from a clipped moment to a squared length
 _MOST_LEFT = 0.7  # largest share of a change that is extrapolated
 _MATCHING = 6  # steps of the stretch of the public rows; each leaves under a third of the error
+_MATCHED = 1e-10  # of an entry, about 1: what is left is rounding; forecasts begin there
 _LEAST_ERROR = 1e-9  # τ: keeps the gain of a release without noise at 1
 _SURE_OF = 1.5  # errors of a frequency that are added to one that is near 0
 _LEAST_FREQUENCY = 0.02  # of the expected rows in a rare direction
@@ -213,6 +214,8 @@ def _matched(
     A = np.eye(q)
     for _ in range(_MATCHING if free else 0):
         K = clipped_moment(rows @ A.T, radius_squared)[:free, :free]
+        if np.abs(K - wanted).max() <= _MATCHED:
+            break
         up, down = power(K, 0.5, _SMALLEST), power(K, -0.5, _SMALLEST)
         A[:free] = up @ power(down @ wanted @ down, 0.5, _SMALLEST**2) @ down @ A[:free]
     return A

@@ -37,6 +37,7 @@ from reticent_server.pipeline.documents import (
     release_body,
     unplanned_body,
 )
+from reticent_server.pipeline.pace import shown_after_ms
 from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
 
@@ -59,7 +60,12 @@ def plan_with_accounts(services: Services, principal: Principal, ask: Ask) -> tu
     admitted = authorised(services, principal, ask.dataset, ask.project)
     standing = standing_of(services, admitted.facts, ask, principal.id, admitted.project_id)
     _, ready = defaults.planned(admitted.facts, ask, standing)
-    return ready, standing
+    return promised(services, ready), standing
+
+
+def promised(services: Services, ready: Plan, *, beside: int | None = None) -> Plan:
+    """The plan with the deadline that holds here and now (pipeline.pace)."""
+    return services.pace.promised(ready, warm=services.engine.holds(ready), beside=beside)
 
 
 def standing_of(
@@ -120,16 +126,18 @@ def charge_and_execute(
     """Reserve (committed) → execute → settle. analyst_id None: the curator's own release. project_id: of
     the shared project that pays."""
     started = services.clock.monotonic()
-    outcome = reserve(services, ready, ask, analyst_id, project_id)
-    match outcome:
-        case Replay(body=body):
-            return body
-        case InFlight(release_id=release_id):
-            return _wait(services, analyst_id, release_id, ready)
-        case Stale():
-            return resume(services, outcome)
-        case Fresh(reservation=reservation):
-            return execute(services, ready, reservation, started)
+    ready = promised(services, ready)
+    with services.pace.computing():
+        outcome = reserve(services, ready, ask, analyst_id, project_id)
+        match outcome:
+            case Replay(body=body):
+                return body
+            case InFlight(release_id=release_id):
+                return _wait(services, analyst_id, release_id, ready)
+            case Stale():
+                return resume(services, outcome)
+            case Fresh(reservation=reservation):
+                return execute(services, ready, reservation, started)
 
 
 def reserve(
@@ -230,15 +238,15 @@ def wait_for_deadline(services: Services, started: float, deadline_ms: int) -> N
     """Sleeps until the first point of the time grid at or after the plan's deadline.
 
     The true time is not rounded up to the grid: that would tell the number of ticks. An overrun of
-    the deadline goes to the next point, and is logged.
+    the deadline is shown at a multiple of it, and is logged.
     """
     grid = services.settings.reply_grid_ms
     if grid == 0:
         return
     elapsed = (services.clock.monotonic() - started) * 1e3
-    visible = -(-max(float(deadline_ms), elapsed) // grid) * grid
-    services.clock.sleep(max(0.0, visible - elapsed) / 1e3)
-    if elapsed > -(-deadline_ms // grid) * grid:
+    shown = shown_after_ms(grid, deadline_ms, elapsed)
+    services.clock.sleep(max(0.0, shown - elapsed) / 1e3)
+    if shown > visible_after_ms(grid, deadline_ms):
         metrics.OVERRUNS.inc()
         log.warning("deadline_overrun")
 

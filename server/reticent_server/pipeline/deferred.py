@@ -16,7 +16,14 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import QueueFull, RateLimited, Unavailable
 from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
 from reticent_server.pipeline import browse
-from reticent_server.pipeline.answer import execute, plan_or_stored, planned_ms, reserve, resume
+from reticent_server.pipeline.answer import (
+    execute,
+    plan_or_stored,
+    planned_ms,
+    promised,
+    reserve,
+    resume,
+)
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.authorising import authorised
 from reticent_server.pipeline.documents import cancelled_body
@@ -37,6 +44,7 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
     if isinstance(planned, bytes):
         return planned
     ready, ask = planned
+    ready = promised(services, ready, beside=services.settings.release_slots)
     with services.queue.admission:
         start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
         outcome = reserve(services, ready, ask, principal.id, admitted.project_id, start_ms)
@@ -115,7 +123,12 @@ def _begun(
     begun = _under_lease(services, queued, start_ms)
     if begun is None:
         return None
-    return partial(execute, services, ready, begun, _started(services, start_ms))
+    return partial(_execute, services, ready, begun, _started(services, start_ms))
+
+
+def _execute(services: Services, ready: Plan, begun: Reservation, started: float) -> bytes:
+    with services.pace.computing():
+        return execute(services, ready, begun, started)
 
 
 def _resumed(services: Services, stale: Stale, start_ms: int) -> Computation | None:

@@ -7,12 +7,13 @@ with the largest: at 1 the intervals are √2 times as wide as sampling alone wo
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import ceil, floor, log10
 from typing import Any
 
 from reticent_server.accounting import conversions, gaussian
 from reticent_server.domain.cost import DELTA_UNITS, from_units
-from reticent_server.domain.plan import Forecastable, Plan
+from reticent_server.domain.plan import Plan
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.forecast import least_rho
 
@@ -49,19 +50,20 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
         targets = USUAL_TARGETS if target is None else (target,)
         delta = from_units(ready.cost.delta, DELTA_UNITS)
         conversion = ZCDP if ready.gaussian_rho is None else GAUSSIAN
+        ratio = cache(fit.noise_ratio)
         forecast["epsilon_for"] = [
-            {"privacy_to_sampling": t, "epsilon": epsilon_for(fit, delta, t, conversion)}
+            {"privacy_to_sampling": t, "epsilon": epsilon_for(ratio, fit.rho, delta, t, conversion)}
             for t in targets
         ]
     return forecast
 
 
 def epsilon_for(
-    fit: Forecastable, delta: float, target: float, conversion: Conversion = ZCDP
+    ratio: Callable[[int], float], start: int, delta: float, target: float, conversion: Conversion
 ) -> float | None:
-    """The ε, to three digits and rounded up, at which the largest forecast ratio falls to `target`."""
+    """The ε, to three digits and rounded up, at which ratio(ρ) falls to `target`; start: where the search begins."""
     limits = (LEAST_RHO, conversion.rho_units(MAX_EPSILON, delta))
-    rho = least_rho(fit.noise_ratio, target, fit.rho, limits)
+    rho = least_rho(ratio, target, start, limits)
     return None if rho is None else min(_rounded_up(conversion.epsilon_of(rho, delta)), MAX_EPSILON)
 
 

@@ -73,6 +73,8 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
         deadline_ms=planned.deadline_ms(facts.slots) + rows_ms,
         gaussian_rho=gaussian_rho,
         view=view,
+        expected_ms=planned.expected_ms(facts.slots) + rows_ms,
+        cold_ms=planned.cold_ms(facts.slots),
     )
 
 

@@ -8,6 +8,7 @@ from reticent_server.access.form_tokens import FormTokens
 from reticent_server.access.rates import RateLimits
 from reticent_server.engine.local import LocalEngine
 from reticent_server.pipeline.books import Books
+from reticent_server.pipeline.pace import Pace
 from reticent_server.pipeline.readiness import Readiness
 from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.settling import Settler
@@ -27,6 +28,7 @@ class Services(Books):
     cancellations: RateLimits
     sign_in_limits: RateLimits
     engine: LocalEngine
+    pace: Pace
     queue: ReleaseQueue
     settler: Settler
     readiness: Readiness

@@ -152,7 +152,7 @@ def test_workers_that_cannot_start_end_the_server(installation: Installation) ->
     announced: list[int] = []
     kept = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
     try:
-        status = Supervisor(WorkerJob(settings, listener, None), 1).run(lambda: announced.append(1))
+        status = Supervisor(WorkerJob(settings, listener, None, 1)).run(lambda: announced.append(1))
     finally:
         listener.close()
         for number, handler in kept.items():

@@ -216,6 +216,15 @@ def test_executes_a_paid_plan() -> None:
     assert len(release.result["sum"]) == 3
 
 
+def test_columns_are_in_memory_once_they_were_read() -> None:
+    plan, reservation = prepared()
+    local = engine(MemoryReader())
+    assert not local.holds(plan)
+    local.execute(plan, reservation)
+    assert local.holds(plan)
+    assert not local.holds(replace(plan, facts=replace(plan.facts, version_id="v2")))
+
+
 def test_nothing_is_read_without_a_valid_reservation() -> None:
     plan, reservation = prepared()
     reader = MemoryReader()

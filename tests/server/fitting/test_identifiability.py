@@ -58,6 +58,32 @@ def test_of_a_collinear_pair_one_direction_is_left() -> None:
     assert not found.estimable(np.array([[0.0, 1.0, -1.0]]) @ back.T)
 
 
+def test_a_direction_without_records_hides_no_axis() -> None:
+    """It is never quite along an axis; a record's share of what is known counts along the others alone."""
+    tilted = np.linalg.qr(np.array([[1.0, 0, 0.005], [0, 1, -0.003], [-0.005, 0.003, 1]]))[0]
+    for records, unresolved in ((1000.0, 1), (10.0, Q)):
+        found = fit_directions(
+            whitening(),
+            (tilted * np.array([0.9, 0.95, 1e-6])) @ tilted.T,
+            (tilted * np.array([0.81, 0.9025, 1e-12])) @ tilted.T,
+            np.full(Q, 0.01),
+            np.eye(Q),
+            records,
+            present=True,
+        )
+        assert found.unresolved == unresolved
+
+
+def test_few_records_along_an_axis_are_seen_whatever_the_frame() -> None:
+    """Of directions that are expected alike, the eigenvectors may be any."""
+    turned = np.linalg.qr(np.ones((Q, Q)) + np.eye(Q))[0]
+    back = (turned * np.array([1.0, 1.0 + 1e-9, 1.0 + 2e-9])) @ turned.T
+    for records, unresolved in ((1000.0, 1), (10_000.0, 0)):
+        jacobian, noise = np.diag([1.0, 1.0, 0.01]), np.full(Q, 1e-4)
+        found = fit_directions(whitening(), back, jacobian, noise, np.eye(Q), records, present=True)
+        assert found.unresolved == unresolved
+
+
 def test_a_hypothesis_is_estimable_if_all_its_combinations_are() -> None:
     vectors, resolved = np.eye(Q), np.array([True, True, False])
     found = Directions(vectors, resolved)

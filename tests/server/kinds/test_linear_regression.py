@@ -11,11 +11,13 @@ import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Apply, ColumnValue, Compare, Term
+from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.mechanisms import registry
 from support.fits.linear_plans import Y, fitted, gaps, linear_plan, numerics, target_of
 from support.fits.regressions import (
+    HUGE_RHO,
     boolean,
     drive,
     facts_of,
@@ -245,6 +247,18 @@ def test_no_table_raises(case: str, epsilon: float, profile: bool) -> None:
     else:
         _, result = fitted(table, numerics(3), epsilon, profile=profile)
     json.dumps(result, allow_nan=False)
+
+
+def test_an_own_profile_of_equal_responses_has_no_scale_to_measure() -> None:
+    """With hardly any noise the quartiles that the fit releases for itself are equal."""
+    table = table_of() | {"y": np.repeat([1.0, 7.0], [4990, 10])}
+    whole_numbers = replace(Y, kind=ColumnKind.INTEGER)
+    facts = facts_of(5000, [*numerics(3), whole_numbers], None)
+    design = plain_design(numerics(3), whole_numbers)
+    plan = plan_linear_regression(facts, design, query(), HUGE_RHO)
+    assert plan.budget.scales
+    result = drive(plan.run(), whole(table)).result
+    assert result["coefficients"][0] == pytest.approx(1.0, abs=0.2)
 
 
 def test_without_records_nothing_is_estimable() -> None:

@@ -19,6 +19,7 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.roles import ANALYST
 from reticent_server.errors import Conflict, NotFound, QueueFull, RateLimited
 from reticent_server.kinds.count.kind import Count
+from reticent_server.pipeline import answer as answering
 from reticent_server.pipeline import browse, deferred
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.recovery import recover
@@ -132,6 +133,18 @@ def test_progress_of_what_runs_is_the_clock_s(
     )
     clock.sleep(100 * length / 1000)
     assert shown(still, pending["id"])["progress"]["fraction"] == 1.0
+
+
+def test_a_release_that_waits_is_planned_for_a_full_machine(still: Services) -> None:
+    still.pace.measured(1.0, 1)
+    alone = json.loads(answering.answer(still, ana(still), ask()))
+    assert alone["status"] == "reply"
+    ready = answering.plan(still, ana(still), ask())
+    pending = later(still)
+    beside = 1 + still.settings.release_slots
+    assert pending["progress"]["remaining_ms"] == pytest.approx(
+        beside * ready.deadline_ms, abs=beside
+    )
 
 
 def test_cancelling_before_the_turn_gives_the_cost_back(still: Services) -> None:

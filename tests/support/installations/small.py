@@ -243,4 +243,4 @@ class Server:
     def end(self, number: int = signal.SIGTERM) -> int:
         """Sends a signal and waits; the exit status."""
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(120)

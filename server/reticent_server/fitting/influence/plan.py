@@ -19,7 +19,7 @@ Source: Avella-Medina (2021), eq. (3).
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ from reticent_server.mechanisms import convex_fit, ptr
 @dataclass(frozen=True, slots=True)
 class InfluencePlan(Planned):
     """A planned fit by influence."""
+
+    taken: ClassVar = (0.1, 0.1)
 
     pilot: Pilot
     part: ConvexFit
@@ -61,6 +63,10 @@ class InfluencePlan(Planned):
     @property
     def passes(self) -> int:
         return self.pilot.passes + 1
+
+    @property
+    def draws(self) -> int:
+        return self.pilot.draws
 
     @property
     def column_ms(self) -> int:

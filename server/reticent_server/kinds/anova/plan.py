@@ -6,7 +6,7 @@ Privacy: kinds.shared.groups. Statistics: kinds.shared.group_means, kinds.shared
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class AnovaResult(TestResult):
 @dataclass(frozen=True, slots=True)
 class AnovaPlan(Planned):
     """A planned analysis of variance."""
+
+    taken: ClassVar = (0.2, 0.06)
 
     design: Design
     groups: Groups

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,6 +76,8 @@ class BinnedResidualsResult:
 @dataclass(frozen=True, slots=True)
 class BinnedResidualsPlan(Planned):
     """Planned residuals. edges: of the fitted values, where they are given; pilot: the quantiles of η, where not."""
+
+    taken: ClassVar = (0.15, 0.17)
 
     model: FittedModel
     spread: Spread

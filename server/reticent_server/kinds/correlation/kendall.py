@@ -14,7 +14,7 @@ Everything but the counts is post-processing. Sources: Kendall (1945); Agresti (
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -87,6 +87,8 @@ def _null_sd(
 @dataclass(frozen=True, slots=True)
 class KendallPlan(Planned):
     """A planned rank correlation by counts of pairs of bins."""
+
+    taken: ClassVar = (0.04, 0.08)
 
     cells: PairBinsMap
     part: CountSum

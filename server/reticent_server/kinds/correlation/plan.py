@@ -16,7 +16,7 @@ Everything but the Gram sum is post-processing. Sources: Fisher (1921); Bonett &
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -109,6 +109,8 @@ def moments(released: Released, expected_variance: float) -> ScoreMoments:
 @dataclass(frozen=True, slots=True)
 class CorrelationPlan(Planned):
     """A planned correlation of scores."""
+
+    taken: ClassVar = (0.04, 0.08)
 
     design: Design
     scores: PairScores

@@ -6,7 +6,7 @@ Proof of privacy: mechanisms.noisy_sum.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class _CountMap:
 @dataclass(frozen=True, slots=True)
 class CountPlan(Planned):
     """A planned count of the records in use."""
+
+    taken: ClassVar = (0.03, 0.1)
 
     design: Design
     part: CountSum

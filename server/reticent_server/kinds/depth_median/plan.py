@@ -13,7 +13,7 @@ planned one at a fifth of ε. Proofs: mechanisms.depth_draw, numerics.depth_cert
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -62,6 +62,8 @@ class DepthMedianResult:
 @dataclass(frozen=True, slots=True)
 class DepthMedianPlan(Planned):
     """A planned depth median. likely: whether a reply is to be expected."""
+
+    taken: ClassVar = (0.5, 0.5)
 
     names: tuple[str, ...]
     part: DepthDraw

@@ -106,6 +106,9 @@ class HypothesisTestPlan(Planned):
     def column_ms(self) -> int:
         return self.model.column_ms
 
+    def expected_ms(self, n: int) -> float:
+        return self.model.expected_ms(n)
+
     @property
     def of_persons(self) -> bool:
         return self.model.of_persons

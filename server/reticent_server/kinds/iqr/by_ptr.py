@@ -8,7 +8,7 @@ mechanisms.stable_bin. Source: Dwork & Smith (2009), §3.2; Dwork & Lei (2009).
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 from reticent_server.domain.columns import StableBin
 from reticent_server.domain.cost import PrivacyCost
@@ -30,6 +30,8 @@ from reticent_server.mechanisms import stable_bin
 @dataclass(frozen=True, slots=True)
 class IqrPlan(Planned):
     """A planned interquartile range."""
+
+    taken: ClassVar = (0.03, 0.08)
 
     column: Column
     part: StableBin

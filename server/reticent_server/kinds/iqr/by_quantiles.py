@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -19,6 +19,8 @@ QUARTILES = (0.25, 0.75)  # what an interquartile range is the difference of
 @dataclass(frozen=True, slots=True)
 class RangePlan(Planned):
     """A planned interquartile range by quantiles."""
+
+    taken: ClassVar = (0.09, 0.2)
 
     quartiles: QuantilesPlan
     mechanism: str = "recursive exponential mechanisms"

@@ -17,7 +17,7 @@ Source: Huber (1964); Avella-Medina (2021), Example 1; Avella-Medina, Bradshaw &
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from annotated_types import Ge, MaxLen, MinLen
@@ -94,6 +94,8 @@ class LocationScalePlan(Planned):
     start: public; without a profile `own_profile` is released first and replaces it.
     """
 
+    taken: ClassVar = (0.2, 0.3)
+
     facts: DatasetFacts
     design: Design
     column: Column
@@ -121,9 +123,13 @@ class LocationScalePlan(Planned):
         return self.settings.steps + (self.own_profile is not None)
 
     @property
+    def draws(self) -> int:
+        return self.own_profile.draws if self.own_profile else 0
+
+    @property
     def column_ms(self) -> int:
         """Planned time of the draws of an own profile's quantiles."""
-        return (self.own_profile.draws if self.own_profile else 0) * SELECTION_NANOSECONDS // 10**6
+        return self.draws * SELECTION_NANOSECONDS // 10**6
 
     @property
     def notes(self) -> list[str]:

@@ -12,7 +12,7 @@ Uᵀ(V + σ²I)⁻¹U is referred to χ² with G − 1 degrees of freedom, so th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import chdtrc
@@ -53,6 +53,8 @@ class LogRankResult:
 @dataclass(frozen=True, slots=True)
 class LogRankPlan(Planned):
     """A planned log-rank test."""
+
+    taken: ClassVar = (0.06, 0.08)
 
     asked: FollowUp
     pilot: RunningCounts

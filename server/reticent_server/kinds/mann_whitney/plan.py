@@ -5,7 +5,7 @@ Privacy: kinds.shared.group_bins. Statistics: kinds.shared.ranks.
 """
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -44,6 +44,8 @@ class RankSumQuestion(Protocol):
 @dataclass(frozen=True, slots=True)
 class MannWhitneyPlan(BinsPlan):
     """A planned rank-sum test."""
+
+    taken: ClassVar = (0.05, 0.07)
 
     alternative: str = field(default="two-sided")
 

@@ -11,7 +11,7 @@ mechanisms.stable_bin. Source: Dwork & Smith (2009), §3.2; Dwork & Lei (2009).
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 from reticent_server.domain.columns import StableBin, UniformBins
 from reticent_server.domain.cost import PrivacyCost
@@ -36,6 +36,8 @@ class PtrMedianPlan(Planned):
     scale: the range's part, or None where the profile's `spread` is used. median: the part, whose
     bins are made for `spread`, or for the range that `scale` releases.
     """
+
+    taken: ClassVar = (0.03, 0.05)
 
     column: Column
     scale: StableBin | None

@@ -7,7 +7,7 @@ unit) at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP (
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
@@ -23,6 +23,8 @@ from reticent_server.mechanisms import quantile_tree
 @dataclass(frozen=True, slots=True)
 class ExponentialMedianPlan(Planned):
     """A planned median by one selection. epsilon: in EPSILON_UNITS."""
+
+    taken: ClassVar = (0.1, 0.25)
 
     map_fn: CodeMap
     part: QuantileTree

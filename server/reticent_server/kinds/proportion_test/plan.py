@@ -11,7 +11,7 @@ difference's interval has Newcombe's distances of the two. Sources: Wilson (1927
 
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -64,6 +64,8 @@ class Success(GroupBinsMap):
 @dataclass(frozen=True, slots=True)
 class ProportionTestPlan(BinsPlan):
     """A planned test of proportions. value: the hypothesis' of one group."""
+
+    taken: ClassVar = (0.03, 0.05)
 
     alternative: str = field(default="two-sided")
     value: float | None = None

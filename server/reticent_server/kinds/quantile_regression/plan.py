@@ -91,6 +91,9 @@ class QuantileRegressionPlan(Planned):
     def column_ms(self) -> int:
         return sum(fit.column_ms for fit in self.fits)
 
+    def expected_ms(self, n: int) -> float:
+        return sum(fit.expected_ms(n) for fit in self.fits)
+
     @property
     def forecast(self) -> Mapping[str, Any]:
         """As of a regression, of the τ that is expected to be noisiest."""

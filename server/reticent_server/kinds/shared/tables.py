@@ -24,6 +24,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
 
+_CELLS_A_MS = 20  # planned: cells of a table that take 1 ms; measured: 70
 MAX_CELLS = 4096  # of a table: beyond it most cells of a table of people are empty
 
 
@@ -86,6 +87,10 @@ class TablePlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.design.columns
+
+    @property
+    def column_ms(self) -> int:
+        return self.part.bins // _CELLS_A_MS
 
     @property
     def gaussian_counts(self) -> tuple[CountSum, ...] | None:

@@ -12,7 +12,7 @@ Privacy: mechanisms.subsample_aggregate. Source: Smith (2011).
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, log, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 from reticent_server.domain.columns import BlockMean, SubsampleAggregate
 from reticent_server.domain.facts import DatasetFacts
@@ -50,6 +50,8 @@ _RANK_ERROR = 0.2
 @dataclass(frozen=True, slots=True)
 class SubsampleAggregatePlan(Planned):
     """A planned query. bounds: of each estimate, public."""
+
+    taken: ClassVar = (0.07, 0.08)
 
     fitted: ModelInBlocks
     part: SubsampleAggregate

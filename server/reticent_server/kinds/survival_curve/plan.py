@@ -8,7 +8,7 @@ moves from one to another moves two lines, which the sensitivity counts.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
@@ -58,6 +58,8 @@ class SurvivalCurves:
 @dataclass(frozen=True, slots=True)
 class SurvivalCurvePlan(Planned):
     """Planned survival curves."""
+
+    taken: ClassVar = (0.05, 0.05)
 
     asked: FollowUp
     part: RunningCounts

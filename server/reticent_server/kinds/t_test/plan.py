@@ -9,7 +9,7 @@ Statistics: kinds.shared.group_means.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -56,6 +56,8 @@ class TTestQuestion(Protocol):
 @dataclass(frozen=True, slots=True)
 class TTestPlan(Planned):
     """A planned t test. pilot: the count of shells of a paired test."""
+
+    taken: ClassVar = (0.05, 0.05)
 
     design: Design
     groups: Groups

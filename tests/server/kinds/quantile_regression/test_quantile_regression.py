@@ -12,6 +12,9 @@ from scipy.stats import expon, norm
 from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.budget import Sizes
+from reticent_server.fitting.filter import no_correction, prior
+from reticent_server.fitting.recipe import State
+from reticent_server.fitting.whitening import unwhitened
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.quantile_regression.model import RADII, planned_bandwidth, planned_radius
 from reticent_server.kinds.quantile_regression.plan import crosses, plan_quantile_regression
@@ -57,6 +60,20 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
         distance.append(gap / np.array(fit.privacy_standard_errors))
     assert np.mean(held) >= 0.88
     assert 0.6 < np.sqrt(np.mean(np.square(distance))) < {"normal": 1.6, "skewed": 2.5}[law]
+
+
+def test_a_narrower_kernel_leaves_room_for_another_solution() -> None:
+    """Before the steps whose kernels are narrower, and in proportion to the scale; not before those with the first."""
+    data = table(np.random.default_rng(3), 2000, LAWS["normal"][0])
+    newton = planned(data, (0.3,), HUGE_RHO).fits[0].newton
+    whitening = unwhitened(newton.coordinates, newton.sizes.radius_squared)
+    C = 0.01 * np.eye(newton.sizes.size)
+    state = State(np.zeros(len(C)), C, 2.0, no_correction(whitening, newton.family.shape), 2000.0)
+    for remaining in (2, 1, 0):
+        room = newton._drifted(state, whitening, remaining).covariance - C
+        drift = newton.family.drift(remaining)
+        np.testing.assert_allclose(room, prior(whitening, 2.0 * drift), atol=1e-12)
+        assert (np.trace(room) > 0) == (remaining < 2)
 
 
 def test_several_levels_share_the_charge_and_come_in_order() -> None:

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a reply is shown: from the plan, the speed of this machine, and how much is computed at the same time.
+
+All three are public: a plan is made from public facts; the machine is measured at start on a table that is made up; and what
+is computed are releases that were charged and whose deadlines have not come. So is whether columns are in memory: earlier
+requests and the sizes of columns decide it.
+
+A plan's own deadline is generous, since it has to hold on any machine. Where the machine was measured, a reply is
+shown after SLACK times what the plan takes on it alone, as often as there are computations.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from math import ceil
+from threading import Lock
+
+from reticent_server.domain.plan import Plan
+
+SLACK = 2.0
+"""Of the time that is expected: it varies by a third or so, and what arrives later takes its share."""
+LEAST_SPEED, LARGEST_SPEED = 0.5, 50.0
+"""Outside, something other than the machine was measured: it slept, or was busy with something else."""
+OVERHEAD_MS = 8.0
+"""Of a charge, its two transactions, and a thread that has to wait for its turn: measured 3 to 6."""
+
+
+class Pace:
+    """Unmeasured, the plans' own deadlines hold."""
+
+    def __init__(self) -> None:
+        self._speed: float | None = None
+        self._processes = 1
+        self._computing = 0
+        self._lock = Lock()
+
+    def measured(self, speed: float, processes: int) -> None:
+        """speed: how long this machine takes, relative to the one whose pace is 1. processes: that serve on it; each
+        is taken to be as busy as this one."""
+        self._processes = processes
+        self._speed = min(max(speed, LEAST_SPEED), LARGEST_SPEED)
+
+    def promised(self, ready: Plan, *, warm: bool, beside: int | None = None) -> Plan:
+        """The plan with the deadline that holds here and now.
+
+        warm: whether its columns are in memory. beside: computations at the same time; None: as many as there are.
+        """
+        if self._speed is None or ready.expected_ms is None:
+            return ready
+        beside = self._computing if beside is None else beside
+        expected = SLACK * ready.expected_ms + (0.0 if warm else ready.cold_ms)
+        alone = OVERHEAD_MS + self._speed * min(expected, ready.deadline_ms)
+        return replace(ready, deadline_ms=ceil(alone * (1 + self._processes * beside)))
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """One more computation, until the block ends: at its deadline."""
+        self._add(1)
+        try:
+            yield
+        finally:
+            self._add(-1)
+
+    def _add(self, number: int) -> None:
+        with self._lock:
+            self._computing += number
+
+
+def shown_after_ms(grid_ms: int, deadline_ms: int, elapsed_ms: float) -> int:
+    """The first point of the time grid at or after the deadline; for what overruns it, the first of twice, four times,
+    … as much: the number of points would tell the time."""
+    shown = -(-deadline_ms // grid_ms) * grid_ms
+    while shown < elapsed_ms:
+        shown *= 2
+    return shown

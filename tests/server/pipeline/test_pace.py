@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When replies are shown: by the plan, the machine's measured speed and what else is computed; by no cell."""
+
+from dataclasses import replace
+
+import pytest
+
+from reticent_server.domain.plan import Plan
+from reticent_server.kinds import KINDS, example
+from reticent_server.pipeline import calibration
+from reticent_server.pipeline.calibration import USUAL, example_plans, keep_pace, speed_of
+from reticent_server.pipeline.pace import (
+    LARGEST_SPEED,
+    LEAST_SPEED,
+    OVERHEAD_MS,
+    SLACK,
+    Pace,
+    shown_after_ms,
+)
+from reticent_server.pipeline.services import Services
+from support.installations.small import SCHEMA
+
+
+def plan_of(expected_ms: float = 50.0, cold_ms: float = 30.0, deadline_ms: int = 1000) -> Plan:
+    (_, plan), *_ = example_plans(400, first=True)
+    return replace(plan, expected_ms=expected_ms, cold_ms=cold_ms, deadline_ms=deadline_ms)
+
+
+def pace_of(speed: float = 1.0, processes: int = 1) -> Pace:
+    pace = Pace()
+    pace.measured(speed, processes)
+    return pace
+
+
+def deadline(pace: Pace, plan: Plan, *, warm: bool = True, beside: int | None = None) -> float:
+    return pace.promised(plan, warm=warm, beside=beside).deadline_ms
+
+
+def test_before_it_is_measured_the_plans_own_deadlines_hold() -> None:
+    plan = plan_of()
+    assert Pace().promised(plan, warm=True) is plan
+    unknown = replace(plan, expected_ms=None)
+    assert pace_of().promised(unknown, warm=True) is unknown
+
+
+def test_a_deadline_is_the_expected_time_with_slack_on_this_machine() -> None:
+    plan = plan_of()
+    assert deadline(pace_of(), plan) == OVERHEAD_MS + SLACK * 50
+    assert deadline(pace_of(3.0), plan) == OVERHEAD_MS + 3 * SLACK * 50
+    assert deadline(pace_of(), plan, warm=False) == OVERHEAD_MS + SLACK * 50 + 30
+
+
+def test_it_is_never_above_what_the_plan_allows_on_such_a_machine() -> None:
+    assert deadline(pace_of(), plan_of(expected_ms=9000.0)) == OVERHEAD_MS + 1000
+    assert deadline(pace_of(2.0), plan_of(expected_ms=9000.0)) == OVERHEAD_MS + 2000
+
+
+def test_what_is_computed_beside_it_counts_until_it_ends_however_it_does() -> None:
+    pace, plan = pace_of(processes=3), plan_of()
+    alone = deadline(pace, plan)
+    with pace.computing():
+        assert deadline(pace, plan) == 4 * alone
+        with pace.computing():
+            assert deadline(pace, plan) == 7 * alone
+        assert deadline(pace, plan) == 4 * alone
+        assert deadline(pace, plan, beside=1) == 4 * alone
+    assert deadline(pace, plan) == alone
+    with pytest.raises(KeyError), pace.computing():
+        raise KeyError
+    assert deadline(pace, plan) == alone
+
+
+@pytest.mark.parametrize(("measured", "taken"), [(1e-3, LEAST_SPEED), (1e6, LARGEST_SPEED)])
+def test_a_measurement_that_cannot_be_the_machines_is_cut(measured: float, taken: float) -> None:
+    plan = plan_of()
+    assert deadline(pace_of(measured), plan) == deadline(pace_of(taken), plan)
+
+
+def test_an_overrun_tells_its_octave_only() -> None:
+    """Not the number of points of the grid."""
+    assert shown_after_ms(10, 61, 12.0) == 70
+    assert shown_after_ms(10, 61, 70.0) == 70
+    assert {shown_after_ms(10, 61, elapsed) for elapsed in (71.0, 95.0, 140.0)} == {140}
+    assert shown_after_ms(10, 61, 141.0) == 280
+
+
+@pytest.mark.parametrize("n", [400, 10**4, 10**6, 10**8])
+def test_every_example_is_expected_before_the_plans_own_deadline(n: int) -> None:
+    plans = example_plans(n, first=False)
+    assert {name for name, _ in plans} == {kind.name for kind in KINDS if kind.for_analysts}
+    for name, plan in plans:
+        assert plan.expected_ms is not None
+        assert 0 < plan.expected_ms <= plan.deadline_ms, name
+
+
+def test_a_larger_table_takes_longer() -> None:
+    few, many = (dict(example_plans(n, first=True)) for n in (10**5, 10**6))
+    assert all((many[kind].expected_ms or 0) > (few[kind].expected_ms or 0) for kind in few)
+
+
+def test_examples_are_about_the_table_that_is_made_up() -> None:
+    rows = example.rows(1000)
+    assert set(rows) == {column.name for column in example.SCHEMA.columns}
+    assert [line.split(":")[0].strip() for line in SCHEMA.splitlines()[2:]] == list(rows)
+    for column in example.SCHEMA.columns:
+        values = rows[column.name]
+        assert column.lower <= values.min() < values.max() or column.name == "m"
+        assert values.max() <= column.upper
+
+
+def test_a_server_measures_once_and_keeps_its_own_deadlines_where_it_cannot(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration, "RECORDS", 400)
+    plan, both = plan_of(), []
+    for failing in (True, False):
+        with monkeypatch.context() as patch:
+            if failing:
+                patch.setattr(calibration, "example_plans", lambda *_args, **_kwargs: 1 / 0)
+            calibration._measure(services, 2)
+        both.append(services.pace.promised(plan, warm=True))
+    assert both[0] is plan
+    assert both[1].deadline_ms != plan.deadline_ms
+
+
+def test_a_machine_is_as_slow_as_its_examples_are_late() -> None:
+    plans = [plan_of(10.0), plan_of(200.0)]
+    assert speed_of(plans, [10 * USUAL, 200 * USUAL]) == pytest.approx(1.0)
+    assert speed_of(plans, [20 * USUAL, 800 * USUAL]) == pytest.approx(3.0)
+
+
+def test_without_a_time_grid_nothing_is_measured(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    monkeypatch.setattr(calibration, "Thread", lambda **kwargs: started.append(kwargs))
+    assert services.settings.reply_grid_ms == 0
+    keep_pace(services, 1)
+    assert not started
