@@ -48,8 +48,8 @@ def _forecast(page: Page) -> None:
     page.get_by_role("button", name="Show its fields").press("Enter")
     page.get_by_role("button", name="y", exact=True).press("Enter")
     page.get_by_role("button", name="x", exact=True).press("Enter")
-    assert page.get_by_label("Formula").input_value() == "y ~ x"
-    page.get_by_label("ε, what the query may cost").fill("20")
+    assert page.get_by_role("textbox", name="Formula").input_value() == "y ~ x"
+    page.get_by_label("ε, what the query may cost").fill("15")
     page.keyboard.press("Enter")
     page.get_by_role("img", name="Forecast by ε").wait_for()
     assert _is_narrow(page)

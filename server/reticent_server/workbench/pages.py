@@ -73,8 +73,9 @@ def dataset(visit: Asking, name: str) -> Response:
     """The codebook, the question as the address has it, and its forecast."""
     query = visit.request.query_params
     draft = draft_of(name, query)
-    wants = "epsilon" in query and "add" not in query and "kinds" not in query
-    return _page(visit, draft, wants_forecast=wants or ("add" in query and draft.is_complete))
+    if "add" in query:
+        return _page(visit, draft, wants_forecast=draft.is_complete, is_being_written=True)
+    return _page(visit, draft, wants_forecast="epsilon" in query and "kinds" not in query)
 
 
 @router.post("/datasets/{name}/run")
@@ -115,8 +116,14 @@ def query_texts(query: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _page(
-    visit: Visit, draft: Draft, *, wants_forecast: bool, refused: ReticentError | None = None
+    visit: Visit,
+    draft: Draft,
+    *,
+    wants_forecast: bool,
+    refused: ReticentError | None = None,
+    is_being_written: bool = False,
 ) -> Response:
+    """is_being_written: what is wrong is not said yet."""
     services, principal = visit.services, asker(visit)
     seats = [seat[1] for seat in services.projects.seats(principal.id, draft.dataset)]
     own = services.access.granted(principal.id, draft.dataset)
@@ -128,7 +135,11 @@ def _page(
         try:
             forecast = _forecast(services, principal.id, admitted.facts, draft, admitted.project_id)
         except ReticentError as error:
-            trouble = draft.trouble(error, [c.name for c in admitted.facts.schema.columns])
+            trouble = (
+                None
+                if is_being_written
+                else draft.trouble(error, [c.name for c in admitted.facts.schema.columns])
+            )
     status = refused.status if refused else 422 if trouble else 200
     releases = json.loads(browse.releases(services, principal, 50, 0))["releases"]
     return visit.page(

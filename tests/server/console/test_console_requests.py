@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from reticent_server.access.projects import Charter
-from reticent_server.web.sessions import IDLE_SECONDS
 from reticent_server.errors import NotFound
 from reticent_server.ledger.model import analyst_account, population_account
+from reticent_server.web.sessions import IDLE_SECONDS
 from support.installations.console import Desk
 
 PATIENCE = 60.0
