@@ -375,3 +375,14 @@ def test_the_files_are_served_as_they_are(web: httpx.Client) -> None:
         reply = web.get(f"/console/static/{name}")
         assert reply.headers["content-type"].startswith(kind)
         assert reply.headers["cache-control"] == "max-age=600"
+
+
+def test_the_audit_trail_names_questions_and_is_exported(
+    inside: httpx.Client,
+) -> None:
+    assert "mean: y" in inside.get("/console/ledger").text
+    reply = inside.get("/console/ledger.csv?q=ana")
+    lines = reply.text.splitlines()
+    assert lines[0].endswith(",asked")
+    assert any(line.endswith("mean: y") for line in lines)
+    assert reply.headers["content-type"].startswith("text/csv")

@@ -57,7 +57,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 def _fields() -> dict[str, Any]:
     """Texts and numbers in every field that some form has."""
-    folders = [Path(module.__file__).parent / "templates" for module in (application, site)]
+    folders = [Path(str(module.__file__)).parent / "templates" for module in (application, site)]
     texts = [file.read_text() for folder in folders for file in folder.glob("*.html")]
     names = sorted({n for text in texts for n in re.findall(r' name="([a-z_]+)"', text)})
     value = {"anyOf": [TEXT, {"enum": ["yes", "0.5", "1e-6", "zcdp", "basic", "2999-12-31"]}]}
