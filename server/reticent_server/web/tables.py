@@ -15,6 +15,9 @@ Json = Mapping[str, Any]
 LONGEST = 1_000
 """Rows of a table that is shown; the rest is in the release's JSON."""
 
+_INTERVALS = ("interval", "bin", "quartiles", "range")
+"""How fields are called that hold one interval."""
+
 INTERCEPT = "Intercept"
 """The term that is not drawn: it is in units of its own."""
 
@@ -66,13 +69,18 @@ class ShownResult:
 
 def shown(result: Json, title: str = "") -> ShownResult:
     """A result as what a page shows."""
-    lists = {k: v for k, v in result.items() if isinstance(v, list) and v and _is_column(v)}
-    facts = [(_words(k), _said(k, v)) for k, v in result.items() if _is_single(v)]
+    single = {k: v for k, v in result.items() if _is_single(k, v)}
+    lists = {
+        k: v
+        for k, v in result.items()
+        if k not in single and isinstance(v, list) and v and _is_column(k, v)
+    }
+    facts = [(_words(k), _said(k, v)) for k, v in single.items()]
     tables = [_table(title, columns) for columns in _by_length(lists)]
     more: list[tuple[str, str]] = []
     details: list[tuple[str, Any]] = []
     for name, value in result.items():
-        if name in lists or _is_single(value) or not value:
+        if name in lists or name in single or not value:
             continue
         if (
             isinstance(value, list)
@@ -123,8 +131,10 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _is_single(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float) or _is_pair(value)
+def _is_single(name: str, value: Any) -> bool:
+    """Whether it is one value: a pair is an interval only by its name, as a vector of two looks the same."""
+    is_interval = name.endswith(_INTERVALS) and _is_pair(value)
+    return value is None or isinstance(value, str | int | float) or is_interval
 
 
 def _is_pair(value: Any) -> bool:
@@ -132,15 +142,11 @@ def _is_pair(value: Any) -> bool:
     return numbers and all(each is None or isinstance(each, int | float) for each in value)
 
 
-def _is_column(values: Sequence[Any]) -> bool:
-    """Whether all are single values, or all are intervals."""
+def _is_column(name: str, values: Sequence[Any]) -> bool:
+    """Whether all are single values, or all are intervals: by the name, as a matrix of two columns looks the same."""
     if all(isinstance(each, list) for each in values):
-        return all(_is_pair(each) and _is_ordered(each) for each in values)
+        return any(part in name for part in _INTERVALS) and all(map(_is_pair, values))
     return all(each is None or isinstance(each, str | int | float) for each in values)
-
-
-def _is_ordered(pair: Sequence[Any]) -> bool:
-    return None in pair or pair[0] <= pair[1]
 
 
 def _is_flat(records: Sequence[Json]) -> bool:
