@@ -12,9 +12,9 @@ from reticent_server.web.entrance import entrance_of
 from reticent_server.web.files import files_router
 from reticent_server.web.routing import NOTHING, pages_router
 from reticent_server.web.sessions import Sessions
-from reticent_server.web.site import Identity, Site, templates
+from reticent_server.web.site import Site, SiteIdentity, templates
 
-IDENTITY = Identity(
+IDENTITY = SiteIdentity(
     name="console",
     act=Act.LOOK,
     cookie="reticent",

@@ -15,11 +15,11 @@ from reticent_server.verification.checking import LONGEST, checked
 from reticent_server.web.files import files_router
 from reticent_server.web.routing import pages_router
 from reticent_server.web.sessions import Sessions
-from reticent_server.web.site import Identity, Site, templates
+from reticent_server.web.site import Site, SiteIdentity, templates
 from reticent_server.web.visits import Fields, site_of
 from reticent_server.web.words import plain_words
 
-IDENTITY = Identity("verify", Act.ASK, "reticent-verify", "", "")
+IDENTITY = SiteIdentity("verify", Act.ASK, "reticent-verify", "", "")
 BUCKET = "the public verification page"
 """Where its requests are counted: all of them together, as often a minute as attempts to sign in."""
 

@@ -19,7 +19,7 @@ LONGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReleaseVerdict:
     """document: what was pasted, None where it is no release. entry: the number of the entry that has its digest, and
     the entry's hash; None where there is none. head: of the chain now."""
 
@@ -29,14 +29,14 @@ class Verdict:
     head: str
 
 
-def checked(services: Services, text: str) -> Verdict:
+def checked(services: Services, text: str) -> ReleaseVerdict:
     """The verdict on a text. Spaces and line breaks between its members do not matter; everything else does."""
     document = _release(text)
     head = services.ledger.head()
     if document is None:
-        return Verdict(None, "", None, head)
+        return ReleaseVerdict(None, "", None, head)
     written = digest(json.dumps(document, allow_nan=False, separators=(",", ":")).encode())
-    return Verdict(document, written, _entry(services, str(document["id"]), written), head)
+    return ReleaseVerdict(document, written, _entry(services, str(document["id"]), written), head)
 
 
 def _release(text: str) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ _SHARED = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class SiteIdentity:
     """How a set of pages is called. name: its first path segment. act: what everybody who is let in may do.
     cookie: of its sessions. wrong_key, nobody: what a key or an identity is told that is not let in."""
 
@@ -43,7 +43,7 @@ class Site:
     """What the routes of a set of pages share. rates: of each holder's requests; None: no limit but that of
     signing in. flow: of the sign-in at the identity provider; None: keys only."""
 
-    identity: Identity
+    identity: SiteIdentity
     services: Services
     sessions: Sessions
     templates: Environment

@@ -11,12 +11,12 @@ from reticent_server.web.entrance import entrance_of
 from reticent_server.web.files import files_router
 from reticent_server.web.routing import NOTHING, pages_router
 from reticent_server.web.sessions import Sessions
-from reticent_server.web.site import Identity, Site, templates
+from reticent_server.web.site import Site, SiteIdentity, templates
 from reticent_server.web.tables import text
 from reticent_server.workbench import pages, releases, wishes
 from reticent_server.workbench.drafts import asked_words
 
-IDENTITY = Identity(
+IDENTITY = SiteIdentity(
     name="workbench",
     act=Act.ASK,
     cookie="reticent-workbench",

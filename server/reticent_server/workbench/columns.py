@@ -16,7 +16,7 @@ _MANY_LEVELS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class SparkBar:
     x: float
     y: float
     width: float
@@ -32,7 +32,7 @@ class CodebookRow:
     kind: str
     domain: str
     missing: float | None
-    bars: tuple[Bar, ...]
+    bars: tuple[SparkBar, ...]
     told: str
 
 
@@ -61,7 +61,7 @@ def _bound(value: float) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:g}"
 
 
-def _sparkline(column: Column, known: ColumnProfile | None) -> tuple[tuple[Bar, ...], str]:
+def _sparkline(column: Column, known: ColumnProfile | None) -> tuple[tuple[SparkBar, ...], str]:
     if known is None:
         return (), ""
     if known.counts:
@@ -71,7 +71,7 @@ def _sparkline(column: Column, known: ColumnProfile | None) -> tuple[tuple[Bar, 
     return (), ""
 
 
-def _counted(column: Column, known: ColumnProfile) -> tuple[tuple[Bar, ...], str]:
+def _counted(column: Column, known: ColumnProfile) -> tuple[tuple[SparkBar, ...], str]:
     counts = [max(0.0, count) for count in known.counts or ()]
     total = sum(counts) or 1.0
     plain = [f"{known.first + i:g}" for i in range(len(counts))]
@@ -83,7 +83,7 @@ def _counted(column: Column, known: ColumnProfile) -> tuple[tuple[Bar, ...], str
     return _bars(widths, counts), f"Shares: {shares}"
 
 
-def _density(known: ColumnProfile) -> tuple[tuple[Bar, ...], str]:
+def _density(known: ColumnProfile) -> tuple[tuple[SparkBar, ...], str]:
     """The density between released quantiles, from the 5th to the 95th."""
     pairs = list(zip(known.probabilities, known.quantiles or (), strict=True))
     inner = [(p, q) for p, q in pairs if 0.05 <= p <= 0.95]
@@ -98,9 +98,10 @@ def _density(known: ColumnProfile) -> tuple[tuple[Bar, ...], str]:
     return _bars(widths, [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pieces]), told
 
 
-def _bars(widths: Sequence[tuple[float, float]], heights: Sequence[float]) -> tuple[Bar, ...]:
+def _bars(widths: Sequence[tuple[float, float]], heights: Sequence[float]) -> tuple[SparkBar, ...]:
     top = max(heights, default=0.0) or 1.0
     scaled = [max(1.0, HEIGHT * height / top) for height in heights]
     return tuple(
-        Bar(x, HEIGHT - tall, width, tall) for (x, width), tall in zip(widths, scaled, strict=True)
+        SparkBar(x, HEIGHT - tall, width, tall)
+        for (x, width), tall in zip(widths, scaled, strict=True)
     )

@@ -40,7 +40,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class QuestionDraft:
     """A form's texts. project: the shared project that pays; empty: the analyst's own budget."""
 
     dataset: str
@@ -87,14 +87,16 @@ def asked_words(query: Mapping[str, Any]) -> str:
     return "; ".join(told)
 
 
-def draft_of(dataset: str, fields: Mapping[str, str]) -> Draft:
+def draft_of(dataset: str, fields: Mapping[str, str]) -> QuestionDraft:
     """The draft of a form's fields; of a kind that there is not, the first."""
     named = {kind.name: kind for kind in OFFERED}
     kind = named.get(fields.get("kind", ""), OFFERED[0])
     own = {c.key: fields.get(c.key, c.default) for c in CONTROLS[kind.name]}
     epsilon = fields.get("epsilon", "").strip() or USUAL_EPSILON
     delta, project = fields.get("delta", "").strip(), fields.get("project", "").strip()
-    return _with_column(Draft(dataset, kind, own, epsilon, delta, project), fields.get("add", ""))
+    return _with_column(
+        QuestionDraft(dataset, kind, own, epsilon, delta, project), fields.get("add", "")
+    )
 
 
 def asked(body: Mapping[str, Any], key: str | None = None) -> Ask:
@@ -113,7 +115,7 @@ def _float(text: str) -> Any:
         return text
 
 
-def _with_column(draft: Draft, added: str) -> Draft:
+def _with_column(draft: QuestionDraft, added: str) -> QuestionDraft:
     """The draft after a press on a column's chip: "field:column"."""
     name, _, column = added.partition(":")
     control = next((c for c in draft.controls if c.name == name and c.adds), None)
@@ -122,7 +124,9 @@ def _with_column(draft: Draft, added: str) -> Draft:
     text = draft.texts[control.key]
     joined = _in_list if control.look == "names" else _in_formula
     texts = {**draft.texts, control.key: joined(text, column)}
-    return Draft(draft.dataset, draft.kind, texts, draft.epsilon, draft.delta, draft.project)
+    return QuestionDraft(
+        draft.dataset, draft.kind, texts, draft.epsilon, draft.delta, draft.project
+    )
 
 
 def _in_list(text: str, column: str) -> str:
@@ -154,7 +158,7 @@ def _meant(text: str, at: int, columns: Sequence[str]) -> list[str]:
     return [] if word is None or word[0] in columns else get_close_matches(word[0], columns, 1)
 
 
-def _placed(draft: Draft, said: str) -> Trouble:
+def _placed(draft: QuestionDraft, said: str) -> Trouble:
     found = _POSITION.search(said)
     if found is not None:
         text_fields = [c for c in draft.controls if c.is_text]

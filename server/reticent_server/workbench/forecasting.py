@@ -22,7 +22,7 @@ TOP_RATIO = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ForecastPoint:
     """At ε: the middle, least and largest width of an interval relative to that without privacy, or the standard
     error that the noise adds, all three the same. None: nothing is expected to be identified."""
 
@@ -33,28 +33,30 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class ForecastCurve:
     """is_ratio: whether the points are relative widths; else they are the noise's standard errors. measure: in words."""
 
-    points: tuple[Point, ...]
+    points: tuple[ForecastPoint, ...]
     is_ratio: bool
     measure: str
 
 
-def point(epsilon: float, forecast: Json) -> Point | None:
+def point(epsilon: float, forecast: Json) -> ForecastPoint | None:
     """A point of a plan's forecast; None where it has no figure of this kind."""
     ratios = forecast.get("privacy_to_sampling")
     if isinstance(ratios, list) and ratios:
         widths = [sqrt(1 + r * r) for r in ratios if r is not None and isfinite(r)]
         worst = max(widths) if len(widths) == len(ratios) else None
-        return Point(epsilon, *((median(widths), min(widths), worst) if widths else (None,) * 3))
+        return ForecastPoint(
+            epsilon, *((median(widths), min(widths), worst) if widths else (None,) * 3)
+        )
     named = _error(forecast)
-    return None if named is None else Point(epsilon, named[1], named[1], named[1])
+    return None if named is None else ForecastPoint(epsilon, named[1], named[1], named[1])
 
 
 def curve(
     epsilon: float, largest: float, forecast: Json, at: Callable[[float], Json]
-) -> Curve | None:
+) -> ForecastCurve | None:
     """The forecasts between a small ε and the largest of a query; `at` plans at an ε. None where the kind has no
     figure that a curve could show."""
     own = point(epsilon, forecast)
@@ -69,10 +71,10 @@ def curve(
     is_ratio = isinstance(forecast.get("privacy_to_sampling"), list)
     named = _error(forecast)
     measure = "interval width" if is_ratio or named is None else named[0].replace("_", " ")
-    return Curve(tuple(sorted(points, key=lambda each: each.epsilon)), is_ratio, measure)
+    return ForecastCurve(tuple(sorted(points, key=lambda each: each.epsilon)), is_ratio, measure)
 
 
-def _point_at(epsilon: float, at: Callable[[float], Json]) -> Point | None:
+def _point_at(epsilon: float, at: Callable[[float], Json]) -> ForecastPoint | None:
     """None where the question cannot be planned at that ε."""
     try:
         return point(epsilon, at(epsilon))
@@ -101,7 +103,7 @@ class Plot:
     here: tuple[float, float] | None
 
 
-def plot(curve: Curve, epsilon: float) -> Plot:
+def plot(curve: ForecastCurve, epsilon: float) -> Plot:
     """The plot of a curve: ε on a logarithmic axis; relative widths from 1, standard errors on a logarithmic axis."""
     low, high = curve.points[0].epsilon, curve.points[-1].epsilon
     values = [p.middle for p in curve.points if p.middle is not None]
@@ -130,13 +132,13 @@ def plot(curve: Curve, epsilon: float) -> Plot:
     )
 
 
-def _limits(curve: Curve, values: Sequence[float]) -> tuple[float, float]:
+def _limits(curve: ForecastCurve, values: Sequence[float]) -> tuple[float, float]:
     if curve.is_ratio:
         return 1.0, min(TOP_RATIO, max(2.0, *values)) if values else TOP_RATIO
     return min(values, default=1.0) * 0.8, max(values, default=2.0) * 1.25
 
 
-def _heights(curve: Curve, bottom: float, top: float) -> Sequence[float]:
+def _heights(curve: ForecastCurve, bottom: float, top: float) -> Sequence[float]:
     if curve.is_ratio:
         return [1.0 + (top - 1.0) * i / 4 for i in range(5)]
     return [bottom * (top / bottom) ** (i / 4) for i in range(5)]

@@ -27,7 +27,7 @@ from reticent_server.workbench.controls import texts
 from reticent_server.workbench.drafts import (
     CONTROLS,
     OFFERED,
-    Draft,
+    QuestionDraft,
     Trouble,
     asked,
     draft_of,
@@ -45,14 +45,14 @@ _LAST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class ForecastPanel:
     """A plan for the page. at: the point of the curve at the ε that is asked."""
 
     plan: Mapping[str, Any]
     purses: tuple[Purse, ...]
-    curve: forecasting.Curve | None
+    curve: forecasting.ForecastCurve | None
     plot: forecasting.Plot | None
-    at: forecasting.Point | None
+    at: forecasting.ForecastPoint | None
     body: str
 
 
@@ -102,7 +102,7 @@ def _body(text: str, dataset: str) -> dict[str, Any]:
     return {**body, "dataset": dataset}
 
 
-def _draft_of_body(name: str, body: Mapping[str, Any]) -> Draft:
+def _draft_of_body(name: str, body: Mapping[str, Any]) -> QuestionDraft:
     query, privacy = body["query"], body.get("privacy")
     offered = privacy if isinstance(privacy, dict) else {}
     fields = {k: str(v) for k, v in {**offered, "project": body.get("project") or ""}.items()}
@@ -117,7 +117,7 @@ def query_texts(query: Mapping[str, Any]) -> dict[str, str]:
 
 def _page(
     visit: Visit,
-    draft: Draft,
+    draft: QuestionDraft,
     *,
     wants_forecast: bool,
     refused: ReticentError | None = None,
@@ -171,9 +171,9 @@ def _forecast(
     services: Services,
     analyst_id: str,
     facts: DatasetFacts,
-    draft: Draft,
+    draft: QuestionDraft,
     project_id: str | None,
-) -> Forecast:
+) -> ForecastPanel:
     """Plans the question, and again along the curve. Raises what planning raises; nothing is charged."""
     body = draft.body()
     ask = asked(body)
@@ -188,7 +188,7 @@ def _forecast(
     curve = forecasting.curve(
         epsilon, facts.policy.max_epsilon or USUAL_LARGEST, ready.planned.forecast, at
     )
-    return Forecast(
+    return ForecastPanel(
         plan=plan_json(ready, standing),
         purses=purses(standing, ready.cost),
         curve=curve,
