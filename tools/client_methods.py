@@ -33,6 +33,15 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "client/reticent/_methods.py"
 WIDTH = 96
 """Characters of a docstring's line, with its indent below the project's 100."""
+_PRIVACY = ("epsilon: float | None = None", "delta: float | None = None")
+_SPENDING = (
+    "idempotency_key: str | None = None",
+    "ci_ratio: Widths | None = None",
+    "half_width: Widths | None = None",
+    "confirm: bool | None = None",
+    "dry_run: DryRun | None = None",
+)
+"""What every method takes beside its question: reticent._spending."""
 _PLAIN = {str: ("str", "TEXT"), float: ("float", "NUMBER"), int: ("int", "WHOLE")}
 _PLAIN[bool] = ("bool", "FLAG")
 _PYTHON = {"null": "None", "true": "True", "false": "False"}
@@ -233,8 +242,7 @@ def method(kind: Kind[Any]) -> str:
     """The source of a kind's method."""
     by_place = [p.source for p in parameters(kind.query) if not p.keyword]
     by_name = [p.source for p in parameters(kind.query) if p.keyword]
-    privacy = ["epsilon: float", "delta: float | None = None", "idempotency_key: str | None = None"]
-    signature = ", ".join(["self", *by_place, "*", *privacy[:2], *by_name, privacy[2]])
+    signature = ", ".join(["self", *by_place, "*", *_PRIVACY, *by_name, *_SPENDING])
     values = ", ".join(f'"{p.name}": {p.name}' for p in parameters(kind.query))
     doc = textwrap.indent(docstring(kind), " " * 8).strip()
     end = "\n        " if doc.count("\n") else ""
@@ -243,7 +251,9 @@ def method(kind: Kind[Any]) -> str:
         f'    def {kind.name}({signature}) -> "{answer}":\n'
         f'        """{doc}{end}"""\n'
         f"        values = {{{values}}}\n"
-        f'        answer: {answer} = self._ask("{kind.name}", values, epsilon, delta, idempotency_key)\n'
+        "        spending = Spending("
+        "epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)\n"
+        f'        answer: {answer} = self._ask("{kind.name}", values, spending)\n'
         "        return answer\n"
     )
 
@@ -280,7 +290,8 @@ def _imports(kinds: list[Kind[Any]], body: str) -> str:
         f"from collections.abc import {', '.join(abstract)}\n"
         "from typing import TYPE_CHECKING, Any, Literal\n\n"
         f"from reticent._checks import {', '.join(checks)}\n"
-        "from reticent._questions import Field, Question\n\n"
+        "from reticent._questions import Field, Question\n"
+        "from reticent._spending import DryRun, Spending, Widths\n\n"
         f"if TYPE_CHECKING:\n    from reticent._release import NoReply\n{results}\n"
     )
 
@@ -298,14 +309,7 @@ class Methods:
 
     __slots__ = ()
 
-    def _ask(
-        self,
-        kind: str,
-        values: Mapping[str, Any],
-        epsilon: float,
-        delta: float | None,
-        idempotency_key: str | None,
-    ) -> Any:
+    def _ask(self, kind: str, values: Mapping[str, Any], spending: Spending) -> Any:
         raise NotImplementedError
 '''
 

@@ -14,11 +14,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reticent._archive import Archive
     from reticent._budget import Account, Budget
+    from reticent._bundle import Bundle, BundlePlan, bundle
     from reticent._client import Client
     from reticent._dataset import Dataset
     from reticent._errors import (
         BudgetExhausted,
+        ConfirmationNeeded,
         Conflict,
         IdempotencyConflict,
         InvalidFormula,
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
         MissingDependency,
         NotEstimable,
         NotFound,
+        NotSpent,
         PolicyRefused,
         RateLimited,
         ReticentError,
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
         TransportError,
         Unauthorized,
         UnexpectedReply,
+        UselessForecast,
     )
     from reticent._guarantee import Amount, Coverage, Guarantee
     from reticent._hypotheses import WaldTest
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
     from reticent._reading import load, release_schema
     from reticent._release import NoReply, Release
     from reticent._schema import Column, Schema
+    from reticent._twin import Twin
     from reticent._vector import Vector
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
@@ -77,12 +83,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Account",
     "Amount",
+    "Archive",
     "BinnedResiduals",
     "BlockResults",
     "Budget",
     "BudgetExhausted",
+    "Bundle",
+    "BundlePlan",
     "Client",
     "Column",
+    "ConfirmationNeeded",
     "Conflict",
     "Coverage",
     "Crosstab",
@@ -112,6 +122,7 @@ __all__ = [
     "NoReply",
     "NotEstimable",
     "NotFound",
+    "NotSpent",
     "Plan",
     "PolicyRefused",
     "Prediction",
@@ -132,10 +143,13 @@ __all__ = [
     "SurvivalCurves",
     "TestResults",
     "TransportError",
+    "Twin",
     "Unauthorized",
     "UnexpectedReply",
+    "UselessForecast",
     "Vector",
     "WaldTest",
+    "bundle",
     "compare",
     "load",
     "planned",
@@ -147,12 +161,16 @@ __all__ = [
 _MODULES = {
     "Account": "_budget",
     "Amount": "_guarantee",
+    "Archive": "_archive",
     "BinnedResiduals": "kinds.binned_residuals",
     "BlockResults": "kinds.subsample_aggregate",
     "Budget": "_budget",
     "BudgetExhausted": "_errors",
+    "Bundle": "_bundle",
+    "BundlePlan": "_bundle",
     "Client": "_client",
     "Column": "_schema",
+    "ConfirmationNeeded": "_errors",
     "Conflict": "_errors",
     "Coverage": "_guarantee",
     "Crosstab": "kinds.crosstab",
@@ -182,6 +200,7 @@ _MODULES = {
     "NoReply": "_release",
     "NotEstimable": "_errors",
     "NotFound": "_errors",
+    "NotSpent": "_errors",
     "Plan": "_plan",
     "PolicyRefused": "_errors",
     "Prediction": "results.prediction",
@@ -202,10 +221,13 @@ _MODULES = {
     "Study": "kinds.study",
     "TestResults": "kinds.hypothesis_test",
     "TransportError": "_errors",
+    "Twin": "_twin",
     "Unauthorized": "_errors",
     "UnexpectedReply": "_errors",
+    "UselessForecast": "_errors",
     "Vector": "_vector",
     "WaldTest": "_hypotheses",
+    "bundle": "_bundle",
     "compare": "results.several",
     "load": "_reading",
     "planned": "_queries",

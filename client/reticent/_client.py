@@ -17,6 +17,7 @@ from reticent._http import Http, parsed
 from reticent._projects import Project, ProjectRequest, request_body
 from reticent._reading import read
 from reticent._release import Release
+from reticent._release_list import ReleaseList
 
 _PAGE = 100
 
@@ -159,12 +160,12 @@ class Client:
         """
         return read(self._http.delete(f"/v1/releases/{quote(release_id, safe='')}"))
 
-    def releases(self) -> list[Release]:
-        """All of the caller's own releases, newest first.
+    def releases(self) -> ReleaseList:
+        """All of the caller's own releases, newest first: a list, which shows one line for each.
 
         >>> [(release.id, release.status) for release in client.releases()]
         """
-        releases: list[Release] = []
+        releases = ReleaseList()
         offset: int | None = 0
         while offset is not None:
             page = self._http.get(f"/v1/releases?limit={_PAGE}&offset={offset}")

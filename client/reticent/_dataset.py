@@ -20,11 +20,14 @@ from reticent._questions import Query
 from reticent._reading import read
 from reticent._release import NoReply, Release
 from reticent._schema import Schema
+from reticent._spending import DryRun, Spending, Widths
 from reticent.kinds import class_of
 
 if TYPE_CHECKING:
+    from reticent._twin import Twin
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.hypothesis_test import TestResults
+    from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.results.coefficients import Coefficients
 
@@ -37,7 +40,14 @@ class Dataset(Methods):
     what is then not charged: see reticent's errors. delta None: the policy's default.
     idempotency_key: of an earlier call whose reply was lost; the same release is given again.
 
+    ci_ratio: instead of epsilon, the widest that an interval may be over the same interval without privacy, such
+    as 1.25; half_width: half of the 95 % interval in the units of the data; both for every number, or by name. A free plan
+    finds the least epsilon and asks before it is spent, in a notebook or at a prompt. Elsewhere ConfirmationNeeded is raised,
+    but for confirm=True, or with epsilon as the most that may be spent. dry_run="warn": nothing is spent where the
+    forecast is useless (UselessForecast).
+
     >>> ds = client.dataset("houses")
+    >>> ds.mean("grade", ci_ratio=1.5, epsilon=1.0).charged.epsilon
     >>> ds.n, ds.schema["price"].upper, ds.policy["default_delta"]
     """
 
@@ -50,6 +60,7 @@ class Dataset(Methods):
     _http: Http = field(compare=False)
     _project: str | None = None
     _persons: Mapping[str, str] | None = None
+    _document: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
     def from_json(
@@ -65,6 +76,7 @@ class Dataset(Methods):
             _profile=content["profile"],
             _http=http,
             _project=project,
+            _document=content,
         )
 
     def profile(self) -> Profile:
@@ -94,29 +106,60 @@ class Dataset(Methods):
         view = parsed(lambda found: Dataset.from_json(found, self._http, self._project), content)
         return replace(view, _persons=asked)
 
+    def twin(self, n: int | None = None, *, study: "Study | None" = None, seed: int = 0) -> "Twin":
+        """A synthetic table from what is public, which answers every method of a data set in this process: free, and not for
+        inference. For trying a program before a budget is spent on it.
+
+        Columns follow the released profile, or are even between their bounds where there is none; they are independent but
+        for those of a released `study`, which have its correlations (a Gaussian copula). n: rows, or persons with several
+        rows each; None: the data set's (up to a million rows), so that noise is as large as it will be. Answers need the extra `reticent[server]`
+        (MissingDependency); `to_frame()` needs pandas. Raises InvalidQuery for a view of persons (ask the twin for its own:
+        `ds.twin().persons(...)`) and for linked tables.
+
+        >>> rehearsal = ds.twin()
+        >>> rehearsal.linear_regression("price ~ sqft_living + grade", epsilon=1.0).summary()
+        >>> rehearsal.to_frame().describe()
+        """
+        from reticent._twin import make_twin  # noqa: PLC0415
+
+        return make_twin(self, n, study, seed)
+
     def plan(
         self,
         kind: str | Callable[..., Any],
         *arguments: Any,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
         target: float | None = None,
         **fields: Any,
     ) -> Plan:
         """What a query would cost and bring; free. The arguments are those of the query's method.
 
-        target: of a linear regression, the privacy standard error relative to the sampling standard
+        ci_ratio, half_width: instead of epsilon, how wide the intervals are to be, each number or by name; the plan is
+        that at the least epsilon, and epsilon beside it the most. target: of a linear regression, the privacy standard error relative to the sampling standard
         error for which `epsilon_for` says what epsilon it takes; None: 1 and 0.5.
 
         >>> ds.plan("linear_regression", "price ~ sqft_living", epsilon=1.0)
         >>> ds.plan(ds.mean, "price", where="grade >= 8", epsilon=0.1).cost
+        >>> ds.plan("mean", "price", ci_ratio=1.25).cost.epsilon
         """
         query = self._query(kind, *arguments, **fields)
-        body = _queries.body(self.name, query, epsilon, delta, self._project)
+        spending = Spending(epsilon, delta, ci_ratio, half_width)
+        more = {}
         if target is not None:
-            body["target"] = finite(target, InvalidQuery("target must be a finite number."))
+            more["target"] = finite(target, InvalidQuery("target must be a finite number."))
+        return self._plan(query, spending, more)
+
+    def _plan(
+        self, query: Query, spending: Spending, more: Mapping[str, Any] | None = None
+    ) -> Plan:
+        wanted = spending.wanted
+        body = _queries.body(self.name, query, spending.epsilon, spending.delta, self._project)
+        body |= {} if wanted is None else {"wanted": wanted}
         with self._advice(query):
-            content = self._http.post("/v1/plans", body)
+            content = self._http.post("/v1/plans", body | dict(more or {}))
         return parsed(Plan.from_json, content)
 
     def test(
@@ -124,7 +167,7 @@ class Dataset(Methods):
         formula: str,
         hypothesis: str | Sequence[str] | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         test: str = "wald",
         family: str | None = None,
@@ -133,6 +176,10 @@ class Dataset(Methods):
         dispersion: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "TestResults | NoReply":
         """`hypothesis_test` by its usual name: linear hypotheses, such as "x1 = 0, x2 = x3", about a model that
         is fitted for it.
@@ -153,9 +200,8 @@ class Dataset(Methods):
             "dispersion": dispersion,
             "confidence_level": confidence_level,
         }
-        answer: TestResults | NoReply = self._ask(
-            "hypothesis_test", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: TestResults | NoReply = self._ask("hypothesis_test", values, spending)
         return answer
 
     def residuals(
@@ -177,22 +223,24 @@ class Dataset(Methods):
         from reticent.kinds.binned_residuals import question_of  # noqa: PLC0415
 
         values = question_of(fit, bins)
-        answer: BinnedResiduals | NoReply = self._ask(
-            "binned_residuals", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, idempotency_key=idempotency_key)
+        answer: BinnedResiduals | NoReply = self._ask("binned_residuals", values, spending)
         return answer
 
     def subsample_aggregate(
         self,
         model: str | Callable[..., Any] | Mapping[str, Any],
         *arguments: Any,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         blocks: int | None = None,
         parameter_bounds: Iterable[Sequence[float]] | None = None,
         bias_correction: bool = True,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
         **fields: Any,
     ) -> "BlockResults | NoReply":
         """A model fitted without noise to secret random blocks of the records; its averaged estimates.
@@ -214,35 +262,49 @@ class Dataset(Methods):
             confidence_level=confidence_level,
             **fields,
         )
-        answer: BlockResults | NoReply = self._answer(query, epsilon, delta, idempotency_key)
+        spending = Spending(epsilon, delta, ci_ratio, None, confirm, dry_run, idempotency_key)
+        answer: BlockResults | NoReply = self._answer(query, spending)
         return answer
 
-    def _ask(
-        self,
-        kind: str,
-        values: Mapping[str, Any],
-        epsilon: float,
-        delta: float | None,
-        idempotency_key: str | None,
-    ) -> Any:
-        query = self._query(kind, **values)
-        return self._answer(query, epsilon, delta, idempotency_key)
+    def _ask(self, kind: str, values: Mapping[str, Any], spending: Spending) -> Any:
+        return self._answer(self._query(kind, **values), spending)
 
     def _query(self, kind: str | Callable[..., Any], *arguments: Any, **fields: Any) -> Query:
         """The query of a method's arguments, about rows or about persons."""
         query = _queries.build(kind, *arguments, **fields)
         return query if self._persons is None else query | {"persons": dict(self._persons)}
 
-    def _answer(
-        self, query: Query, epsilon: float, delta: float | None, idempotency_key: str | None
-    ) -> Any:
-        body = _queries.body(self.name, query, epsilon, delta, self._project)
-        key = uuid4().hex if idempotency_key is None else idempotency_key
+    def _answer(self, query: Query, spending: Spending) -> Any:
+        epsilon = spending.epsilon
+        if spending.needs_plan:
+            epsilon = spending.settled(self._plan(query, spending))
+        body = _queries.body(self.name, query, epsilon, spending.delta, self._project)
+        key = uuid4().hex if spending.idempotency_key is None else spending.idempotency_key
         with self._advice(query):
             answer = read(self._http.release(body, key))
         if isinstance(answer, class_of(query) | NoReply):
             return answer
         raise UnexpectedReply("The server answered another kind of query.", idempotency_key=key)
+
+    def ask(
+        self,
+        kind: str | Callable[..., Any],
+        *arguments: Any,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+        **fields: Any,
+    ) -> Any:
+        """The answer to a query by its kind's name, for programs that choose the kind. Arguments as in `plan`.
+
+        >>> ds.ask("mean", "price", epsilon=0.5).value
+        """
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        return self._answer(self._query(kind, *arguments, **fields), spending)
 
     def submit(
         self,

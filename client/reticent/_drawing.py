@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What plots share; matplotlib is asked for when one is drawn."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from reticent import _optional
 
 TOTAL, SAMPLING = "#9db4c0", "#1f4e79"
 """Colours: of an interval that counts all noise, and of sampling alone."""
+_LINE = 64
+"""Characters that a figure of the usual width has room for."""
 
 
 def axes_of(ax: Any) -> Any:
@@ -30,6 +33,7 @@ def intervals(labels: Sequence[str], values: Any, ends: Any, ax: Any) -> Any:
 
 
 def subject(query: Mapping[str, Any]) -> str:
-    """What a query is about."""
+    """What a query is about, in lines that a figure is wide enough for."""
     column, where = query.get("column") or "records", query.get("where")
-    return f"{column} where {where}" if where else str(column)
+    text = f"{column} where {where}" if where else str(column)
+    return textwrap.fill(text, _LINE)

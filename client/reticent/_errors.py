@@ -17,8 +17,11 @@
     │   ├── InvalidFormula
     │   └── InvalidPrivacy
     ├── RateLimited               429, after the retries
+    ├── NotSpent                  a plan was made, and nothing was charged; `plan` has it
+    │   ├── ConfirmationNeeded          nobody has agreed to its cost
+    │   └── UselessForecast             dry_run="warn": the intervals would say nothing
     ├── InvalidHypothesis         a hypothesis that cannot be read, or repeats itself
-    ├── NotEstimable              a question about a coefficient that is not estimable
+    ├── NotEstimable              a question about a coefficient that is not identifiable
     └── MissingDependency         an optional package is not installed
 
 `str(error)` is a sentence that says what to do.
@@ -135,6 +138,28 @@ class InvalidPrivacy(InvalidRequest):
 
 class RateLimited(ReticentError):
     """Too many requests with this key."""
+
+
+class NotSpent(ReticentError):
+    """A plan was made, and nothing was charged. plan: what it would cost and bring."""
+
+    def __init__(self, detail: str, *, plan: Any) -> None:
+        super().__init__(detail)
+        self.plan = plan
+
+
+class ConfirmationNeeded(NotSpent):
+    """Nobody has agreed to what the answer costs: give confirm=True, or epsilon as the most to spend.
+
+    >>> try:
+    ...     ds.mean("price", ci_ratio=1.25)
+    ... except reticent.ConfirmationNeeded as asked:
+    ...     asked.plan.cost.epsilon
+    """
+
+
+class UselessForecast(NotSpent):
+    """dry_run="warn": the intervals would be too wide to say anything."""
 
 
 class InvalidHypothesis(ReticentError, ValueError):

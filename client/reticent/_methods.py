@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reticent._checks import FLAG, NAME, NUMBER, QUERY, TEXT, WHOLE, either, several, word
 from reticent._questions import Field, Question
+from reticent._spending import DryRun, Spending, Widths
 
 if TYPE_CHECKING:
     from reticent._release import NoReply
@@ -333,24 +334,21 @@ class Methods:
 
     __slots__ = ()
 
-    def _ask(
-        self,
-        kind: str,
-        values: Mapping[str, Any],
-        epsilon: float,
-        delta: float | None,
-        idempotency_key: str | None,
-    ) -> Any:
+    def _ask(self, kind: str, values: Mapping[str, Any], spending: Spending) -> Any:
         raise NotImplementedError
 
     def count(
         self,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Estimate | GroupEstimates | NoReply":
         """Number of records, or of those for which `where` holds; with `by`, of each group.
 
@@ -360,9 +358,8 @@ class Methods:
         >>> count = ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)
         """
         values = {"where": where, "by": by}
-        answer: Estimate | GroupEstimates | NoReply = self._ask(
-            "count", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Estimate | GroupEstimates | NoReply = self._ask("count", values, spending)
         return answer
 
     def mean(
@@ -370,10 +367,14 @@ class Methods:
         column: str,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Estimate | GroupEstimates | NoReply":
         """Mean of a bounded column over the records in use.
 
@@ -384,9 +385,8 @@ class Methods:
         >>> found = ds.mean("price", by="waterfront", epsilon=0.5)
         """
         values = {"column": column, "where": where, "by": by}
-        answer: Estimate | GroupEstimates | NoReply = self._ask(
-            "mean", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Estimate | GroupEstimates | NoReply = self._ask("mean", values, spending)
         return answer
 
     def sum(
@@ -394,10 +394,14 @@ class Methods:
         column: str,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Estimate | GroupEstimates | NoReply":
         """Sum of a column in this table; its interval counts the privacy noise alone.
 
@@ -407,9 +411,8 @@ class Methods:
         >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
         """
         values = {"column": column, "where": where, "by": by}
-        answer: Estimate | GroupEstimates | NoReply = self._ask(
-            "sum", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Estimate | GroupEstimates | NoReply = self._ask("sum", values, spending)
         return answer
 
     def describe(
@@ -418,9 +421,13 @@ class Methods:
         by: str | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Description | NoReply":
         """What is in the data? Means, spreads, quartiles, shares, missing values and a histogram
         of every column, by group.
@@ -432,9 +439,8 @@ class Methods:
         >>> about = ds.describe(["price", "sqft_living", "condition"], by="waterfront", epsilon=1.0)
         """
         values = {"columns": columns, "by": by, "where": where}
-        answer: Description | NoReply = self._ask(
-            "describe", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Description | NoReply = self._ask("describe", values, spending)
         return answer
 
     def histogram(
@@ -443,10 +449,14 @@ class Methods:
         bins: Iterable[float] | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Histogram | GroupHistograms | NoReply":
         """Counts by bin of public edges; without bins by level, or by whole number.
 
@@ -458,9 +468,8 @@ class Methods:
         >>> found = ds.histogram("grade", by="waterfront", epsilon=0.2)
         """
         values = {"column": column, "bins": bins, "where": where, "by": by}
-        answer: Histogram | GroupHistograms | NoReply = self._ask(
-            "histogram", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Histogram | GroupHistograms | NoReply = self._ask("histogram", values, spending)
         return answer
 
     def crosstab(
@@ -468,9 +477,13 @@ class Methods:
         columns: Iterable[str],
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Crosstab | NoReply":
         """Counts by the values of two or more columns; of two also a test of independence.
 
@@ -479,7 +492,8 @@ class Methods:
         >>> table = ds.crosstab(["grade", "waterfront"], epsilon=0.2)
         """
         values = {"columns": columns, "where": where}
-        answer: Crosstab | NoReply = self._ask("crosstab", values, epsilon, delta, idempotency_key)
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Crosstab | NoReply = self._ask("crosstab", values, spending)
         return answer
 
     def quantiles(
@@ -488,9 +502,13 @@ class Methods:
         probabilities: Iterable[float] = (0.25, 0.5, 0.75),
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Quantiles | NoReply":
         """Quantiles at any probabilities; larger probabilities never have smaller values.
 
@@ -499,9 +517,8 @@ class Methods:
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
         """
         values = {"column": column, "probabilities": probabilities, "where": where}
-        answer: Quantiles | NoReply = self._ask(
-            "quantiles", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Quantiles | NoReply = self._ask("quantiles", values, spending)
         return answer
 
     def iqr(
@@ -510,9 +527,13 @@ class Methods:
         mechanism: Literal["quantiles", "ptr"] = "quantiles",
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Statistic | NoReply":
         """Interquartile range by "quantiles" (the only one with where), or "ptr", which may not
         reply.
@@ -523,7 +544,8 @@ class Methods:
         >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
         """
         values = {"column": column, "mechanism": mechanism, "where": where}
-        answer: Statistic | NoReply = self._ask("iqr", values, epsilon, delta, idempotency_key)
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Statistic | NoReply = self._ask("iqr", values, spending)
         return answer
 
     def median(
@@ -532,9 +554,13 @@ class Methods:
         mechanism: Literal["exponential", "smooth_sensitivity", "ptr"] = "exponential",
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Statistic | NoReply":
         """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr", which
         may not reply.
@@ -545,7 +571,8 @@ class Methods:
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
         """
         values = {"column": column, "mechanism": mechanism, "where": where}
-        answer: Statistic | NoReply = self._ask("median", values, epsilon, delta, idempotency_key)
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Statistic | NoReply = self._ask("median", values, spending)
         return answer
 
     def m_estimate(
@@ -556,10 +583,14 @@ class Methods:
         lower: float | None = None,
         upper: float | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         psi: Literal["huber"] = "huber",
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Statistic | NoReply":
         """Huber's location by the exponential mechanism.
 
@@ -577,9 +608,8 @@ class Methods:
             "upper": upper,
             "psi": psi,
         }
-        answer: Statistic | NoReply = self._ask(
-            "m_estimate", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Statistic | NoReply = self._ask("m_estimate", values, spending)
         return answer
 
     def location_scale(
@@ -587,13 +617,17 @@ class Methods:
         column: str,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         tuning: float | Literal["planned"] | None = None,
         mechanism: Literal["newton", "influence"] = "newton",
         calibration: Literal["asymptotic"] | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "LocationScaleResults | NoReply":
         """Location and scale of a column by Huber's Proposal 2.
 
@@ -614,9 +648,8 @@ class Methods:
             "calibration": calibration,
             "confidence_level": confidence_level,
         }
-        answer: LocationScaleResults | NoReply = self._ask(
-            "location_scale", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: LocationScaleResults | NoReply = self._ask("location_scale", values, spending)
         return answer
 
     def depth_median(
@@ -626,9 +659,13 @@ class Methods:
         eta: float | Literal["private"] | None = None,
         directions: int | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "DepthMedian | NoReply":
         """Projection-depth median of up to 8 columns; No Reply is possible.
 
@@ -640,9 +677,8 @@ class Methods:
         >>> found = ds.depth_median(["price", "sqft_living"], "trimmed", epsilon=2.0)
         """
         values = {"columns": columns, "scale": scale, "eta": eta, "directions": directions}
-        answer: DepthMedian | NoReply = self._ask(
-            "depth_median", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: DepthMedian | NoReply = self._ask("depth_median", values, spending)
         return answer
 
     def linear_regression(
@@ -650,7 +686,7 @@ class Methods:
         formula: str,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         loss: Literal["huber", "squared", "tukey"] = "huber",
         tuning: float | Literal["planned"] | None = None,
@@ -659,6 +695,10 @@ class Methods:
         calibration: Literal["ptr", "asymptotic"] | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "RegressionResults | NoReply":
         """Huber–Mallows linear regression by noisy Newton steps, gradient descent, or influence.
 
@@ -691,9 +731,8 @@ class Methods:
             "calibration": calibration,
             "confidence_level": confidence_level,
         }
-        answer: RegressionResults | NoReply = self._ask(
-            "linear_regression", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: RegressionResults | NoReply = self._ask("linear_regression", values, spending)
         return answer
 
     def glm(
@@ -702,7 +741,7 @@ class Methods:
         family: Literal["binomial", "poisson", "gamma", "negative_binomial", "gaussian"],
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         tuning: float | Literal["planned"] | None = None,
         mechanism: Literal["newton", "influence"] = "newton",
@@ -711,6 +750,10 @@ class Methods:
         dispersion: float | None = None,
         link: Literal["logit", "log", "probit", "cloglog"] | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "RegressionResults | NoReply":
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
 
@@ -742,9 +785,8 @@ class Methods:
             "dispersion": dispersion,
             "link": link,
         }
-        answer: RegressionResults | NoReply = self._ask(
-            "glm", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: RegressionResults | NoReply = self._ask("glm", values, spending)
         return answer
 
     def quantile_regression(
@@ -753,10 +795,14 @@ class Methods:
         tau: float | Iterable[float] = 0.5,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "QuantileRegressionResults | NoReply":
         """How the median, or another quantile, of the response depends on the regressors.
 
@@ -773,8 +819,9 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: QuantileRegressionResults | NoReply = self._ask(
-            "quantile_regression", values, epsilon, delta, idempotency_key
+            "quantile_regression", values, spending
         )
         return answer
 
@@ -787,13 +834,17 @@ class Methods:
         | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         tuning: float | None = None,
         mechanism: Literal["newton"] = "newton",
         confidence_level: float = 0.95,
         dispersion: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "TestResults | NoReply":
         """Test of linear hypotheses about a model's coefficients, the privacy noise being counted.
 
@@ -821,9 +872,8 @@ class Methods:
             "confidence_level": confidence_level,
             "dispersion": dispersion,
         }
-        answer: TestResults | NoReply = self._ask(
-            "hypothesis_test", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: TestResults | NoReply = self._ask("hypothesis_test", values, spending)
         return answer
 
     def binned_residuals(
@@ -837,9 +887,13 @@ class Methods:
         bins: Iterable[float] | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "BinnedResiduals | NoReply":
         """Where is a fit wrong? Mean residuals at released coefficients, by bins of the fitted
         values.
@@ -867,9 +921,8 @@ class Methods:
             "bins": bins,
             "where": where,
         }
-        answer: BinnedResiduals | NoReply = self._ask(
-            "binned_residuals", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: BinnedResiduals | NoReply = self._ask("binned_residuals", values, spending)
         return answer
 
     def study(
@@ -879,10 +932,14 @@ class Methods:
         by: str | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "Study | NoReply":
         """Noisy second moments of variables, from which any linear analysis of them is free.
 
@@ -905,7 +962,8 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
-        answer: Study | NoReply = self._ask("study", values, epsilon, delta, idempotency_key)
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: Study | NoReply = self._ask("study", values, spending)
         return answer
 
     def survival_curve(
@@ -916,9 +974,13 @@ class Methods:
         cuts: Iterable[float] | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "SurvivalCurves | NoReply":
         """How long until the event: survival curves (Kaplan–Meier's, by intervals), medians and
         restricted means.
@@ -934,9 +996,8 @@ class Methods:
         >>> found = ds.survival_curve("days", "sold", by="waterfront", epsilon=1.0)
         """
         values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
-        answer: SurvivalCurves | NoReply = self._ask(
-            "survival_curve", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: SurvivalCurves | NoReply = self._ask("survival_curve", values, spending)
         return answer
 
     def log_rank(
@@ -947,9 +1008,13 @@ class Methods:
         cuts: Iterable[float] | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "LogRankTest | NoReply":
         """Do groups differ in how long it takes until the event? The log-rank test, noise in its
         null law.
@@ -965,9 +1030,8 @@ class Methods:
         >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
         """
         values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
-        answer: LogRankTest | NoReply = self._ask(
-            "log_rank", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: LogRankTest | NoReply = self._ask("log_rank", values, spending)
         return answer
 
     def hazard_regression(
@@ -976,10 +1040,14 @@ class Methods:
         cuts: Iterable[float] | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "HazardResults | NoReply":
         """How the hazard of the event depends on the regressors (proportional hazards): hazard
         ratios, predicted curves.
@@ -999,9 +1067,8 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
-        answer: HazardResults | NoReply = self._ask(
-            "hazard_regression", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: HazardResults | NoReply = self._ask("hazard_regression", values, spending)
         return answer
 
     def t_test(
@@ -1015,10 +1082,14 @@ class Methods:
         alternative: Literal["two-sided", "less", "greater"] = "two-sided",
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "NamedTest | NoReply":
         """Do two means differ? Welch's t test of two groups, of one mean against a number, or of
         paired columns.
@@ -1048,7 +1119,8 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
-        answer: NamedTest | NoReply = self._ask("t_test", values, epsilon, delta, idempotency_key)
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: NamedTest | NoReply = self._ask("t_test", values, spending)
         return answer
 
     def anova(
@@ -1058,10 +1130,14 @@ class Methods:
         levels: Iterable[str] | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "NamedTest | NoReply":
         """Do the means of several groups differ? Welch's one-way analysis of variance.
 
@@ -1080,7 +1156,8 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
-        answer: NamedTest | NoReply = self._ask("anova", values, epsilon, delta, idempotency_key)
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: NamedTest | NoReply = self._ask("anova", values, spending)
         return answer
 
     def mann_whitney(
@@ -1091,10 +1168,14 @@ class Methods:
         alternative: Literal["two-sided", "less", "greater"] = "two-sided",
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "NamedTest | NoReply":
         """Does one of two groups tend to larger values? Mann and Whitney's (Wilcoxon's) rank-sum
         test on public bins.
@@ -1117,9 +1198,8 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
-        answer: NamedTest | NoReply = self._ask(
-            "mann_whitney", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: NamedTest | NoReply = self._ask("mann_whitney", values, spending)
         return answer
 
     def kruskal(
@@ -1129,10 +1209,14 @@ class Methods:
         levels: Iterable[str] | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "NamedTest | NoReply":
         """Do some of several groups tend to larger values? Kruskal and Wallis's test of ranks on
         public bins.
@@ -1152,7 +1236,8 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
-        answer: NamedTest | NoReply = self._ask("kruskal", values, epsilon, delta, idempotency_key)
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: NamedTest | NoReply = self._ask("kruskal", values, spending)
         return answer
 
     def proportion_test(
@@ -1165,10 +1250,14 @@ class Methods:
         alternative: Literal["two-sided", "less", "greater"] = "two-sided",
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "NamedTest | NoReply":
         """Do two proportions differ, or one from a number? The z test of counts of successes.
 
@@ -1194,9 +1283,8 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
-        answer: NamedTest | NoReply = self._ask(
-            "proportion_test", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: NamedTest | NoReply = self._ask("proportion_test", values, spending)
         return answer
 
     def correlation(
@@ -1206,10 +1294,14 @@ class Methods:
         alternative: Literal["two-sided", "less", "greater"] = "two-sided",
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "NamedTest | NoReply":
         """Are two columns related? Pearson's, Spearman's or Kendall's correlation with its
         interval and test.
@@ -1230,9 +1322,8 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
-        answer: NamedTest | NoReply = self._ask(
-            "correlation", values, epsilon, delta, idempotency_key
-        )
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: NamedTest | NoReply = self._ask("correlation", values, spending)
         return answer
 
     def ks_test(
@@ -1244,10 +1335,14 @@ class Methods:
         parameters: Iterable[float] | None = None,
         where: str | None = None,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
     ) -> "NamedTest | NoReply":
         """Do two distributions differ, or one from a public law? Kolmogorov and Smirnov's test on
         public bins.
@@ -1271,5 +1366,6 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
         }
-        answer: NamedTest | NoReply = self._ask("ks_test", values, epsilon, delta, idempotency_key)
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: NamedTest | NoReply = self._ask("ks_test", values, spending)
         return answer

@@ -15,6 +15,15 @@ def pyplot() -> Any:
     return _need("matplotlib.pyplot", "pip install 'reticent[plot]'")
 
 
+def server_twin() -> Any:
+    """The server's module that answers about a synthetic table in this process."""
+    return _need("reticent_server.twin", "pip install 'reticent[server]'")
+
+
+def yaml() -> Any:
+    return _need("yaml", "pip install pyyaml")
+
+
 def docx() -> Any:
     return _need("docx", "pip install python-docx")
 

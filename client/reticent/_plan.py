@@ -11,6 +11,8 @@ from reticent._guarantee import Amount, Coverage, Guarantee
 from reticent._text import Text, number, paragraph, plain
 from reticent._vector import Vector
 
+USELESS = 5.0
+"""Times the width without privacy, at which an interval says what 1/25 of the records would."""
 ACCOUNTS = {"analyst": "Your budget", "dataset": "Budget of all analysts"}
 
 _SHOWN = {"terms", "privacy_to_sampling", "epsilon_for", "notes"}
@@ -22,7 +24,8 @@ class Plan:
 
     deadline_ms: when the reply becomes visible. forecast: expected standard errors and the like, by
     name, as JSON. budget: by account ("analyst": yours; "dataset": that of all analysts), what the plan costs
-    there and what is left; None where no budget is set.
+    there and what is left; None where no budget is set. precision: the forecast intervals as JSON, None where
+    the plan forecasts none; see ci_ratio and half_width.
     """
 
     dataset: str
@@ -33,6 +36,7 @@ class Plan:
     deadline_ms: float
     forecast: Mapping[str, Any]
     budget: Mapping[str, Coverage | None] = field(default_factory=dict)
+    precision: Mapping[str, Any] | None = None
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Plan":
@@ -50,12 +54,47 @@ class Plan:
                 for name in ACCOUNTS
                 if name in found
             },
+            precision=content.get("precision"),
         )
 
     @property
     def covered(self) -> bool:
         """Whether a release would be charged now; else it would be refused, and nothing charged."""
         return bool(self.budget) and all(a is not None and a.covered for a in self.budget.values())
+
+    @property
+    def ci_ratio(self) -> dict[str, float | None]:
+        """Forecast width of each number's interval over that without privacy, by name; None where there is no such
+        interval, or no interval is expected at all. Empty where the plan forecasts none.
+
+        >>> ds.plan("mean", "price", epsilon=0.5).ci_ratio["mean"]
+        """
+        return self._by_name("ci_ratios")
+
+    @property
+    def half_width(self) -> dict[str, float | None]:
+        """Half of each number's forecast 95 % interval in the units of the data, by name; None where it is not known.
+
+        >>> ds.plan("count", epsilon=0.5).half_width["count"]
+        """
+        return self._by_name("half_widths")
+
+    @property
+    def useless(self) -> list[str]:
+        """Names of the numbers whose forecast interval says nothing: none is expected, or one USELESS times as wide as
+        without privacy. "reply" where a reply is not likely."""
+        widths = self.half_width
+        found = [
+            name
+            for name, ratio in self.ci_ratio.items()
+            if (ratio is None and widths[name] is None) or (ratio is not None and ratio > USELESS)
+        ]
+        return found + (["reply"] if self.forecast.get("reply_likely") is False else [])
+
+    def _by_name(self, figure: str) -> dict[str, float | None]:
+        if self.precision is None:
+            return {}
+        return dict(zip(self.precision["names"], self.precision[figure], strict=True))
 
     @property
     def privacy_to_sampling(self) -> Vector:
@@ -89,7 +128,7 @@ class Plan:
                 *fields,
                 "",
                 f"Cost: {self.cost}; the reply comes after {self.deadline_ms / 1000:.2g} s",
-                *self._coverage(),
+                *self.coverage,
                 *paragraph(f"Guarantee: {self.guarantee}"),
                 *self._forecast(),
             ]
@@ -98,18 +137,33 @@ class Plan:
     def _repr_html_(self) -> str:
         return Text(repr(self))._repr_html_()
 
-    def _coverage(self) -> list[str]:
+    @property
+    def coverage(self) -> list[str]:
+        """A line for each account: what is left there, and whether it covers the cost."""
         return [
             f"{ACCOUNTS[name]}: {account or 'no budget is set'}"
             for name, account in self.budget.items()
         ]
 
     def _forecast(self) -> list[str]:
-        lines = self._coefficients()
-        shown = _SHOWN if lines else set[str]()
+        lines = self._intervals() + self._coefficients()
+        shown = _SHOWN if "privacy_to_sampling" in self.forecast else set[str]()
         for name, value in self.forecast.items():
             if value not in ([], {}, None) and name not in shown:
                 lines += paragraph(f"Forecast {name.replace('_', ' ')}: {_words(value)}")
+        return lines
+
+    def _intervals(self) -> list[str]:
+        """The forecast widths, in words."""
+        ratios = [(n, r) for n, r in self.ci_ratio.items() if r is not None]
+        widths = [(n, w) for n, w in self.half_width.items() if w is not None]
+        lines = []
+        if ratios:
+            told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios)
+            lines += paragraph(f"Forecast width of the intervals, without privacy 1: {told}")
+        if widths:
+            told = ", ".join(f"{name} ±{number(width)}" for name, width in widths)
+            lines += paragraph(f"Forecast 95 % intervals: {told}")
         return lines
 
     def _coefficients(self) -> list[str]:

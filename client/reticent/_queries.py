@@ -66,10 +66,17 @@ def build(kind: str | Callable[..., Any], *arguments: Any, **fields: Any) -> Que
 
 
 def body(
-    dataset: str, query: Query, epsilon: float, delta: float | None, project: str | None = None
+    dataset: str,
+    query: Query,
+    epsilon: float | None,
+    delta: float | None,
+    project: str | None = None,
 ) -> dict[str, Any]:
-    """The request for a plan or a release. Raises InvalidPrivacy for what is no finite number."""
-    privacy = {"epsilon": finite(epsilon, InvalidPrivacy("epsilon must be a finite number."))}
+    """The request for a plan or a release; epsilon None: the plan is to find it. Raises InvalidPrivacy for what is no
+    finite number."""
+    privacy = {}
+    if epsilon is not None:
+        privacy["epsilon"] = finite(epsilon, InvalidPrivacy("epsilon must be a finite number."))
     if delta is not None:
         privacy["delta"] = finite(delta, InvalidPrivacy("delta must be a finite number."))
     asked = {"dataset": dataset, "query": query, "privacy": privacy}

@@ -75,10 +75,14 @@ release <- function(client, id) {
   as_release(call_server(client, "GET", paste0("/v1/releases/", utils::URLencode(id, reserved = TRUE))))
 }
 
-plan <- function(dataset, kind, ..., epsilon, delta = NULL) {
-  body <- question_body(dataset, kind, list(...), epsilon, delta)
+plan <- function(dataset, kind, ..., epsilon = NULL, delta = NULL, ci_ratio = NULL, half_width = NULL) {
+  wanted <- Filter(Negate(is.null), list(ci_ratio = as_widths(ci_ratio), half_width = as_widths(half_width)))
+  body <- question_body(dataset, kind, list(...), epsilon, delta, wanted = wanted)
   structure(call_server(dataset$client, "POST", "/v1/plans", body), class = "reticent_plan")
 }
+
+# Widths: one number for all, or numbers by name.
+as_widths <- function(widths) if (is.null(names(widths))) widths else as.list(widths)
 
 print.reticent_plan <- function(x, ...) {
   cat("A plan; nothing is charged.\n")

@@ -2,22 +2,24 @@
 # From a call's arguments to the JSON of a question.
 
 ask <- function(dataset, kind, fields, epsilon, delta, idempotency_key, several = character()) {
-  body <- question_body(dataset, kind, fields, epsilon, delta, several)
+  body <- question_body(dataset, kind, fields, if (!missing(epsilon)) epsilon, delta, several)
   key <- if (is.null(idempotency_key)) new_key() else idempotency_key
   as_release(call_server(dataset$client, "POST", "/v1/releases", body, key))
 }
 
-question_body <- function(dataset, kind, fields, epsilon, delta = NULL, several = character()) {
+question_body <- function(dataset, kind, fields, epsilon = NULL, delta = NULL, several = character(), wanted = NULL) {
   if (!inherits(dataset, "reticent_dataset")) stop("The first argument is a data set: dataset(client, name).", call. = FALSE)
-  if (missing(epsilon) || !is.numeric(epsilon) || length(epsilon) != 1) {
+  open <- is.null(epsilon) && length(wanted) > 0
+  if (!open && (!is.numeric(epsilon) || length(epsilon) != 1)) {
     stop("Give epsilon, one number: what this answer may cost.", call. = FALSE)
   }
-  privacy <- list(epsilon = epsilon)
+  privacy <- if (open) structure(list(), names = character()) else list(epsilon = epsilon)
   if (!is.null(delta)) privacy$delta <- delta
   fields <- Filter(Negate(is.null), fields)
   query <- c(list(kind = kind), Map(function(name, value) as_field(value, name %in% several), names(fields), fields))
   body <- list(dataset = dataset$name, query = query, privacy = privacy)
   if (!is.null(dataset$project)) body$project <- dataset$project
+  if (length(wanted) > 0) body$wanted <- wanted
   body
 }
 

@@ -21,7 +21,9 @@ print.reticent_release <- function(x, ...) {
     part <- result[[name]]
     if (is.null(part)) next
     flat <- unlist(part)
-    if (length(flat) <= 12 && is.null(names(flat))) cat(name, ": ", paste(format_value(flat), collapse = "  "), "\n", sep = "")
+    if (length(flat) > 12 || !is.null(names(flat))) next
+    texts <- if (name %in% c("p_value", "p_values")) p_text(flat) else format_value(flat)
+    cat(name, ": ", paste(texts, collapse = "  "), "\n", sep = "")
   }
   footer(x)
   invisible(x)
@@ -33,6 +35,9 @@ print.reticent_no_reply <- function(x, ...) {
   footer(x)
   invisible(x)
 }
+
+# A p-value as tables have it: three digits, and "< .001" below them.
+p_text <- function(p) ifelse(p < 0.001, "< .001", formatC(p, digits = 3, format = "f"))
 
 summary.reticent_release <- function(object, ...) object
 

@@ -221,7 +221,7 @@ def test_what_the_noise_hides_is_said() -> None:
     effects = fit.margins({"x1": [1.0], "x2": [0.0], "g": ["a"]})
     assert effects.estimable == (True, False, True)
     assert np.isnan(effects.estimates[1])
-    assert "Not estimable" in str(effects.summary())
+    assert "Not identifiable" in str(effects.summary())
 
 
 def test_intervals_are_as_wide_as_the_fit_s() -> None:

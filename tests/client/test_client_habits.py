@@ -9,7 +9,7 @@ import pytest
 import reticent
 from reticent._caret import pointed
 from reticent._text import p_value, whole
-from support.client.replying_server import DATASET, Server, problem
+from support.client.replying_server import DATASET, Server, problem, release
 
 SENTENCE = "At position 5 of the formula: unknown column."
 
@@ -108,3 +108,20 @@ def test_a_p_value_in_a_sentence(value: float | None, text: str) -> None:
 
 def test_a_noisy_count_is_a_whole_number() -> None:
     assert (whole(12345.0), whole(-3.0), whole(float("inf"))) == ("12,345", "-3", "–")
+
+
+def test_releases_are_a_list_with_a_line_for_each(server: Server) -> None:
+    client = server.client()
+    long = release(
+        query={"kind": "linear_regression", "formula": "y ~ " + " + ".join("abcdefghijkl")}
+    )
+    server.always(200, {"releases": [release("mean"), long], "next_offset": None})
+    shown = repr(client.releases()).splitlines()
+    assert len(shown) == 4
+    assert "mean" in shown[2]
+    assert "price" in shown[2]
+    assert "2026-01-02 03:04" in shown[2]
+    assert shown[3].count("…") == 1
+    assert "<table>" in client.releases()._repr_html_()
+    server.always(200, {"releases": [], "next_offset": None})
+    assert repr(client.releases()) == "No releases yet."

@@ -104,7 +104,7 @@ def test_coefficients_that_would_hide_each_other_have_axes_of_their_own() -> Non
     first = apart.plot()
     assert [axes.get_yticklabels()[0].get_text() for axes in first.figure.axes] == [
         *apart.names[1:4],
-        "x1:x2 (not estimable)",
+        "x1:x2 (not identifiable)",
     ]
     np.testing.assert_allclose(first.lines[0].get_xdata(), wide[1])
     narrow = np.diff(first.get_xlim())[0]
@@ -120,7 +120,7 @@ def test_coefficients_that_would_hide_each_other_have_axes_of_their_own() -> Non
 def test_a_fit_is_drawn(server: Server) -> None:
     fit = reticent.RegressionResults(release())
     labels = [text.get_text() for text in fit.plot().get_yticklabels()]
-    assert labels == ["x1:x2 (not estimable)", "g[b]", "x2", "x1"]
+    assert labels == ["x1:x2 (not identifiable)", "g[b]", "x2", "x1"]
 
 
 def test_frames(server: Server) -> None:

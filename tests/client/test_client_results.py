@@ -89,18 +89,26 @@ def test_the_summary_says_where_noise_makes_an_interval_useless(
     fit: reticent.RegressionResults,
 ) -> None:
     text = " ".join(str(fit.summary()).split())
-    assert "- x1:x2 is not identifiable at this epsilon" in text
-    assert "The interval of g[b] is useless: it is made of privacy noise (5.0 times as wide" in text
-    assert text.count("The interval of") == text.count("is not identifiable") == 1
-    assert "- Not estimable at this budget (collinear, constant or too rare): x1:x2." in text
-    assert "x1:x2 (not estimable) 1.0000 3.0000 2.9000 0.7681 – – – –" in text
+    assert "- Useless intervals, made of privacy noise and holding both signs: g[b] (5.0×)." in text
+    assert text.count("Not identifiable") == 1
+    assert "- Not identifiable at this epsilon (collinear, constant or too rare): x1:x2." in text
+    assert "x1:x2 (not identifiable) 1.0000 3.0000 2.9000 0.7681 – – – –" in text
 
 
 def test_noise_that_leaves_the_sign_is_said_differently() -> None:
     document = release()
     document["result"]["privacy_standard_errors"][0] = 0.195
     text = " ".join(str(reticent.RegressionResults(document).summary()).split())
-    assert "The interval of Intercept is mostly privacy noise (4.5 times" in text
+    assert "- Intervals that are mostly privacy noise: Intercept (4.5×)." in text
+
+
+def test_what_many_coefficients_have_in_common_is_said_once() -> None:
+    document = release()
+    document["result"]["estimable"] = [True, False, False, False, False]
+    document["result"]["warnings"] = []
+    text = " ".join(str(reticent.RegressionResults(document).summary()).split())
+    assert "- Not identifiable at this epsilon: x1, x2, g[b], x1:x2." in text
+    assert text.count("Do not interpret") == 1
 
 
 def test_missing_numbers_are_shown_as_dashes() -> None:
@@ -146,7 +154,7 @@ def test_a_plot_shows_every_slope(fit: reticent.RegressionResults) -> None:
     axes = Axes()
     assert fit.plot(axes) is axes
     (labels,) = (arguments[1] for name, arguments in axes.calls if name == "set_yticks")
-    assert labels == ["x1:x2 (not estimable)", "g[b]", "x2", "x1"]
+    assert labels == ["x1:x2 (not identifiable)", "g[b]", "x2", "x1"]
     lines = [arguments for name, arguments in axes.calls if name == "plot"]
     x1 = [line for line in lines if line[1][0] == 3]
     assert x1[0][0] == pytest.approx(fit.conf_int()[1])

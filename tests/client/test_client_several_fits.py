@@ -122,6 +122,6 @@ def test_fits_are_drawn_side_by_side(fits: dict[str, reticent.RegressionResults]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["x1", "x2", "g[b]", "x1:x2"]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["all", "50%_off"]
     drawn = axes.containers[0].lines[0].get_xdata()
-    assert drawn.tolist() == pytest.approx([0.5, -0.3, 0.1])  # none for what is not estimable
+    assert drawn.tolist() == pytest.approx([0.5, -0.3, 0.1])  # none for what is not identifiable
     one = reticent.plot_fits(fits, ["x2"])
     assert [label.get_text() for label in one.get_yticklabels()] == ["x2"]

@@ -26,7 +26,7 @@ OTHERS = {"quantiles", "iqr", "median", "m_estimate", "depth_median", "subsample
 """Kinds that select, or test for safety."""
 
 SUMS = {
-    "count", "mean", "sum", "histogram", "crosstab", "quantile_regression", "hypothesis_test", "study", "survival_curve", "log_rank", "t_test",
+    "count", "mean", "sum", "describe", "hazard_regression", "histogram", "crosstab", "quantile_regression", "hypothesis_test", "study", "survival_curve", "log_rank", "t_test",
     "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "ks_test",
 }  # fmt: skip
 """Kinds that are made of sums, whatever is asked. (Regressions and location_scale are, but by influence.)"""
@@ -48,7 +48,9 @@ def status(plan: Plan) -> str:
     facts = plan.facts
     columns = {c.name: np.linspace(c.lower, c.upper, facts.n) for c in facts.schema.columns}
     whole = {c.name for c in facts.schema.columns if c.kind is not ColumnKind.NUMERIC}
-    table = Served(facts, {k: np.rint(v) if k in whole else v for k, v in columns.items()})
+    nowhere = {f"{c.name}:missing": np.zeros(facts.n, dtype=bool) for c in facts.schema.columns}
+    rows = {k: np.rint(v) if k in whole else v for k, v in columns.items()}
+    table = Served(facts, rows | nowhere)
     engine = LocalEngine(lambda _: table, table, cache_bytes=0, threads=1, block_rows=128)
     try:
         return engine.execute(plan, Reservation("r", facts.version_id, plan.cost, "")).status

@@ -20,7 +20,7 @@ _NAMES = {"wald": "Wald", "score": "Score (Rao)", "lr": "Likelihood-ratio-type"}
 class TestResults(Release):
     """A released test. Its null law counts sampling and privacy noise.
 
-    statistic and pvalue are NaN where a coefficient of the hypothesis is not estimable; of a table of
+    statistic and pvalue are NaN where a coefficient of the hypothesis is not identifiable; of a table of
     terms, `table` has a row for each term, and statistic, df and pvalue are those of its first row.
 
     >>> ds.hypothesis_test("price ~ sqft_living + grade", ["grade = 0"], "score", epsilon=1.0)
@@ -83,7 +83,7 @@ class TestResults(Release):
         axes = axes_of(ax)
         rows = [(str(r["term"]), r["p_value"]) for r in self.table]
         heights = [0.0 if p is None else -np.log10(max(float(p), 1e-16)) for _, p in rows]
-        labels = [term + (" (not estimable)" if p is None else "") for term, p in rows]
+        labels = [term + (" (not identifiable)" if p is None else "") for term, p in rows]
         axes.barh(range(len(rows)), heights, color=SAMPLING)
         axes.axvline(-np.log10(0.05), color="black", linewidth=0.8, linestyle=":")
         axes.set_yticks(range(len(rows)), labels)
@@ -114,7 +114,7 @@ def _number(value: Any) -> float:
 
 
 def _text(value: Any) -> str:
-    return "not estimable" if value is None else number(float(value))
+    return "not identifiable" if value is None else number(float(value))
 
 
 def _p_text(value: Any) -> str:

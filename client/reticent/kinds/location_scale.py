@@ -70,7 +70,7 @@ class LocationScaleResults(Release):
         return np.array(self.result["covariance"], dtype=np.float64)
 
     def conf_int(self, alpha: float = 0.05) -> NDArray[np.float64]:
-        """(2, 2) intervals of level 1 − alpha, one row each; NaN where not estimable."""
+        """(2, 2) intervals of level 1 − alpha, one row each; NaN where not identifiable."""
         half = float(ndtri(1 - alpha / 2)) * np.asarray(self.bse)
         centre = np.asarray(self.params)
         intervals = np.column_stack([centre - half, centre + half])
@@ -93,7 +93,7 @@ class LocationScaleResults(Release):
     def plot(self, ax: Any = None) -> Any:
         """Location and scale with their 95 % intervals; needs matplotlib, gives the Axes."""
         labels = [
-            name + ("" if ok else " (not estimable)")
+            name + ("" if ok else " (not identifiable)")
             for name, ok in zip(self.params.names, self.estimable, strict=True)
         ]
         axes = intervals(labels, self.params.tolist(), self.conf_int(), ax)
@@ -105,7 +105,7 @@ class LocationScaleResults(Release):
         lines = [*self._headline(), f"Records: {self.nobs:,}   c = {self.tuning:g}", ""]
         for name, value, bse, (lower, upper) in rows:
             interval = f"95 % interval [{number(lower)}, {number(upper)}]"
-            known = interval if np.isfinite(lower) else "not estimable"
+            known = interval if np.isfinite(lower) else "not identifiable"
             lines.append(f"{name:9} {number(value)}   standard error {number(bse)}   {known}")
         for warning in self.result.get("warnings") or ():
             lines += paragraph(str(warning), "- ")

@@ -24,7 +24,7 @@ def draw(fit: Coefficients, ax: Any = None) -> Any:
     """Coefficients with 95 % intervals, the part from sampling alone drawn thick; the Axes.
 
     The intercept is left out where there are other terms, since it dwarfs them. A coefficient that
-    is not estimable keeps its line, and nothing is drawn on it. Where the widest interval would hide the
+    is not identifiable keeps its line, and nothing is drawn on it. Where the widest interval would hide the
     narrowest, and no axes are given, each coefficient has axes of its own; the first are returned.
     """
     several = len(fit.names) > 1
@@ -79,4 +79,4 @@ def _interval(axes: Any, fit: Coefficients, i: int, row: int) -> None:
 
 
 def _label(fit: Coefficients, i: int) -> str:
-    return fit.names[i] + ("" if fit.estimable[i] else " (not estimable)")
+    return fit.names[i] + ("" if fit.estimable[i] else " (not identifiable)")

@@ -42,7 +42,10 @@ def notes(fit: Coefficients) -> list[str]:
     )
     if estimand := fit.result.get("estimand"):
         lines += paragraph(f"Estimand: {estimand}")
-    for warning in [*map(str, fit.result.get("warnings") or ()), *warnings(fit)]:
+    released = [*map(str, fit.result.get("warnings") or ())]
+    said = any(warning.startswith(_LOST) for warning in released)
+    own = [warning for warning in warnings(fit) if not (said and warning.startswith(_LOST))]
+    for warning in [*released, *own]:
         lines += paragraph(warning, "- ")
     return lines
 
@@ -81,7 +84,7 @@ def coefficient_rows(fit: Coefficients) -> list[tuple[str, ...]]:
         parts = map(number, (coef, bse, privacy, sampling))
         if not ok:
             # No z and no interval: they would be read as a finding.
-            rows.append((f"{name} (not estimable)", *parts, "–", "–", "–", "–"))
+            rows.append((f"{name} (not identifiable)", *parts, "–", "–", "–", "–"))
             continue
         z_text = f"{z:.2f}" if np.isfinite(z) else "–"
         rows.append((name, *parts, z_text, probability(p), number(lower), number(upper)))
@@ -94,7 +97,7 @@ def ratio_rows(fit: Coefficients) -> list[tuple[str, ...]]:
     rows = []
     for i, name in enumerate(fit.names):
         if not fit.estimable[i]:
-            rows.append((f"{name} (not estimable)", *["–"] * 6))
+            rows.append((f"{name} (not identifiable)", *["–"] * 6))
             continue
         parts = map(number, (ratios[i], ratios[i] * fit.bse[i]))
         z, p = f"{fit.tvalues[i]:.2f}", probability(fit.pvalues[i])
@@ -103,32 +106,53 @@ def ratio_rows(fit: Coefficients) -> list[tuple[str, ...]]:
 
 
 def warnings(fit: Coefficients) -> list[str]:
-    """Sentences about coefficients whose interval the noise has made useless."""
-    lines = []
-    for i, (name, coef) in enumerate(fit.params.items()):
-        bse, privacy, sampling = (float(v[i]) for v in (fit.bse, fit.privacy_bse, fit.sampling_bse))
-        lower, upper = fit.conf_int()[i]
-        if not fit.estimable[i]:
-            lines.append(
-                f"{name} is not identifiable at this epsilon: the data's information about it is below the "
-                "noise. Do not interpret its value. Use a larger epsilon or fewer terms, or merge "
-                "rare levels."
-            )
-        elif not np.isfinite([coef, bse, privacy]).all():
-            lines.append(f"{name} has no standard error at this epsilon.")
-        elif privacy > NOISY * sampling and lower <= 0 <= upper:
-            lines.append(
-                f"The interval of {name} is useless: it is made of privacy noise ({_times(bse, sampling)}"
-                "), and holds both signs. Use a larger epsilon, more records or fewer terms."
-            )
-        elif privacy > NOISY * sampling:
-            lines.append(
-                f"The interval of {name} is mostly privacy noise ({_times(bse, sampling)})."
-            )
-    return lines
+    """Sentences about coefficients whose interval the noise has made useless: one for all that it has befallen alike."""
+    befallen: dict[str, list[str]] = {}
+    for i, name in enumerate(fit.names):
+        befallen.setdefault(_verdict(fit, i), []).append(name)
+    return [
+        sentence.format(names=", ".join(_labelled(fit, names)))
+        for verdict, sentence in _SENTENCES.items()
+        if (names := befallen.get(verdict))
+    ]
+
+
+_LOST = "Not identifiable at this epsilon"
+_SENTENCES = {
+    "lost": f"{_LOST}: {{names}}. The data's information about them is below the noise. Do not "
+    "interpret their values. Use a larger epsilon or fewer terms, or merge rare levels.",
+    "unknown": "No standard error at this epsilon: {names}.",
+    "useless": "Useless intervals, made of privacy noise and holding both signs: {names}. Use a larger epsilon, more "
+    "records or fewer terms.",
+    "noisy": "Intervals that are mostly privacy noise: {names}.",
+}
+"""What is said of each verdict; in brackets how many times as wide as sampling alone would make an interval."""
+
+
+def _verdict(fit: Coefficients, i: int) -> str:
+    """What the noise has done to a coefficient; empty: little."""
+    bse, privacy, sampling = (float(v[i]) for v in (fit.bse, fit.privacy_bse, fit.sampling_bse))
+    lower, upper = fit.conf_int()[i]
+    if not fit.estimable[i]:
+        return "lost"
+    if not np.isfinite([fit.params[i], bse, privacy]).all():
+        return "unknown"
+    if privacy <= NOISY * sampling:
+        return ""
+    return "useless" if lower <= 0 <= upper else "noisy"
+
+
+def _labelled(fit: Coefficients, names: list[str]) -> list[str]:
+    """Names, with how wide an interval is where the noise is what makes it so."""
+    found = []
+    for name in names:
+        i = list(fit.names).index(name)
+        wide = _verdict(fit, i) in {"useless", "noisy"}
+        found.append(
+            f"{name} ({_times(float(fit.bse[i]), float(fit.sampling_bse[i]))})" if wide else name
+        )
+    return found
 
 
 def _times(bse: float, sampling: float) -> str:
-    if sampling <= 0:
-        return "the sampling error is estimated as 0"
-    return f"{bse / sampling:.1f} times as wide as sampling alone would make it"
+    return f"{bse / sampling:.1f}×" if sampling > 0 else "sampling error estimated as 0"

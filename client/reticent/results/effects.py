@@ -82,7 +82,7 @@ class Effects:
             )
         ]
         lost = [name for name, ok in zip(self.names, self.estimable, strict=True) if not ok]
-        said = f"Not estimable at this privacy level: {', '.join(lost)}." if lost else ""
+        said = f"Not identifiable at this privacy level: {', '.join(lost)}." if lost else ""
         return Text(
             "\n".join([*paragraph(self.about), *text_table(_HEADER, rows), *paragraph(said)])
         )
@@ -115,7 +115,7 @@ def combined(
     widening: float,
     about: str,
 ) -> Effects:
-    """Effects by the delta method: values (k,), gradient (k, p), covariance (p, p); NaN where not estimable."""
+    """Effects by the delta method: values (k,), gradient (k, p), covariance (p, p); NaN where not identifiable."""
     G = np.nan_to_num(gradient)
     C = G @ np.nan_to_num(covariance) @ G.T
     lost = ~np.array(estimable, dtype=bool) | ~np.isfinite(values)

@@ -93,7 +93,7 @@ def table(fits: Fits, *, exp: bool = False, stars: bool = True) -> FitTable:
     """Coefficients of several fits, standard errors in parentheses below, and records, scales and charges.
 
     fits: a sequence, or a mapping from the columns' titles. exp: exponentials (odds ratios, rate ratios), with standard
-    errors by the delta method. What is not estimable has a dash. Costs nothing.
+    errors by the delta method. What is not identifiable has a dash. Costs nothing.
 
     >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
     >>> print(reticent.table([fit]).latex())
@@ -106,7 +106,7 @@ def table(fits: Fits, *, exp: bool = False, stars: bool = True) -> FitTable:
     rows.append(("Records", *(f"{fit.nobs:,}" for fit in named.values())))
     rows.append(("Residual scale", *(number(fit.scale) for fit in named.values())))
     rows.append(("Charged", *(str(fit.charged) for fit in named.values())))
-    said = [_NOTE, *([_STARS_NOTE] if stars else []), "–: not estimable at this privacy level."]
+    said = [_NOTE, *([_STARS_NOTE] if stars else []), "–: not identifiable at this privacy level."]
     return FitTable(("", *named), tuple(rows), tuple(said))
 
 
@@ -143,7 +143,7 @@ def compare(fit1: Coefficients, fit2: Coefficients, *, independent: bool = False
 def plot_fits(fits: Fits, terms: Sequence[str] | None = None, ax: Any = None) -> Any:
     """Coefficients of several fits with 95 % intervals, one row a term; needs matplotlib, gives the Axes.
 
-    terms: which, and in which order; all but the intercept without. What is not estimable is not drawn.
+    terms: which, and in which order; all but the intercept without. What is not identifiable is not drawn.
 
     >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
     >>> axes = reticent.plot_fits({"all": fit})

@@ -117,3 +117,12 @@ test_that("no export masks a function of base R", {
   base <- unlist(lapply(c("base", "stats", "graphics", "utils", "methods"), getNamespaceExports))
   expect_equal(intersect(getNamespaceExports("reticent"), base), character())
 })
+
+test_that("a p-value below .001 is said to be below it", {
+  test <- document()
+  test$query <- list(kind = "t_test", column = "x")
+  test$result <- list(statistic = 25.2, p_value = 0, n = 100)
+  expect_output(print(reticent:::as_release(test)), "p_value: < .001", fixed = TRUE)
+  test$result$p_value <- 0.0312
+  expect_output(print(reticent:::as_release(test)), "p_value: 0.031", fixed = TRUE)
+})

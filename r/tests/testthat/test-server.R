@@ -51,6 +51,7 @@ test_that("refusals are errors with words, and cost nothing", {
   expect_error(dataset(client, "absent"), class = "reticent_not_found")
   expect_error(datasets(reticent_client(url, "rk_wrong")), class = "reticent_unauthorized")
   expect_output(print(plan(houses, "mean", column = "price", epsilon = 1)), "nothing is charged")
+  expect_lte(plan(houses, "count", half_width = 20)$precision$half_widths[[1]], 20)
   expect_equal(budget(client)$spent, spent)
   expect_error(datasets(reticent_client("http://127.0.0.1:9", "k", retries = 0)), class = "reticent_transport")
 })

@@ -171,6 +171,15 @@ class GuaranteeReply(_Reply):
     assumptions: list[str]
 
 
+class PrecisionReply(_Reply):
+    """Forecast intervals of 95 %, by name: their width over that without privacy (null: there is no such one, or the
+    noise is expected to leave no interval), and half of it (null: not known in the units of the data)."""
+
+    names: list[str]
+    ci_ratios: list[float | None]
+    half_widths: list[float | None]
+
+
 class PlanReply(_Reply):
     """What a release would cost and promise, and its expected errors from public facts."""
 
@@ -182,6 +191,7 @@ class PlanReply(_Reply):
     guarantee: GuaranteeReply
     deadline_ms: int
     forecast: dict[str, Any]
+    precision: PrecisionReply | None
 
 
 class ProgressReply(_Reply):

@@ -151,7 +151,7 @@ def list_requests(services: WithServices, caller: Wisher) -> Response:
 def make_plan(services: WithServices, caller: Caller, body: PlanBody) -> Response:
     """What a release would cost, whether your budget covers it, what it would promise, and its
     expected errors. Free."""
-    ready, standing = answer.plan_with_accounts(services, caller, body.ask())
+    ready, standing = answer.plan_with_accounts(services, caller, body.ask(), body.widths())
     return _written(plan_json(ready, standing, body.target))
 
 

@@ -12,12 +12,34 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from traceback import print_exc
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from reticent_server.api.logs import configure_logging
 from reticent_server.cli.examples import epilog
 from reticent_server.process import keep_to_itself
+
+
+class PlainFlags(TyperCommand):
+    """A command whose help shows a flag as a flag: it takes no value, so it has no type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [_plain(parameter) for parameter in super().get_params(ctx)]
+
+
+class _PlainFlagsGroup(TyperGroup):
+    """The same, of a group of commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [_plain(parameter) for parameter in super().get_params(ctx)]
+
+
+def _plain(parameter: Any) -> Any:
+    if isinstance(parameter, TyperOption) and parameter.is_flag:
+        parameter.metavar = ""
+    return parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def root(arguments: Sequence[str]) -> typer.Typer:
     """The command line with the called command in full, and the others as lines of help."""
     app = typer.Typer(
+        cls=_PlainFlagsGroup,
         help="A curator's query server for robust, differentially private statistics.",
         no_args_is_help=True,
         add_completion=True,
@@ -73,12 +96,13 @@ def root(arguments: Sequence[str]) -> typer.Typer:
     called = next((word for word in words if not word.startswith("-")), None)
     for name, command in COMMANDS.items():
         if name != called:
-            app.command(name, help=command.help)(_not_called)
+            app.command(name, cls=PlainFlags, help=command.help)(_not_called)
         elif command.group:
-            app.add_typer(_with_examples(import_module(f"{__name__}.{name}").app, name), name=name)
+            group = _with_examples(import_module(f"{__name__}.{name}").app, name)
+            app.add_typer(group, name=name, cls=_PlainFlagsGroup)
         else:
             module = import_module(f"{__name__}.{name}")
-            app.command(name, epilog=epilog(name))(getattr(module, name))
+            app.command(name, cls=PlainFlags, epilog=epilog(name))(getattr(module, name))
     return app
 
 
@@ -94,6 +118,7 @@ def _with_examples(group: typer.Typer, name: str) -> typer.Typer:
     for command in group.registered_commands:
         own = command.name or getattr(command.callback, "__name__", "").replace("_", "-")
         command.epilog = epilog(f"{name} {own}")
+        command.cls = PlainFlags
     return group
 
 

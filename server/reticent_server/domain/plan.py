@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.persons import PersonView
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.query import Query
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import (
@@ -118,6 +119,11 @@ class Planned(ABC):
 
     @property
     def fit(self) -> Forecastable | None:
+        return None
+
+    @property
+    def precision(self) -> ForecastPrecision | None:
+        """How wide its intervals will be, where public facts tell; what `ci_ratio` and `half_width` are looked for by."""
         return None
 
     @property

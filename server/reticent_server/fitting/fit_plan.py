@@ -40,6 +40,7 @@ import numpy as np
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import DRAWING, Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
@@ -245,6 +246,15 @@ class FitPlan(Planned, Generic[ResponseT]):
             sizes=self.sizes,
             start=ground.start,
             restriction=restriction,
+        )
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the coefficients."""
+        fit = self.forecast_fit
+        privacy = np.where(fit.estimable, fit.privacy, np.inf).tolist()
+        return ForecastPrecision(
+            tuple(self.design.names), tuple(privacy), tuple(fit.sampling.tolist())
         )
 
     @property

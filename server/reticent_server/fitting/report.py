@@ -4,7 +4,7 @@
 ỹ = x̃ᵀθ with x̃_j = (x_j − a_j)/b_j and ỹ = (y − m)/s₀ gives β_j = s₀θ_j/b_j and, with an intercept,
 β₀ = m + s₀(θ₀ − Σ θ_j a_j/b_j): β = Lθ + o with a public L (q, q), so cov β = L cov θ Lᵀ.
 
-A coefficient that is not estimable, or whose noise is above five sampling standard errors, keeps its number
+A coefficient that is not identifiable, or whose noise is above five sampling standard errors, keeps its number
 and standard error in the covariance, but has no p-value (null) and no interval ([null, null]).
 `directions` tells the first of any linear combination.
 """
@@ -164,7 +164,7 @@ def intervals(
     estimable: BoolArray,
     degrees: FloatArray | None = None,
 ) -> list[OpenInterval]:
-    """β ± z se, with degrees (q,) of freedom ± t se; (None, None) where not estimable."""
+    """β ± z se, with degrees (q,) of freedom ± t se; (None, None) where not identifiable."""
     tail = (1 + level) / 2
     half = (float(ndtri(tail)) if degrees is None else stdtrit(degrees, tail)) * se
     return [
@@ -176,7 +176,7 @@ def intervals(
 def p_values(
     beta: FloatArray, se: FloatArray, estimable: BoolArray, degrees: FloatArray | None = None
 ) -> list[float | None]:
-    """Two-sided p-values of β_j = 0, normal or of t laws with degrees (q,) of freedom; None where not estimable."""
+    """Two-sided p-values of β_j = 0, normal or of t laws with degrees (q,) of freedom; None where not identifiable."""
     z = -np.abs(beta) / np.maximum(se, np.finfo(float).tiny)
     p = 2 * (ndtr(z) if degrees is None else stdtr(degrees, z))
     return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]

@@ -68,7 +68,7 @@ class Weighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionResult:
-    """A fit of p terms: vectors (p,), covariance (p, p), in the units of the data. null: not estimable.
+    """A fit of p terms: vectors (p,), covariance (p, p), in the units of the data. null: not identifiable.
 
     standard_errors count sampling and privacy noise; privacy_standard_errors the noise alone. scale: of the
     residuals. clusters: noisy number of persons with a row in use, where a person's rows are summed first;

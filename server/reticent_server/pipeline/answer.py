@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import structlog
 
@@ -40,6 +41,7 @@ from reticent_server.pipeline.documents import (
 from reticent_server.pipeline.pace import shown_after_ms
 from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
+from reticent_server.pipeline.wanted import Wanted, least_plan
 
 __all__ = ["Ask", "answer", "charge_and_execute", "execute", "plan", "plan_json", "resume"]
 
@@ -55,11 +57,25 @@ def plan(services: Services, principal: Principal, ask: Ask) -> Plan:
     return plan_with_accounts(services, principal, ask)[0]
 
 
-def plan_with_accounts(services: Services, principal: Principal, ask: Ask) -> tuple[Plan, Standing]:
-    """The plan, and the accounts that it would be charged to."""
+def plan_with_accounts(
+    services: Services, principal: Principal, ask: Ask, wanted: Wanted | None = None
+) -> tuple[Plan, Standing]:
+    """The plan, and the accounts that it would be charged to. wanted: widths for which the least ε, up to the ask's, is
+    found."""
     admitted = authorised(services, principal, ask.dataset, ask.project)
-    standing = standing_of(services, admitted.facts, ask, principal.id, admitted.project_id)
-    _, ready = defaults.planned(admitted.facts, ask, standing)
+    facts = admitted.facts
+    standing = standing_of(services, facts, ask, principal.id, admitted.project_id)
+
+    def planned(epsilon: float) -> Plan:
+        privacy = replace(ask.privacy, epsilon=epsilon)
+        return defaults.planned(facts, replace(ask, privacy=privacy), standing)[1]
+
+    epsilon = ask.privacy.epsilon
+    if wanted is None:
+        return promised(services, planned(epsilon)), standing
+    highest = min(epsilon, facts.policy.max_epsilon or epsilon)
+    delta = ask.privacy.delta or facts.default_delta
+    ready = least_plan(planned, wanted, delta, highest)
     return promised(services, ready), standing
 
 

@@ -22,6 +22,7 @@ from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.coverage import coverage_json
 from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.pipeline.schedule import Turn
+from reticent_server.pipeline.wanted import precision_json
 
 Json = dict[str, Any]
 
@@ -47,6 +48,7 @@ def plan_json(ready: Plan, standing: Standing, target: float | None = None) -> J
         "guarantee": asdict(ready.guarantee),
         "deadline_ms": ready.deadline_ms,
         "forecast": forecast_json(ready, target),
+        "precision": precision_json(ready),
     }
 
 

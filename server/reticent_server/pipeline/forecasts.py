@@ -64,9 +64,10 @@ def epsilon_for(
     """The ε, to three digits and rounded up, at which ratio(ρ) falls to `target`; start: where the search begins."""
     limits = (LEAST_RHO, conversion.rho_units(MAX_EPSILON, delta))
     rho = least_rho(ratio, target, start, limits)
-    return None if rho is None else min(_rounded_up(conversion.epsilon_of(rho, delta)), MAX_EPSILON)
+    return None if rho is None else min(rounded_up(conversion.epsilon_of(rho, delta)), MAX_EPSILON)
 
 
-def _rounded_up(value: float) -> float:
+def rounded_up(value: float) -> float:
+    """To three significant digits, upwards."""
     unit = 10.0 ** (floor(log10(value)) - _DIGITS + 1)
     return float(f"{ceil(value / unit) * unit:.{_DIGITS}g}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from reticent_server import cli
 
@@ -120,3 +121,10 @@ def test_commands_that_read_no_row_import_the_database_alone(tmp_path: Path) -> 
     subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
     found = imports([(*command, "--json") for command in WITHOUT_ROWS], tmp_path)
     assert found == {command: {"sqlalchemy"} for command in found}
+
+
+def test_a_flag_has_no_type_in_its_help() -> None:
+    shown = CliRunner().invoke(cli.root(["dataset"]), ["dataset", "load", "--help"]).output
+    assert "--strict" in shown
+    assert "<bool>" not in shown
+    assert "<path>" in shown

@@ -99,7 +99,7 @@ def regression_result() -> dict[str, Any]:
         "estimand": "Huber-Mallows regression with whitened weights",
         "n": 20_000,
         "interval_factor": 1.0,
-        "warnings": ["Not estimable at this budget (collinear, constant or too rare): x1:x2."],
+        "warnings": ["Not identifiable at this epsilon (collinear, constant or too rare): x1:x2."],
         "steps": 5,
     }
 

@@ -28,6 +28,7 @@ from reticent_server.accounting.conversions import max_rho
 from reticent_server.domain.columns import AsymptoticFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import ColumnStep, FloatArray
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround
@@ -93,6 +94,11 @@ class AsymptoticPlan(Planned):
         steps = sum(asymptotic_fit.problem_of(self.part, self.n).steps) + 20 * self.part.size
         work = self.n * (self.part.size + 8) * steps * NANOSECONDS[self.part.loss]
         return self.pilot.column_ms + 100 + ceil((work + 50_000 * steps) / 10**6)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the coefficients."""
+        return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 
     @property
     def forecast(self) -> Mapping[str, Any]:

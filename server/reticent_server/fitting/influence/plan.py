@@ -26,6 +26,7 @@ import numpy as np
 from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import ColumnStep, FloatArray, Released
 from reticent_server.fitting.influence.maps import InfluenceMap, PilotPoint
 from reticent_server.fitting.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes
@@ -94,6 +95,13 @@ class InfluencePlan(Planned):
             if m + needed * loss_by_k <= 0.85 * expected * max(width, 0.0):
                 return m
         return 0.0
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the coefficients; none where a reply is not likely."""
+        known = self.forecast
+        ratios = [r if known["reply_likely"] else None for r in known["privacy_to_sampling"]]
+        return from_ratios(known["terms"], ratios)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

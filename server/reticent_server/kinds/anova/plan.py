@@ -6,6 +6,7 @@ Privacy: kinds.shared.groups. Statistics: kinds.shared.group_means, kinds.shared
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.special import fdtrc
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.shared.group_means import GroupMean, equal_means, group_means
@@ -84,6 +86,13 @@ class AnovaPlan(Planned):
     @property
     def column_ms(self) -> int:
         return moments_ms(self.n, self.groups.size)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of a group's mean."""
+        sd, G = self.span.sd, self.groups.size
+        sampling = None if sd is None else sd * sqrt(G / self.n)
+        return single("mean", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -24,6 +24,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import (
+    CountSum,
     FloatArray,
     GramSum,
     Part,
@@ -105,6 +106,10 @@ class BinnedResidualsPlan(Planned):
     @property
     def parts(self) -> tuple[Part, ...]:
         return (self.part,) if self.pilot is None else (self.pilot, self.part)
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return () if self.pilot is None else None
 
     @property
     def passes(self) -> int:

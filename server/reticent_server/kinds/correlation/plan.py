@@ -23,6 +23,7 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import (
     Block,
     CountSum,
@@ -135,6 +136,13 @@ class CorrelationPlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of a correlation near 0."""
+        return single(
+            "correlation", float(self.forecast["privacy_standard_error"]), 1 / sqrt(self.n)
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -80,6 +80,10 @@ class DescribePlan(Planned):
         return self.own.step.parts if self.own else self._step(self._measures(self.facts)).parts
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return None if self.own else tuple(p for p in self.parts if isinstance(p, CountSum))
+
+    @property
     def passes(self) -> int:
         return 1 + (self.own is not None)
 

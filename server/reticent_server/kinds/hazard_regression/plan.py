@@ -29,8 +29,10 @@ import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
+    CountSum,
     FloatArray,
     GramSum,
     Released,
@@ -122,6 +124,12 @@ class HazardPlan(Planned):
         return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
 
     @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        if self.own_profile:
+            return None
+        return (CountSum(1, self.budget.count, self.unit_rows),) if self.budget.count else ()
+
+    @property
     def passes(self) -> int:
         return 5 + (self.own_profile is not None)
 
@@ -149,6 +157,11 @@ class HazardPlan(Planned):
         """What part of ρ goes where."""
         profile = {"profile": self.own_profile.rho if self.own_profile else 0}
         return {name: rho / self.rho for name, rho in (profile | self.budget.amounts).items()}
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the slopes."""
+        return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import CountSum
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitPlan
@@ -38,7 +39,7 @@ _REFERENCES = "Heritier & Ronchetti (1994); Avella-Medina (2021), section 4"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermTest:
-    """One term of a table. statistic and p_value null: not estimable."""
+    """One term of a table. statistic and p_value null: not identifiable."""
 
     term: str
     statistic: float | None
@@ -49,7 +50,7 @@ class TermTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointTest:
-    """A test of `hypotheses` together. statistic and p_value null: not estimable. fit: of the whole model."""
+    """A test of `hypotheses` together. statistic and p_value null: not identifiable. fit: of the whole model."""
 
     test: TestName
     n: int
@@ -120,6 +121,11 @@ class HypothesisTestPlan(Planned):
     @property
     def reference(self) -> str:
         return f"{_REFERENCES}; {self.model.reference}"
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the coefficients of the fit."""
+        return self.model.precision
 
     @property
     def forecast(self) -> Mapping[str, Any]:

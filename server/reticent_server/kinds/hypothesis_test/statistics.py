@@ -43,7 +43,7 @@ class FitUnderTest:
 @dataclass(frozen=True, slots=True)
 class HypothesisOutcome:
     """A test's statistic, degrees of freedom and p-value; None where some combination of what is tested is
-    not estimable."""
+    not identifiable."""
 
     statistic: float | None
     df: int

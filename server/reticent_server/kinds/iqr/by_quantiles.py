@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.fitting.results import Value
@@ -41,6 +42,11 @@ class RangePlan(Planned):
     @property
     def rho(self) -> int:
         return self.quartiles.rho
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the quartiles."""
+        return self.quartiles.precision
 
     @property
     def forecast(self) -> Mapping[str, Any]:

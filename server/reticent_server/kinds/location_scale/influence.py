@@ -27,6 +27,7 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, ColumnStep, FloatArray
 from reticent_server.errors import InvalidQuery
@@ -103,6 +104,14 @@ class AsymptoticLocationScalePlan(Planned):
         """Sorting, and the solver's public number of steps."""
         steps = mechanism.problem_of(self.part, self.n).steps
         return self.pilot.column_ms + 100 + ceil((150 * self.n + 20_000 * steps) / 10**6)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the location, in scales."""
+        sampling, privacy = (
+            self.forecast[f"{of}_standard_error"] for of in ("sampling", "privacy")
+        )
+        return from_ratios(("location",), (float(privacy) / float(sampling),))
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -26,6 +26,7 @@ from scipy.special import ndtri
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
 from reticent_server.fitting.own_profile import (
@@ -56,7 +57,7 @@ NOT_SETTLED = (
     "has, or for a larger tuning."
 )
 NOT_ESTIMABLE = (
-    "Location and scale are not estimable here and are given without intervals: too few records lie "
+    "Location and scale are not identifiable here and are given without intervals: too few records lie "
     "within {c:g} scales of the location, as where a single value is held by most of them (near "
     "{least:.0%} to {most:.0%} and above) or the column is constant, or the noise at this epsilon and "
     "number of records hides how many do."
@@ -134,6 +135,14 @@ class LocationScalePlan(Planned):
     @property
     def notes(self) -> list[str]:
         return [NO_PROFILE] if self.own_profile else []
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the location, in scales."""
+        sampling, privacy = (
+            self.forecast[f"{of}_standard_error"] for of in ("sampling", "privacy")
+        )
+        return from_ratios(("location",), (float(privacy) / float(sampling),))
 
     @property
     def forecast(self) -> Mapping[str, Any]:

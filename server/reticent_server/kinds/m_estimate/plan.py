@@ -19,12 +19,14 @@ from reticent_server.domain.columns import Lattice, MEstimate
 from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.kinds.shared.columns import ColumnsMap, released_quartiles
+from reticent_server.kinds.shared.ranges import public_sd
 from reticent_server.kinds.shared.stable_bins import SORT_NANOSECONDS
 from reticent_server.mechanisms import m_estimate
 
@@ -40,7 +42,7 @@ _MOST_STEPS = 2**52  # whole numbers stay exact in float64
 
 @dataclass(frozen=True, slots=True)
 class MEstimatePlan(Planned):
-    """A planned M-estimate. tuning: c in the units of the data."""
+    """A planned M-estimate. tuning: c in the units of the data. expected_sd: the column's, by its profile."""
 
     taken: ClassVar = (0.03, 0.04)
 
@@ -48,6 +50,7 @@ class MEstimatePlan(Planned):
     part: MEstimate
     tuning: float
     n: int
+    expected_sd: float | None
     mechanism: str = "exponential mechanism on the estimating equation, over a public grid"
     reference: str = "Chaudhuri & Hsu (2012), section 5.2, with 4K for 2K"
 
@@ -67,6 +70,12 @@ class MEstimatePlan(Planned):
     def column_ms(self) -> int:
         nanoseconds = 6 * self.n * SORT_NANOSECONDS + self.part.cells * _CELL_NANOSECONDS
         return ceil(nanoseconds / 10**6)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """At the normal law, where Huber's estimate varies about as a mean."""
+        sampling = None if self.expected_sd is None else self.expected_sd / sqrt(self.n)
+        return single("value", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
@@ -106,7 +115,8 @@ def plan_m_estimate(
             "tuning and the bounds are too far apart; give a larger tuning, or lower and upper nearer "
             f"to each other ({_MOST_CELLS:,} times the tuning apart at most)."
         )
-    return MEstimatePlan(column, _with_cells(part, tuning, facts.n), tuning, facts.n)
+    part = _with_cells(part, tuning, facts.n)
+    return MEstimatePlan(column, part, tuning, facts.n, public_sd(facts, column))
 
 
 def _lattice(tuning: float, limits: tuple[float, float]) -> Lattice:

@@ -13,12 +13,14 @@ is at least half of that range, for the differences that are made of it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import CountSum, GramSum, SumStep
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
@@ -71,6 +73,13 @@ class GroupMeanPlan(Planned):
     @property
     def column_ms(self) -> int:
         return moments_ms(self.n, self.groups.size)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of a group that is as large as the others."""
+        sd, G = self.map_fn.range.sd, self.groups.size
+        sampling = None if sd is None else sd * sqrt(G / self.n)
+        return single("mean", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
@@ -126,4 +135,5 @@ def _bounds(facts: DatasetFacts, column: Column) -> ClipRange:
     """The declared bounds, with the mean that a profile leads to expect. Bounds that coincide are given a width of 2."""
     if not column.upper > column.lower:
         return ClipRange(column.lower - 1.0, column.upper + 1.0, column.lower)
-    return ClipRange(column.lower, column.upper, clip_range(facts, column).expected)
+    known = clip_range(facts, column)
+    return ClipRange(column.lower, column.upper, known.expected, known.sd)

@@ -24,6 +24,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import (
     Block,
@@ -38,6 +39,7 @@ from reticent_server.domain.steps import (
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.mean.persons import SHARE, PersonSpread, PersonSpreadMap
+from reticent_server.kinds.shared.ranges import public_sd
 from reticent_server.numerics.evaluate import in_use
 
 SQUARE = 1.4  # of v²: the largest that costs nothing where records are counted as well is √2
@@ -62,7 +64,7 @@ class _MeanMap:
 
 @dataclass(frozen=True, slots=True)
 class MeanPlan(Planned):
-    """A planned mean of a bounded column."""
+    """A planned mean of a bounded column. expected_sd: the column's, by its profile."""
 
     taken: ClassVar = (0.03, 0.1)
 
@@ -71,6 +73,7 @@ class MeanPlan(Planned):
     part: PowerSum
     n: int
     spread: PersonSpread | None = None
+    expected_sd: float | None = None
     mechanism: str = "discrete Gaussian sums"
     reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
@@ -101,6 +104,12 @@ class MeanPlan(Planned):
     @property
     def half(self) -> float:
         return (self.column.upper - self.column.lower) / 2
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Where every record is in use."""
+        sampling = None if self.expected_sd is None else self.expected_sd / sqrt(self.n)
+        return single("mean", _sd(self.part, 2.0) * self.half / self.n, sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
@@ -157,7 +166,8 @@ def plan_mean(facts: DatasetFacts, design: Design, column: Column, rho: int) -> 
     if facts.persons is not None:
         spread = PersonSpread(rho // SHARE, m, facts.persons)
         rho -= spread.rho
-    return MeanPlan(design, column, PowerSum(powers, rho, m), facts.n, spread)
+    part = PowerSum(powers, rho, m)
+    return MeanPlan(design, column, part, facts.n, spread, public_sd(facts, column))
 
 
 def _sd(part: Part, sensitivity: float) -> float:

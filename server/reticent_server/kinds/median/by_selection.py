@@ -13,10 +13,11 @@ from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.fitting.results import Value
-from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part
+from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part, rank_precision
 from reticent_server.mechanisms import quantile_tree
 
 
@@ -49,6 +50,11 @@ class ExponentialMedianPlan(Planned):
     def own_cost(self) -> PrivacyCost:
         """(ε, 0), and ε²/8-zCDP."""
         return PrivacyCost(self.epsilon, 0, self.part.rho)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the share of the records below the value."""
+        return rank_precision(self.part, self.n)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import CountSum, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitPlan, plan_fit
@@ -93,6 +94,11 @@ class QuantileRegressionPlan(Planned):
 
     def expected_ms(self, n: int) -> float:
         return sum(fit.expected_ms(n) for fit in self.fits)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the coefficients at the τ that is expected to be noisiest."""
+        return max(self.fits, key=lambda fit: fit.forecast_fit.worst).precision
 
     @property
     def forecast(self) -> Mapping[str, Any]:

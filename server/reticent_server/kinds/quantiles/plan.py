@@ -11,11 +11,12 @@ from typing import Any, ClassVar
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Share
-from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part
+from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part, rank_precision
 from reticent_server.mechanisms import quantile_tree
 
 MAX_PROBABILITIES = 99  # percentiles
@@ -54,6 +55,11 @@ class QuantilesPlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the share of the records below each value."""
+        return rank_precision(self.part, self.n)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -6,9 +6,11 @@ values never decrease.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray, QuantileTree
 from reticent_server.errors import InvalidPrivacy
@@ -39,3 +41,12 @@ def quantile_part(
     if not quantile_tree.ladder(part).steps:
         raise InvalidPrivacy("epsilon is too small to select a value; raise it.")
     return part
+
+
+def rank_precision(part: QuantileTree, n: int) -> ForecastPrecision:
+    """Of the share of n records that lies below each released value: a selection's noise falls by e over b ranks on both
+    sides, so its standard deviation is √2 b, as of Laplace's law."""
+    noise = sqrt(2) * quantile_tree.scale(part) / n
+    sampling = tuple(sqrt(p * (1 - p) / n) for p in part.probabilities)
+    names = tuple(f"{100 * p:g}%" for p in part.probabilities)
+    return ForecastPrecision(names, (noise,) * len(names), sampling, in_units=False)

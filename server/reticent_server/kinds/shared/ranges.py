@@ -28,11 +28,13 @@ _GRID = (
 
 @dataclass(frozen=True, slots=True)
 class ClipRange:
-    """[lower, upper] in the units of the data, lower < upper; expected: a public guess of the column's mean."""
+    """[lower, upper] in the units of the data, lower < upper; expected: a public guess of the column's mean; sd: its
+    standard deviation by released figures (None: there are none)."""
 
     lower: float
     upper: float
     expected: float
+    sd: float | None = None
 
     @property
     def centre(self) -> float:
@@ -65,7 +67,7 @@ def clip_range(facts: DatasetFacts, column: Column) -> ClipRange:
     if not lower < upper:
         lower, upper = lower - 1.0, lower + 1.0
     expected = _mean(known) if known and known.quantiles else (lower + upper) / 2
-    return ClipRange(lower, upper, min(max(expected, lower), upper))
+    return ClipRange(lower, upper, min(max(expected, lower), upper), public_sd(facts, column))
 
 
 def spread(facts: DatasetFacts, column: Column, span: ClipRange) -> float:
@@ -75,6 +77,24 @@ def spread(facts: DatasetFacts, column: Column, span: ClipRange) -> float:
     p = known.probabilities[: len(q)] if known else ()
     middle = float(np.diff(np.interp((0.25, 0.75), p, q))[0]) / NORMAL_IQR if len(q) > 1 else 0.0
     return max(span.half / REACH, middle)
+
+
+def public_sd(facts: DatasetFacts, column: Column) -> float | None:
+    """The standard deviation of a column by its released quantiles, or of a dummy by its counts; None without these."""
+    known = facts.profile.columns.get(column.name) if facts.profile else None
+    if known is None:
+        return None
+    if known.quantiles:
+        places = known.probabilities[: len(known.quantiles)]
+        return float(np.interp(_GRID, places, known.quantiles).std())
+    if known.counts is None or (column.levels and len(column.levels) > 2):
+        return None
+    counts = np.maximum(known.counts, 0.0)
+    if not counts.sum() > 0:
+        return None
+    values = known.first + np.arange(len(counts))
+    mean = float(np.average(values, weights=counts))
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
 
 
 def _likely_ends(known: ColumnProfile) -> tuple[float, float] | None:

@@ -18,6 +18,7 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
 from reticent_server.errors import InvalidQuery
@@ -104,6 +105,11 @@ class TablePlan(Planned):
     @property
     def rho(self) -> int:
         return self.part.rho
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of one count."""
+        return single("count", noisy_sum.noise_sd(self.part), 0.0)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

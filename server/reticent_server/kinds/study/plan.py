@@ -16,6 +16,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
     CountSum,
@@ -142,6 +143,11 @@ class StudyPlan(Planned):
     @property
     def _size(self) -> int:
         return self.ground.coding.size
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the first variable on the others."""
+        return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 
     @property
     def forecast(self) -> Mapping[str, Any]:

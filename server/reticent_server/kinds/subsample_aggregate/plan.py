@@ -18,6 +18,7 @@ from reticent_server.domain.columns import BlockMean, SubsampleAggregate
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.standardise import NORMAL_IQR
@@ -85,6 +86,11 @@ class SubsampleAggregatePlan(Planned):
     def trusted(self) -> bool:
         """Whether quartiles are within a fifth of the blocks of theirs, but for a chance of 1 % each."""
         return all(self.part.blocks >= needed_blocks(self.part, mean) for mean in self.part.means)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the estimates, at a normal law of the blocks' ones."""
+        return from_ratios(("estimates",), (float(self.forecast["noise_ratio"]),))
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ TOO_FEW = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockEstimates:
-    """m estimates: vectors (m,). Covariances between them are not released. null: not estimable.
+    """m estimates: vectors (m,). Covariances between them are not released. null: not identifiable.
 
     block_quartiles: of the blocks' estimates. parameter_bounds: public, of each. tuning: null for no cut.
     """
@@ -54,7 +54,7 @@ class BlockEstimates:
 def report(plan: "SubsampleAggregatePlan", means: FloatArray) -> BlockEstimates:
     """found (m, 4): means, standard deviations of their noise, quartiles over blocks.
 
-    An estimate is not estimable where a quartile lies at one of its public bounds, or where the
+    An estimate is not identifiable where a quartile lies at one of its public bounds, or where the
     noise cannot have been less than the spread of the blocks' estimates.
     """
     part, fitted = plan.part, plan.fitted
@@ -93,7 +93,5 @@ def _warnings(plan: "SubsampleAggregatePlan", estimable: FloatArray) -> list[str
     said = [] if plan.trusted else [TOO_FEW]
     if not names:
         return said
-    words = (
-        "Not estimable at this budget, or outside of its bounds, or without a fit in most blocks: "
-    )
+    words = "Not identifiable at this epsilon, or outside of its bounds, or without a fit in most blocks: "
     return [words + ", ".join(names) + ".", *said]

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
 from reticent_server.kinds.shared.group_means import (
     MeanDifference,
@@ -94,6 +95,13 @@ class TTestPlan(Planned):
     @property
     def column_ms(self) -> int:
         return moments_ms(self.n, self.groups.size)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the effect; what a paired test's differences vary by is not public."""
+        sd, G = self.span.sd, self.groups.size
+        sampling = None if sd is None else sd * G / sqrt(self.n)
+        return single("effect", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
