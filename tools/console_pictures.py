@@ -44,15 +44,15 @@ NAMES = {"RETICENT_VAULT_URL": "sqlite:///vault.db", "RETICENT_SECRETS_FILE": "s
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        history = _history(Path(folder))
-        with console(history) as desk, sync_playwright() as playwright:
+        made = history(Path(folder))
+        with console(made) as desk, sync_playwright() as playwright:
             browser = start(playwright)
             page = browser.new_page(viewport={"width": 1180, "height": 760}, base_url=desk.url)
             _draw(page, desk)
             browser.close()
 
 
-def _history(place: Path) -> History:
+def history(place: Path) -> History:
     """Two weeks in which ada asks."""
     write_houses(place / "houses.csv", place / "houses.yaml")
     with session(place, NAMES) as terminal:

@@ -35,8 +35,12 @@ def create_app(services: Services, *, sweeps: bool = True, console: bool = True)
     # Imported here: the curator's other commands do without a web framework, and start faster.
     from reticent_server.api.application import make_application  # noqa: PLC0415
     from reticent_server.console.application import install_console  # noqa: PLC0415
+    from reticent_server.verification.application import install_verification  # noqa: PLC0415
+    from reticent_server.workbench.application import install_workbench  # noqa: PLC0415
 
     application = make_application(services, sweeps=sweeps)
+    install_workbench(application, services)
+    install_verification(application, services)
     if console:
         install_console(application, services)
     return application

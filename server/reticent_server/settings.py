@@ -45,7 +45,8 @@ class Settings(BaseSettings):
     pages, separated by blanks, that browsers may let ask; none by default.
     oidc_issuer: the identity provider, as its tokens name it; empty: keys only. oidc_client_id, and
     oidc_client_secret_file where it has a secret: this server as the provider knows it. oidc_redirect_url:
-    of the console, as registered there; without it the console takes keys only. oidc_audience: of
+    of the console, as registered there; without it the console takes keys only. oidc_workbench_redirect_url: the same of the
+    analysts' workbench. oidc_audience: of
     bearer tokens, by default the client id. oidc_acr, oidc_amr: separated by blanks, values of which a token
     must have one, to be one of the staff or, by oidc_assurance_of, to be anybody.
     """
@@ -82,6 +83,9 @@ class Settings(BaseSettings):
     oidc_client_id: str = Field(default="", max_length=255, pattern=r"^[ -~]*$")
     oidc_client_secret_file: Path | None = None
     oidc_redirect_url: str = Field(default="", pattern=rf"^({_SECURE}/console/oidc/callback)?$")
+    oidc_workbench_redirect_url: str = Field(
+        default="", pattern=rf"^({_SECURE}/workbench/oidc/callback)?$"
+    )
     oidc_audience: str = Field(default="", max_length=255, pattern=r"^[ -~]*$")
     oidc_algorithms: str = Field(
         default="RS256 PS256 ES256", pattern=rf"^{_ALGORITHM}( {_ALGORITHM})*$"

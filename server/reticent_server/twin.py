@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from reticent_server.api.problems import problem
-from reticent_server.api.schemas import PersonsBody, RequestBody
 from reticent_server.api.schemas_plan import PlanBody
-from reticent_server.api.validation import explained
 from reticent_server.domain.clock import SystemClock
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Policy, Profile
 from reticent_server.domain.plan import Plan
@@ -38,6 +36,8 @@ from reticent_server.pipeline.documents import dataset_json, plan_json, release_
 from reticent_server.pipeline.persons import facts_of_persons
 from reticent_server.pipeline.wanted import least_plan
 from reticent_server.vault.places import ABSENT_MASK
+from reticent_server.web.bodies import PersonsBody, RequestBody
+from reticent_server.web.validation import explained
 
 Json = dict[str, Any]
 NOT_FOR_INFERENCE = "Not for inference: a synthetic table drawn from public facts. No record was read, and nothing was charged."

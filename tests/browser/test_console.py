@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 
 from reticent_server.chain.tables import entries
-from reticent_server.console.sessions import IDLE_SECONDS
 from reticent_server.database import writing
+from reticent_server.web.sessions import IDLE_SECONDS
 from support.installations.console import HOSTILE, Desk
 
 if TYPE_CHECKING:

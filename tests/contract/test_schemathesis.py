@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from reticent_server.console.sessions import Sessions
 from reticent_server.domain.roles import STAFF, Role
 from reticent_server.pipeline.services import Services
+from reticent_server.web.sessions import Sessions
 from support.installations.small import Installation, opened, serving
 from support.interfaces import schemathesis_hooks
 from support.interfaces.console_document import console_document

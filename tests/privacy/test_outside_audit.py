@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr, ndtr
 
-from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Plan
@@ -26,6 +25,7 @@ from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.registry import by_name
 from reticent_server.pipeline import planning
 from reticent_server.vault.places import ABSENT_MASK
+from reticent_server.web.bodies import RequestBody
 from support.attacks.recorder import Call, Served, Table, billed, total
 
 N = 3000

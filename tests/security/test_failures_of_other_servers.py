@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
 from reticent_server.engine.local import LocalEngine
@@ -19,6 +18,7 @@ from reticent_server.mechanisms import registry
 from reticent_server.pipeline import answer, planning
 from reticent_server.pipeline.services import Services
 from reticent_server.vault import readers
+from reticent_server.web.bodies import RequestBody
 from support.databases.migrated import SetClock
 from support.installations.both_backends import installation
 from support.installations.small import Api, Installation, opened, request_body, without_reader

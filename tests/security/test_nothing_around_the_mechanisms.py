@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.plan import Plan, Recipe
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
@@ -25,6 +24,7 @@ from reticent_server.kinds.mean.kind import Mean
 from reticent_server.mechanisms import column_registry, registry
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.services import Services
+from reticent_server.web.bodies import RequestBody
 from support.installations.small import Api, Installation, request_body, without_reader
 from support.kinds.examples import FIELDS
 from support.kinds.results import replied

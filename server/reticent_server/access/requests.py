@@ -28,7 +28,7 @@ SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """document: name, purpose, members, ends_on, budgets, plan; as sent (api.schemas_projects)."""
+    """document: name, purpose, members, ends_on, budgets, plan; as sent (web.project_bodies)."""
 
     id: str
     analyst_id: str

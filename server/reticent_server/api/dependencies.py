@@ -11,11 +11,11 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import HTTPConnection
 
 from reticent_server.access.keys import key_id
-from reticent_server.api.validation import KEY
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, RateLimited, Unauthorized
 from reticent_server.pipeline.services import Services
+from reticent_server.web.validation import KEY
 
 
 class _OneBearer(HTTPBearer):

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from reticent_server.api.validation import explained
 from reticent_server.errors import CuratorError, QueueFull, RateLimited, ReticentError
+from reticent_server.web.validation import explained
 
 log = structlog.get_logger(__name__)
 

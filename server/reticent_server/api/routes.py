@@ -18,14 +18,14 @@ from reticent_server.api.dependencies import (
     WithServices,
 )
 from reticent_server.api.problems import documented
-from reticent_server.api.schemas import PersonsBody, RequestBody
 from reticent_server.api.schemas_plan import PlanBody
-from reticent_server.api.schemas_projects import ProjectBody
 from reticent_server.api.strict_json import StrictRoute
 from reticent_server.api.threads import release_threads
 from reticent_server.errors import Unavailable
 from reticent_server.pipeline import answer, browse, deferred, projects, publishing
 from reticent_server.pipeline.documents import plan_json
+from reticent_server.web.bodies import PersonsBody, RequestBody
+from reticent_server.web.project_bodies import ProjectBody
 
 MAX_PAGE = 100
 MAX_OFFSET = 1_000_000

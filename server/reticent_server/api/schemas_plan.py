@@ -6,13 +6,13 @@ from typing import Annotated
 from annotated_types import Len
 from pydantic import Field
 
-from reticent_server.api.schemas import PrivacyBody, RequestBody
-from reticent_server.api.strict import Name, Positive, Strict
 from reticent_server.domain.query import Privacy
 from reticent_server.errors import InvalidPrivacy
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.planning import MAX_EPSILON
 from reticent_server.pipeline.wanted import Wanted
+from reticent_server.web.bodies import PrivacyBody, RequestBody
+from reticent_server.web.strict import Name, Positive, Strict
 
 Ratio = Annotated[float, Field(strict=True, ge=0.01, le=1000, allow_inf_nan=False)]
 

@@ -1,56 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the console into the application: what its routes share, and the routes."""
 
-from importlib.metadata import version
 from pathlib import Path
 
 from fastapi import FastAPI, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reticent_server.console import (
-    entrance,
-    files,
-    filters,
-    keys,
-    ledger,
-    money,
-    pages,
-    projects,
-    proposals,
-)
-from reticent_server.console.routing import NOTHING, pages_router
-from reticent_server.console.sessions import Sessions
-from reticent_server.console.visits import Console
+from reticent_server.console import keys, ledger, money, pages, projects, proposals
+from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
+from reticent_server.web.entrance import entrance_of
+from reticent_server.web.files import files_router
+from reticent_server.web.routing import NOTHING, pages_router
+from reticent_server.web.sessions import Sessions
+from reticent_server.web.site import Site, SiteIdentity, templates
+
+IDENTITY = SiteIdentity(
+    name="console",
+    act=Act.LOOK,
+    cookie="reticent",
+    wrong_key="That is not a key for the console, which is for curators, budget officers and auditors. Keys come "
+    "from `reticent curator add` and `rotate-key`.",
+    nobody="The identity provider knows you, and nobody has linked that account with one that may see the "
+    "console. Whoever installed the server links it: reticent curator link NAME --oidc-subject {}",
+)
+_HERE = Path(__file__).parent
+PARTS = (
+    entrance_of(IDENTITY.name, IDENTITY.act),
+    pages.router,
+    keys.router,
+    money.router,
+    projects.router,
+    proposals.router,
+    ledger.router,
+    files_router(IDENTITY.name, _HERE / "static"),
+)
 
 
 def install_console(application: FastAPI, services: Services) -> None:
     """Adds the pages at /console; they are not part of the OpenAPI document."""
-    sessions = Sessions(services.peppers, services.clock)
-    application.state.console = Console(services, sessions, _templates())
-    last = pages_router()
-    last.add_api_route("/{path:path}", _nothing, methods=["GET"], response_model=None)
-    if services.single_sign_on is not None:
-        from reticent_server.console import single_sign_on  # noqa: PLC0415 - its libraries, where they are used
+    sso = services.single_sign_on
+    site = Site(
+        IDENTITY,
+        services,
+        Sessions(services.peppers, services.clock),
+        templates(_HERE / "templates"),
+        flow=None if sso is None else sso.flow,
+    )
+    application.state.sites = {**getattr(application.state, "sites", {}), IDENTITY.name: site}
+    if sso is not None:
+        from reticent_server.web.single_sign_on import provider_router  # noqa: PLC0415 - its libraries, where they are used
 
-        application.include_router(single_sign_on.router, include_in_schema=False)
-    for part in (entrance, pages, keys, money, projects, proposals, ledger, files):
-        application.include_router(part.router, include_in_schema=False)
+        application.include_router(provider_router(IDENTITY.name), include_in_schema=False)
+    for part in PARTS:
+        application.include_router(part, include_in_schema=False)
+    last = pages_router(IDENTITY.name)
+    last.add_api_route("/{path:path}", _nothing, methods=["GET"], response_model=None)
     application.include_router(last, include_in_schema=False)
 
 
 def _nothing(path: str) -> Response:  # noqa: ARG001
     raise NOTHING
-
-
-def _templates() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= filters.FILTERS
-    environment.globals["version"] = version("reticent-server")
-    return environment

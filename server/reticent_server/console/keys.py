@@ -6,14 +6,15 @@ from typing import Annotated
 from fastapi import Depends, Response
 
 from reticent_server.access.service import Analyst
+from reticent_server.console.looking import Signed
 from reticent_server.console.pages import account
-from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Signed, SignedFor, Visit, posted_for
 from reticent_server.domain.roles import Act
 from reticent_server.errors import Conflict, InvalidRequest, ReticentError
 from reticent_server.pipeline import oversight
+from reticent_server.web.routing import pages_router
+from reticent_server.web.visits import SignedFor, Visit, posted_for
 
-router = pages_router()
+router = pages_router("console")
 
 Managed = Annotated[Visit, Depends(posted_for(Act.MANAGE_ANALYSTS))]
 Managing = Annotated[Visit, Depends(SignedFor(Act.MANAGE_ANALYSTS))]

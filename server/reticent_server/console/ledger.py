@@ -1,15 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit trail: entries with search, and whether the ledger is as its entries say."""
 
-from fastapi import Response
+from csv import writer
+from dataclasses import fields
+from io import StringIO
+from typing import Annotated
 
-from reticent_server.console.forms import whole
-from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Signed
+from fastapi import Depends, Response
+
+from reticent_server.console.looking import Signed
+from reticent_server.domain.roles import Act
 from reticent_server.pipeline import oversight
+from reticent_server.web.forms import whole
+from reticent_server.web.routing import pages_router
+from reticent_server.web.visits import SignedFor, Visit
 
-router = pages_router()
+router = pages_router("console")
 
+MOST = 5_000
+"""Entries of an export: a file that a spreadsheet opens at once; `reticent ledger export` writes all."""
+
+COLUMNS = tuple(each.name for each in fields(oversight.TrailRow))
+_FORMULAS = frozenset("=+-@\t\r")
 _LONGEST = 100
 
 
@@ -22,7 +34,26 @@ def show(visit: Signed) -> Response:
     is_part = visit.request.headers.get("hx-target") == "entries"
     template = "_entries.html" if is_part else "ledger.html"
     head = visit.services.ledger.head()
-    return visit.page(template, text=text, page=page, rows=page.rows, head=head)
+    asked = oversight.asked(visit.services, page.rows)
+    return visit.page(template, text=text, page=page, rows=page.rows, head=head, asked=asked)
+
+
+@router.get("/ledger.csv")
+def export(visit: Annotated[Visit, Depends(SignedFor(Act.EXPORT))]) -> Response:
+    """The last entries that name a text, as CSV; no cell begins as a formula of a spreadsheet would."""
+    text = visit.request.query_params.get("q", "").strip()[:_LONGEST]
+    rows = oversight.trail(visit.services, text, limit=MOST).rows
+    asked = oversight.asked(visit.services, rows)
+    out = StringIO()
+    lines = writer(out)
+    lines.writerow([*COLUMNS, "asked"])
+    for row in rows:
+        cells = [str(getattr(row, name)) for name in COLUMNS] + [asked.get(row.release_id, "")]
+        lines.writerow([f"'{cell}" if cell[:1] in _FORMULAS else cell for cell in cells])
+    headers = {"Content-Disposition": 'attachment; filename="audit-trail.csv"'}
+    return visit.keep(
+        Response(out.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+    )
 
 
 @router.get("/ledger/verify")

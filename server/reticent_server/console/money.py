@@ -6,17 +6,18 @@ from typing import Annotated, Any, cast
 
 from fastapi import Depends, Response
 
-from reticent_server.console.forms import amount
+from reticent_server.console.looking import Signed
 from reticent_server.console.pages import AccountRow, account, chart
-from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Signed, Visit, posted_for
 from reticent_server.domain.amounts import Rule
 from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, ReticentError
 from reticent_server.pipeline import budgets
 from reticent_server.pipeline.budgets import BudgetChange
+from reticent_server.web.forms import amount
+from reticent_server.web.routing import pages_router
+from reticent_server.web.visits import Visit, posted_for
 
-router = pages_router()
+router = pages_router("console")
 
 Paying = Annotated[Visit, Depends(posted_for(Act.SET_BUDGETS))]
 

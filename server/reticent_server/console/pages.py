@@ -8,9 +8,7 @@ from urllib.parse import quote
 from fastapi import Depends, Response
 
 from reticent_server.console.charts import BurnDown, burn_down
-from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Signed, Visit, posted_for
-from reticent_server.console.words import plain_words
+from reticent_server.console.looking import Signed
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
@@ -20,8 +18,12 @@ from reticent_server.pipeline import oversight, publishing
 from reticent_server.pipeline.accounts import account_row
 from reticent_server.pipeline.budgets import share_spent
 from reticent_server.pipeline.services import Services
+from reticent_server.web.routing import pages_router
+from reticent_server.web.tables import shown
+from reticent_server.web.visits import Visit, posted_for
+from reticent_server.web.words import plain_words
 
-router = pages_router()
+router = pages_router("console")
 
 Publishing = Annotated[Visit, Depends(posted_for(Act.PROFILE))]
 
@@ -122,16 +124,16 @@ def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:
 @router.get("/releases/{release_id}")
 def release(visit: Signed, release_id: str) -> Response:
     """One release: what was asked, what it cost, and what is promised, in plain words."""
-    shown = oversight.release(visit.services, release_id)
-    document = shown.document
+    found = oversight.release(visit.services, release_id)
+    document = found.document
     return visit.page(
         "release.html",
         release=document,
-        owner=shown.owner,
+        owner=found.owner,
         words=plain_words(document["guarantee"]),
-        cap=_cap_of(visit.services, shown),
-        result=_lines(document["result"] or {}),
-        rows=shown.entries,
+        cap=_cap_of(visit.services, found),
+        result=None if document["result"] is None else shown(document["result"]),
+        rows=found.entries,
         published=document["id"] in visit.services.catalog.published(document["dataset"]),
     )
 
@@ -152,22 +154,3 @@ def _cap_of(services: Services, shown: oversight.ShownRelease) -> AccountRow | N
         if row.whose == oversight.EVERYBODY and row.about in populations:
             return account(services, populations[row.about])
     return None
-
-
-def _lines(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """A result as pairs of a name and a text."""
-    return [(name.replace("_", " "), _text(value)) for name, value in result.items()]
-
-
-def _text(value: Any) -> str:
-    match value:
-        case bool() | int() | str():
-            return str(value)
-        case float():
-            return f"{value:.6g}"
-        case None:
-            return "–"
-        case dict():
-            return "; ".join(f"{k}: {_text(v)}" for k, v in value.items())
-        case _:
-            return ", ".join(f"[{_text(v)}]" if isinstance(v, list) else _text(v) for v in value)

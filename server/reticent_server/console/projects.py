@@ -7,16 +7,17 @@ from fastapi import Depends, Response
 
 from reticent_server.access.projects import Charter
 from reticent_server.access.requests import Request
-from reticent_server.console.forms import amount
+from reticent_server.console.looking import Signed
 from reticent_server.console.pages import account
-from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Signed, Visit, posted_for
 from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, ReticentError
 from reticent_server.pipeline import projects
 from reticent_server.pipeline.projects import Share
+from reticent_server.web.forms import amount
+from reticent_server.web.routing import pages_router
+from reticent_server.web.visits import Visit, posted_for
 
-router = pages_router()
+router = pages_router("console")
 
 Deciding = Annotated[Visit, Depends(posted_for(Act.DECIDE))]
 

@@ -5,13 +5,14 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Response
 
-from reticent_server.console.routing import pages_router
-from reticent_server.console.visits import Signed, Visit, posted_for
+from reticent_server.console.looking import Signed
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.pipeline import second_person
+from reticent_server.web.routing import pages_router
+from reticent_server.web.visits import Visit, posted_for
 
-router = pages_router()
+router = pages_router("console")
 
 Approving = Annotated[Visit, Depends(posted_for(Act.APPROVE))]
 
@@ -19,7 +20,7 @@ Approving = Annotated[Visit, Depends(posted_for(Act.APPROVE))]
 @router.get("/proposals")
 def show(visit: Signed) -> Response:
     """What waits, then what was decided."""
-    holder = cast(Principal, visit.curator)
+    holder = cast(Principal, visit.holder)
     rows = [
         (proposal, holder.may(second_person.NEEDS[proposal.act]))
         for proposal in visit.services.approvals.all()
@@ -30,7 +31,7 @@ def show(visit: Signed) -> Response:
 @router.post("/proposals/{proposal_id}/approve")
 def approve(visit: Approving, proposal_id: str) -> Response:
     """Lets the act be done once, as it was proposed."""
-    holder = cast(Principal, visit.curator)
+    holder = cast(Principal, visit.holder)
     second_person.approve(visit.services.approvals, holder, proposal_id, by=visit.actor)
     return visit.redirect("/console/proposals")
 
@@ -38,6 +39,6 @@ def approve(visit: Approving, proposal_id: str) -> Response:
 @router.post("/proposals/{proposal_id}/refuse")
 def refuse(visit: Approving, proposal_id: str) -> Response:
     """Ends the proposal."""
-    holder = cast(Principal, visit.curator)
+    holder = cast(Principal, visit.holder)
     second_person.refuse(visit.services.approvals, holder, proposal_id, by=visit.actor)
     return visit.redirect("/console/proposals")

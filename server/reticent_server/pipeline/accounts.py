@@ -27,8 +27,8 @@ def account_json(balance: Balance, project: str | None = None) -> Json:
         "project": project,
         "rule": balance.rule,
         "total": _given(balance) | balance.cap.floats(balance.rule),
-        "spent": _implied(balance, balance.spent),
-        "remaining": _implied(balance, balance.remaining),
+        "spent": implied(balance, balance.spent),
+        "remaining": implied(balance, balance.remaining),
     }
 
 
@@ -52,7 +52,8 @@ def _given(balance: Balance) -> dict[str, float]:
     }
 
 
-def _implied(balance: Balance, amount: Amounts) -> dict[str, float]:
+def implied(balance: Balance, amount: Amounts) -> dict[str, float]:
+    """An amount of an account as floats, with the ε that it amounts to."""
     if balance.rule == "basic":
         return amount.floats("basic")
     conversion = from_units(balance.delta - balance.cap.secondary, DELTA_UNITS)  # δ′ = δ − δ″

@@ -173,3 +173,20 @@ def release(services: Services, release_id: str) -> ShownRelease:
     name = CURATOR if owner is None else services.names().get(owner, owner)
     rows = trail(services, document["id"]).rows
     return ShownRelease(document, name, [row for row in rows if row.release_id == document["id"]])
+
+
+def asked(services: Services, rows: Sequence[TrailRow]) -> dict[str, str]:
+    """What each release that the rows name was asked: its kind, and its formula or column. By the release's id."""
+    ids = dict.fromkeys(row.release_id for row in rows if row.release_id)
+    stored = {each: services.ledger.any_release(each) for each in ids}
+    return {
+        each: _question(json.loads(shown(services, found[1]))["query"])
+        for each, found in stored.items()
+        if found is not None
+    }
+
+
+def _question(query: Json) -> str:
+    told = query.get("formula") or query.get("column") or ", ".join(query.get("columns") or ())
+    kind = str(query["kind"]).replace("_", " ")
+    return f"{kind}: {told}" if told else kind

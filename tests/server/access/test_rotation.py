@@ -26,12 +26,12 @@ from reticent_server.access.secret_places import (
 from reticent_server.access.secrets import Secrets, create_secrets, load_secrets, secrets_text
 from reticent_server.access.service import Access
 from reticent_server.access.tables import keys
-from reticent_server.console.sessions import Sessions
 from reticent_server.database import reading
 from reticent_server.domain.roles import STAFF
 from reticent_server.errors import Conflict, CuratorError, NotFound, Unavailable
 from reticent_server.ledger.service import Ledger
 from reticent_server.settings import Settings
+from reticent_server.web.sessions import Sessions
 from support.databases.migrated import SetClock
 
 THREADS = 6

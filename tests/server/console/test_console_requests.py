@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from reticent_server.access.projects import Charter
-from reticent_server.console.sessions import IDLE_SECONDS
 from reticent_server.errors import NotFound
 from reticent_server.ledger.model import analyst_account, population_account
+from reticent_server.web.sessions import IDLE_SECONDS
 from support.installations.console import Desk
 
 PATIENCE = 60.0
@@ -383,10 +383,21 @@ def test_an_unexpected_error_says_nothing(
 
 def test_the_files_are_served_as_they_are(web: httpx.Client) -> None:
     for name, kind in (
-        ("console.css", "text/css"),
+        ("pages.css", "text/css"),
         ("htmx.min.js", "text/javascript"),
         ("icon.svg", "image/svg+xml"),
     ):
         reply = web.get(f"/console/static/{name}")
         assert reply.headers["content-type"].startswith(kind)
         assert reply.headers["cache-control"] == "max-age=600"
+
+
+def test_the_audit_trail_names_questions_and_is_exported(
+    inside: httpx.Client,
+) -> None:
+    assert "mean: y" in inside.get("/console/ledger").text
+    reply = inside.get("/console/ledger.csv?q=ana")
+    lines = reply.text.splitlines()
+    assert lines[0].endswith(",asked")
+    assert any(line.endswith("mean: y") for line in lines)
+    assert reply.headers["content-type"].startswith("text/csv")

@@ -4,7 +4,7 @@
 import pytest
 
 from reticent_server.access.peppers import only
-from reticent_server.console.sessions import (
+from reticent_server.web.sessions import (
     IDLE_SECONDS,
     LONGEST_SECONDS,
     REFRESH_SECONDS,

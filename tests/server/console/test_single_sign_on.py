@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 import pytest
 
-from reticent_server.console.sessions import LONGEST_SECONDS
-from reticent_server.console.single_sign_on import FLOW_SECONDS
 from reticent_server.domain.roles import Role
+from reticent_server.web.sessions import LONGEST_SECONDS
+from reticent_server.web.single_sign_on import FLOW_SECONDS
 from support.installations.console import Desk, History
 from support.installations.single_sign_on import CALLBACK, STRONG, desk_of, link
 from support.processes.identity_provider import Provider, identity_provider, unsigned

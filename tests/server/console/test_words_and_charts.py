@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent_server.console.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
-from reticent_server.console.filters import percent
-from reticent_server.console.words import bound, plain_words
 from reticent_server.pipeline.oversight import AccountPoint
+from reticent_server.web.filters import percent
+from reticent_server.web.words import bound, plain_words
 
 GUARANTEE = {"tier": "unconditional", "unit": "row", "epsilon": 1.0, "delta": 1e-6}
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from reticent_server.api.schemas import RequestBody
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Plan
@@ -33,6 +32,7 @@ from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.vault.places import ABSENT_MASK
+from reticent_server.web.bodies import RequestBody
 
 EPSILONS = (1e-9, 1e-6, 1e-4, 1e-2, 1.0, 50.0, 100.0)
 DELTAS = (None, 1e-18, 1e-12, 1e-6, 0.01)

@@ -84,16 +84,20 @@ def _hostile_reason(services: Services) -> None:
 
 @contextmanager
 def console(
-    history: History, settings_of: Callable[[int], Settings] | None = None
+    history: History,
+    settings_of: Callable[[int], Settings] | None = None,
+    *,
+    reads: bool = False,
 ) -> Iterator[Desk]:
-    """Serves the console in a thread of this process. settings_of: of a port, where others are wanted."""
+    """Serves the console in a thread of this process. settings_of: of a port, where others are wanted. reads: whether
+    queries are answered; else every reader of private rows raises."""
     clock = SetClock()
     clock.time = history.ended
     with socket.create_server(("127.0.0.1", 0)) as listener:
         own = history.installation.settings
         settings = own if settings_of is None else settings_of(listener.getsockname()[1])
         with opened(settings, clock) as seeing:
-            services = without_reader(seeing)
+            services = seeing if reads else without_reader(seeing)
             config = uvicorn.Config(
                 create_app(services), log_config=None, access_log=False, ws="none"
             )

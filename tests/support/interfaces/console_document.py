@@ -8,20 +8,12 @@ from typing import Any
 
 from fastapi.routing import APIRoute
 
-from reticent_server.console import (
-    application,
-    entrance,
-    keys,
-    ledger,
-    money,
-    pages,
-    projects,
-    proposals,
-)
+from reticent_server.console import application
+from reticent_server.web import site
 
 QUERIES = ("q", "before", "account", "done", "next", "ended")
-_LEFT_OUT = {"/console/sign-out"}
-"""It would end the session that every other request needs."""
+_LEFT_OUT = {"/console/sign-out", "/console/static/{name}"}
+"""It would end the session that every other request needs, or needs no session."""
 
 TEXT = {"type": "string", "maxLength": 40}
 
@@ -37,8 +29,8 @@ def console_document() -> dict[str, Any]:
 
 
 def _routes() -> Iterator[APIRoute]:
-    for part in (entrance, pages, keys, money, projects, proposals, ledger):
-        for route in part.router.routes:
+    for part in application.PARTS:
+        for route in part.routes:
             if isinstance(route, APIRoute) and route.path not in _LEFT_OUT:
                 yield route
 
@@ -65,10 +57,9 @@ _FORM = "application/x-www-form-urlencoded"
 
 def _fields() -> dict[str, Any]:
     """Texts and numbers in every field that some form has."""
-    folder = Path(application.__file__).parent / "templates"
-    names = sorted(
-        {n for f in folder.glob("*.html") for n in re.findall(r' name="([a-z_]+)"', f.read_text())}
-    )
+    folders = [Path(str(module.__file__)).parent / "templates" for module in (application, site)]
+    texts = [file.read_text() for folder in folders for file in folder.glob("*.html")]
+    names = sorted({n for text in texts for n in re.findall(r' name="([a-z_]+)"', text)})
     value = {"anyOf": [TEXT, {"enum": ["yes", "0.5", "1e-6", "zcdp", "basic", "2999-12-31"]}]}
     return {
         "type": "object",

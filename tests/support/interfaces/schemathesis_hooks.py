@@ -16,8 +16,8 @@ from typing import Any
 import schemathesis
 
 from reticent_server.access.secret_places import KeptPeppers, SecretsFile
-from reticent_server.console.sessions import Session, Sessions
 from reticent_server.domain.clock import SystemClock
+from reticent_server.web.sessions import Session, Sessions
 
 NAMES = {"dataset": "people", "name": "ana", "account": "population:people", "member": "bob"}
 """What there is, in place of three of four generated names."""

@@ -27,16 +27,17 @@ def single_sign_on(settings: Settings, identities: Identities, clock: Clock) -> 
         identities=identities,
         assurance=Assurance(settings.oidc_acr.split(), settings.oidc_amr.split(), is_of_everybody),
         audience=audience,
-        flow=_flow(settings, provider, tokens),
+        flow=_flow(settings, settings.oidc_redirect_url, provider, tokens),
+        analysts_flow=_flow(settings, settings.oidc_workbench_redirect_url, provider, tokens),
     )
 
 
-def _flow(settings: Settings, provider: Provider, tokens: Tokens) -> Flow | None:
-    if not settings.oidc_redirect_url:
+def _flow(settings: Settings, url: str, provider: Provider, tokens: Tokens) -> Flow | None:
+    if not url:
         return None
     if not settings.oidc_client_id:
-        raise CuratorError("RETICENT_OIDC_REDIRECT_URL needs RETICENT_OIDC_CLIENT_ID.")
-    own = ClientRegistration(settings.oidc_client_id, settings.oidc_redirect_url, _secret(settings))
+        raise CuratorError("An OpenID Connect redirect URL needs RETICENT_OIDC_CLIENT_ID.")
+    own = ClientRegistration(settings.oidc_client_id, url, _secret(settings))
     return Flow(provider, tokens, own, settings.oidc_acr)
 
 

@@ -19,7 +19,7 @@ _WEAK = (
 
 @dataclass(frozen=True, slots=True)
 class SingleSignOn:
-    """flow: for the console; None: bearer tokens only. audience: whom bearer tokens must be for."""
+    """flow: for the console, analysts_flow: for the workbench; None: keys or bearer tokens only. audience: whom bearer tokens must be for."""
 
     provider: Provider
     tokens: Tokens
@@ -27,6 +27,7 @@ class SingleSignOn:
     assurance: Assurance
     audience: str
     flow: Flow | None
+    analysts_flow: Flow | None
 
     def bearer(self, token: str) -> Principal | None:
         """The holder of a bearer token; None for one that is not valid, or of nobody here.

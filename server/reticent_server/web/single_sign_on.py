@@ -11,28 +11,25 @@ from shlex import quote as shell_word
 from urllib.parse import quote, unquote
 
 import structlog
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from reticent_server.access.oidc.flow import Flow, attempt, is_reply
 from reticent_server.access.oidc.single_sign_on import SingleSignOn
 from reticent_server.access.oidc.tokens import Claims
 from reticent_server.chain.entries import digest
-from reticent_server.console.entrance import inside, sign_in_again
-from reticent_server.console.routing import NOTHING, pages_router
-from reticent_server.console.visits import (
-    Console,
+from reticent_server.domain.principal import Principal
+from reticent_server.errors import Unavailable, WeakSignIn
+from reticent_server.web.entrance import inside, sign_in_again
+from reticent_server.web.routing import NOTHING, pages_router
+from reticent_server.web.site import Site
+from reticent_server.web.visits import (
     actor,
-    console_of,
     cookie_name,
     is_secure,
     set_cookie,
+    site_of,
 )
-from reticent_server.domain.principal import Principal
-from reticent_server.domain.roles import Act
-from reticent_server.errors import Unavailable, WeakSignIn
-
-router = pages_router()
 
 log = structlog.get_logger(__name__)
 
@@ -47,20 +44,23 @@ _OTHER = (
     "That sign-in did not begin in this browser, took too long, or was used before. Sign in again."
 )
 _REFUSED = "The identity provider did not say who you are. Sign in again."
-_NOBODY = (
-    "The identity provider knows you, and nobody has linked that account with one that may see the "
-    "console. Whoever installed the server links it: reticent curator link NAME --oidc-subject {}"
-)
 
 
-@router.get("/oidc/sign-in")
+def provider_router(name: str) -> APIRouter:
+    """The way to the provider and back, below /name."""
+    router = pages_router(name)
+    router.add_api_route("/oidc/sign-in", begin, methods=["GET"], response_model=None)
+    router.add_api_route("/oidc/callback", come_back, methods=["GET"], response_model=None)
+    return router
+
+
 def begin(request: Request) -> Response:
     """Sends the browser to the provider."""
-    console, (flow, _) = console_of(request), _parts(request)
-    flow_id, begun = console.sessions.new_flow()
-    path = quote(inside(request.query_params.get("next", "")), safe="/")
-    sealed = console.sessions.sealed_text(_PURPOSE, f"{flow_id}.{begun}.{path[:2000]}")
-    response = RedirectResponse(flow.address(attempt(console.sessions.mac, flow_id)), 303)
+    site, (flow, _) = site_of(request), _parts(request)
+    flow_id, begun = site.sessions.new_flow()
+    path = quote(inside(request, request.query_params.get("next", "")), safe="/")
+    sealed = site.sessions.sealed_text(_PURPOSE, f"{flow_id}.{begun}.{path[:2000]}")
+    response = RedirectResponse(flow.address(attempt(site.sessions.mac, flow_id)), 303)
     response.set_cookie(
         _cookie(request),
         sealed,
@@ -73,13 +73,12 @@ def begin(request: Request) -> Response:
     return response
 
 
-@router.get("/oidc/callback")
 def come_back(request: Request) -> Response:
     """A session of whoever the provider says has come back to the browser that began, once."""
-    console, (flow, sso) = console_of(request), _parts(request)
+    site, (flow, sso) = site_of(request), _parts(request)
     try:
-        begun = _begun(console, request)
-        claims = None if begun is None else _claims(console, flow, begun["id"], request)
+        begun = _begun(site, request)
+        claims = None if begun is None else _claims(site, flow, begun["id"], request)
         holder = None if claims is None else sso.holder(claims)
     except (Unavailable, WeakSignIn) as error:
         return _over(request, error.status, error.detail)
@@ -87,39 +86,39 @@ def come_back(request: Request) -> Response:
         return _over(request, 403, _OTHER)
     if claims is None:
         return _over(request, 401, _REFUSED)
-    if holder is None or not holder.may(Act.LOOK):
-        return _over(request, 403, _NOBODY.format(shell_word(claims["sub"])))
-    return _entered(console, request, holder, unquote(begun["next"]))
+    if holder is None or not holder.may(site.identity.act):
+        return _over(request, 403, site.identity.nobody.format(shell_word(claims["sub"])))
+    return _entered(site, request, holder, unquote(begun["next"]))
 
 
-def _begun(console: Console, request: Request) -> re.Match[str] | None:
+def _begun(site: Site, request: Request) -> re.Match[str] | None:
     """The sign-in that the browser's cookie names, if its state came back, and no reply was used before."""
-    sealed = console.sessions.opened_text(_PURPOSE, request.cookies.get(_cookie(request), ""))
+    sealed = site.sessions.opened_text(_PURPOSE, request.cookies.get(_cookie(request), ""))
     flow = None if sealed is None else _FLOW.fullmatch(sealed)
-    if flow is None or not 0 <= console.sessions.age(int(flow["begun"])) <= FLOW_SECONDS:
+    if flow is None or not 0 <= site.sessions.age(int(flow["begun"])) <= FLOW_SECONDS:
         return None
-    begun = attempt(console.sessions.mac, flow["id"])
+    begun = attempt(site.sessions.mac, flow["id"])
     if not is_reply(begun, request.query_params):
         return None
-    is_first = console.services.form_tokens.use(digest(begun.state), 2 * FLOW_SECONDS)
+    is_first = site.services.form_tokens.use(digest(begun.state), 2 * FLOW_SECONDS)
     return flow if is_first else None
 
 
-def _claims(console: Console, flow: Flow, flow_id: str, request: Request) -> Claims | None:
-    return flow.finished(attempt(console.sessions.mac, flow_id), request.query_params)
+def _claims(site: Site, flow: Flow, flow_id: str, request: Request) -> Claims | None:
+    return flow.finished(attempt(site.sessions.mac, flow_id), request.query_params)
 
 
-def _entered(console: Console, request: Request, holder: Principal, path: str) -> Response:
-    session_id = console.services.sign_ins.begin(holder, by=actor(holder))
-    template = console.templates.get_template("signed_in.html")
-    response = HTMLResponse(template.render(path=inside(path), curator=None))
-    set_cookie(request, response, console.sessions.seal(console.sessions.new(session_id)))
+def _entered(site: Site, request: Request, holder: Principal, path: str) -> Response:
+    session_id = site.services.sign_ins.begin(holder, by=actor(site, holder))
+    template = site.templates.get_template("signed_in.html")
+    response = HTMLResponse(template.render(path=inside(request, path), home=site.identity.home))
+    set_cookie(request, response, site.sessions.seal(site.sessions.new(session_id)))
     return _without_flow(request, response)
 
 
 def _over(request: Request, status: int, problem: str) -> Response:
     """The page to begin again; the sign-in that has failed is forgotten."""
-    log.warning("console_sign_in_refused", status=status)
+    log.warning("sign_in_refused", site=site_of(request).identity.name, status=status)
     return _without_flow(request, sign_in_again(request, status, problem))
 
 
@@ -131,11 +130,12 @@ def _without_flow(request: Request, response: Response) -> Response:
 
 
 def _parts(request: Request) -> tuple[Flow, SingleSignOn]:
-    """Raises NotFound where the console takes keys only."""
-    sso = console_of(request).services.single_sign_on
-    if sso is None or sso.flow is None:
+    """Raises NotFound where keys only are taken."""
+    site = site_of(request)
+    sso = site.services.single_sign_on
+    if sso is None or site.flow is None:
         raise NOTHING
-    return sso.flow, sso
+    return site.flow, sso
 
 
 def _cookie(request: Request) -> str:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of curators: a signed cookie, and form tokens that belong to it.
+"""Sessions of people in a browser: a signed cookie, and form tokens that belong to it.
 
 The cookie holds a session's id, whether somebody has signed in, and two times; it is authenticated by
 HMAC-SHA-256 under a key that is derived from the pepper of the secrets, so that every worker process
 reads it; a session goes on while its pepper is not retired. Whose session it is, and whether it was ended, is in the database
 (access.sign_ins). It ends by itself after IDLE_SECONDS without a request and LONGEST_SECONDS after
-signing in, and at once when its curator signs out or its key is revoked or replaced.
+signing in, and at once when its holder signs out or its key is revoked or replaced.
 """
 
 import hmac
@@ -22,7 +22,7 @@ LONGEST_SECONDS = 12 * 3600
 REFRESH_SECONDS = 60
 
 _SEALED = re.compile(
-    r"(?P<id>[0-9a-f]{32})\.(?P<who>curator|nobody)\.(?P<begun>[0-9]{1,12})\.(?P<seen>[0-9]{1,12})",
+    r"(?P<id>[0-9a-f]{32})\.(?P<who>[a-z]{1,16})\.(?P<begun>[0-9]{1,12})\.(?P<seen>[0-9]{1,12})",
     re.ASCII,
 )
 _NONCE = 32
@@ -42,9 +42,11 @@ class Session:
 class Sessions:
     """Makes, seals and opens sessions."""
 
-    def __init__(self, peppers: PepperSource, clock: Clock) -> None:
+    def __init__(self, peppers: PepperSource, clock: Clock, who: str = "curator") -> None:
+        """who: whose sessions; those of others are not opened."""
         self._peppers = peppers
         self._clock = clock
+        self._who = who
 
     def new(self, session_id: str | None = None) -> Session:
         """A session: of somebody who has signed in, under the id that the database has given; None: of
@@ -54,7 +56,7 @@ class Sessions:
 
     def seal(self, session: Session) -> str:
         """The cookie's value."""
-        who = "curator" if session.is_signed_in else "nobody"
+        who = self._who if session.is_signed_in else "nobody"
         text = f"{session.id}.{who}.{session.begun}.{session.seen}"
         return f"{text}.{self._mac('session', text)}"
 
@@ -64,9 +66,9 @@ class Sessions:
         if not self._is_ours("session", text, mac):
             return None
         match = _SEALED.fullmatch(text)
-        if match is None:
+        if match is None or match["who"] not in {self._who, "nobody"}:
             return None
-        is_signed_in = match["who"] == "curator"
+        is_signed_in = match["who"] == self._who
         session = Session(match["id"], is_signed_in, int(match["begun"]), int(match["seen"]))
         now = self._now()
         ended = now - session.seen > IDLE_SECONDS or now - session.begun > LONGEST_SECONDS

@@ -10,14 +10,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
-from reticent_server.console.visits import (
+from reticent_server.errors import NotFound, ReticentError
+from reticent_server.web.visits import (
     PAGE_HEADERS,
     SignInNeeded,
-    console_of,
     current_session,
+    site_of,
     to_sign_in,
 )
-from reticent_server.errors import NotFound, ReticentError
 
 log = structlog.get_logger(__name__)
 
@@ -44,9 +44,9 @@ class PageRoute(APIRoute):
         return handled
 
 
-def pages_router() -> APIRouter:
-    """A router whose routes are PageRoutes."""
-    return APIRouter(prefix="/console", route_class=PageRoute)
+def pages_router(name: str) -> APIRouter:
+    """A router below /name whose routes are PageRoutes."""
+    return APIRouter(prefix=f"/{name}", route_class=PageRoute)
 
 
 def _answer_to(request: Request, error: Exception) -> Response:
@@ -64,9 +64,11 @@ def _answer_to(request: Request, error: Exception) -> Response:
 
 def _page(request: Request, status: int, title: str, detail: str) -> Response:
     session = current_session(request)
-    html = (
-        console_of(request)
-        .templates.get_template("error.html")
-        .render(title=title, detail=detail, signed_in=bool(session and session.is_signed_in))
+    site = site_of(request)
+    html = site.templates.get_template("error.html").render(
+        title=title,
+        detail=detail,
+        signed_in=bool(session and session.is_signed_in),
+        home=site.identity.home,
     )
     return HTMLResponse(html, status)

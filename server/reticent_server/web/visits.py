@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request to the console: who asks, from which session, and how a page is given back."""
+"""A request to a page: who asks, from which session, and how a page is given back."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
+from math import ceil
 from typing import Annotated, Any, cast
 from urllib.parse import quote, urlsplit
 
 from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment
 
 from reticent_server.chain.entries import digest
-from reticent_server.console.forms import read_form
-from reticent_server.console.sessions import IDLE_SECONDS, LONGEST_SECONDS, Session, Sessions
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
-from reticent_server.errors import Conflict, ReticentError
+from reticent_server.errors import Conflict, RateLimited, ReticentError
 from reticent_server.pipeline.services import Services
+from reticent_server.web.forms import read_form
+from reticent_server.web.sessions import IDLE_SECONDS, LONGEST_SECONDS, Session
+from reticent_server.web.site import Site
 
-HOME = "/console/"
-SIGN_IN = "/console/sign-in"
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -50,39 +49,31 @@ class Outdated(ReticentError):
 
 
 @dataclass(frozen=True, slots=True)
-class Console:
-    """What the console's routes share."""
-
-    services: Services
-    sessions: Sessions
-    templates: Environment
-
-
-@dataclass(frozen=True, slots=True)
 class Visit:
-    """One request. curator: None before signing in. fields: of the form that was posted."""
+    """One request. holder: None before signing in. fields: of the form that was posted."""
 
-    console: Console
+    site: Site
     request: Request
     session: Session
-    curator: Principal | None = None
+    holder: Principal | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def services(self) -> Services:
-        return self.console.services
+        return self.site.services
 
     @property
     def actor(self) -> str:
         """Who acts, for the ledger."""
-        return actor(self.curator) if self.curator else "console"
+        return actor(self.site, self.holder) if self.holder else self.site.identity.name
 
     def page(self, template: str, status: int = 200, **context: Any) -> Response:
         """A page of a template, with the session's cookie where it is to be sent again."""
-        html = self.console.templates.get_template(template).render(
-            curator=self.curator,
-            allowed={act.name for act in Act if self.curator and self.curator.may(act)},
-            form_token=partial(self.console.sessions.form_token, self.session),
+        html = self.site.templates.get_template(template).render(
+            holder=self.holder,
+            home=self.site.identity.home,
+            allowed={act.name for act in Act if self.holder and self.holder.may(act)},
+            form_token=partial(self.site.sessions.form_token, self.session),
             path=self.request.url.path,
             query=self.request.query_params,
             **context,
@@ -90,42 +81,48 @@ class Visit:
         return self.keep(HTMLResponse(html, status))
 
     def redirect(self, path: str) -> Response:
-        """To another page of the console, after a form: reloading it does nothing twice."""
+        """To another page, after a form: reloading it does nothing twice."""
         return self.keep(RedirectResponse(path, 303))
 
     def keep(self, response: Response) -> Response:
         """Sends the session's cookie again where that is due."""
-        fresh = self.console.sessions.refreshed(self.session)
+        fresh = self.site.sessions.refreshed(self.session)
         if fresh is not None:
-            set_cookie(self.request, response, self.console.sessions.seal(fresh))
+            set_cookie(self.request, response, self.site.sessions.seal(fresh))
         return response
 
 
-def actor(curator: Principal) -> str:
-    """Somebody who acts in the console, for the ledger."""
-    return f"console:{curator.name}"
+def actor(site: Site, holder: Principal) -> str:
+    """Somebody who acts on a page, for the ledger."""
+    return f"{site.identity.name}:{holder.name}"
 
 
-def console_of(request: Request) -> Console:
-    return cast(Console, request.app.state.console)
+def site_of(request: Request) -> Site:
+    """The site of a request's path."""
+    return cast(Site, request.app.state.sites[request.url.path.split("/", 2)[1]])
 
 
 def current_session(request: Request) -> Session | None:
     """The session that the cookie seals, if it has not ended."""
     cookie = request.cookies.get(cookie_name(request))
-    return None if cookie is None else console_of(request).sessions.open(cookie)
+    return None if cookie is None else site_of(request).sessions.open(cookie)
 
 
 def signed_in(request: Request) -> Visit:
     """The visit of somebody who has signed in. Raises SignInNeeded, too where the session was ended or the
-    key revoked since, or the roles are none of the console's any more."""
-    console, session = console_of(request), current_session(request)
-    curator = None
+    key revoked since, or the roles are none of the site's any more; RateLimited."""
+    site, session = site_of(request), current_session(request)
+    holder = None
     if session is not None and session.is_signed_in:
-        curator = console.services.sign_ins.holder(session.id)
-    if session is None or curator is None or not curator.may(Act.LOOK):
+        holder = site.services.sign_ins.holder(session.id)
+    if session is None or holder is None or not holder.may(site.identity.act):
         raise SignInNeeded(ended=cookie_name(request) in request.cookies)
-    return Visit(console, request, session, curator)
+    wait = 0.0 if site.rates is None else site.rates.wait(holder.proof)
+    if wait > 0:
+        raise RateLimited(
+            f"You have asked too often; wait {ceil(wait)} s, then ask again.", ceil(wait)
+        )
+    return Visit(site, request, session, holder)
 
 
 Fields = Annotated[Mapping[str, str], Depends(read_form)]
@@ -139,7 +136,7 @@ class SignedFor:
 
     def __call__(self, request: Request) -> Visit:
         visit = signed_in(request)
-        cast(Principal, visit.curator).require(self.act)
+        cast(Principal, visit.holder).require(self.act)
         return visit
 
 
@@ -152,17 +149,25 @@ def posted_for(act: Act) -> Callable[..., Visit]:
         token = digest(fields["form_token"])
         if not visit.services.form_tokens.use(token, LONGEST_SECONDS + IDLE_SECONDS):
             raise Conflict(_SENT_TWICE)
-        return Visit(visit.console, visit.request, visit.session, visit.curator, fields)
+        return Visit(visit.site, visit.request, visit.session, visit.holder, fields)
 
     return posted
 
 
-Signed = Annotated[Visit, Depends(SignedFor(Act.LOOK))]
+def posted_again(act: Act) -> Callable[..., Visit]:
+    """As `posted_for`, for a form that does the same thing once however often it is sent: by an idempotency
+    key that is made of its token. Raises SignInNeeded, WrongRole, Outdated."""
+
+    def posted(visit: Annotated[Visit, Depends(SignedFor(act))], fields: Fields) -> Visit:
+        check_origin(visit.request, fields, visit.session)
+        return Visit(visit.site, visit.request, visit.session, visit.holder, fields)
+
+    return posted
 
 
 def check_origin(request: Request, fields: Mapping[str, str], session: Session) -> None:
     """Raises Outdated unless the form carries the session's token and comes from this site."""
-    sessions = console_of(request).sessions
+    sessions = site_of(request).sessions
     origin = request.headers.get("origin")
     elsewhere = request.headers.get("sec-fetch-site", "same-origin") != "same-origin"
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
@@ -174,8 +179,9 @@ def check_origin(request: Request, fields: Mapping[str, str], session: Session) 
 def to_sign_in(request: Request, needed: SignInNeeded) -> Response:
     """To the sign-in page, and from there back; a part of a page sends the whole page there."""
     is_part = "hx-request" in request.headers
-    path = HOME if is_part or request.method != "GET" else request.url.path
-    place = f"{SIGN_IN}?next={quote(path)}" + ("&ended=1" if needed.ended else "")
+    identity = site_of(request).identity
+    path = identity.home if is_part or request.method != "GET" else request.url.path
+    place = f"{identity.sign_in}?next={quote(path)}" + ("&ended=1" if needed.ended else "")
     if is_part:
         return Response(status_code=204, headers={"HX-Redirect": place})
     return RedirectResponse(place, 303)
@@ -183,7 +189,8 @@ def to_sign_in(request: Request, needed: SignInNeeded) -> Response:
 
 def cookie_name(request: Request) -> str:
     """With the prefix that lets no other host or port set it, where the browser allows that."""
-    return "__Host-reticent" if is_secure(request) else "reticent"
+    name = site_of(request).identity.cookie
+    return f"__Host-{name}" if is_secure(request) else name
 
 
 def set_cookie(request: Request, response: Response, value: str) -> None:

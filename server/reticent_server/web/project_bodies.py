@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from reticent_server.api.schemas import RequestBody
-from reticent_server.api.strict import Name, Positive, Strict
+from reticent_server.web.bodies import RequestBody
+from reticent_server.web.strict import Name, Positive, Strict
 
 MOST = 20
 """Members, and data sets: a person reads each."""

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from reticent_server.api.strict import Body, Name, Positive, Strict
 from reticent_server.domain.query import FeatureText, Privacy
 from reticent_server.kinds import KINDS
 from reticent_server.pipeline.ask import Ask
+from reticent_server.web.strict import Body, Name, Positive, Strict
 
 QueryBody: Any = Annotated[
     reduce(or_, (kind.query for kind in KINDS if kind.for_analysts)),

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A set of pages below one path, with sessions of its own: the curator's console, the analyst's workbench."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from reticent_server.access.rates import RateLimits
+from reticent_server.domain.roles import Act
+from reticent_server.pipeline.services import Services
+from reticent_server.web import filters
+from reticent_server.web.sessions import Sessions
+
+_SHARED = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteIdentity:
+    """How a set of pages is called. name: its first path segment. act: what everybody who is let in may do.
+    cookie: of its sessions. wrong_key, nobody: what a key or an identity is told that is not let in."""
+
+    name: str
+    act: Act
+    cookie: str
+    wrong_key: str
+    nobody: str
+
+    @property
+    def home(self) -> str:
+        return f"/{self.name}/"
+
+    @property
+    def sign_in(self) -> str:
+        return f"/{self.name}/sign-in"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the routes of a set of pages share. rates: of each holder's requests; None: no limit but that of
+    signing in. flow: of the sign-in at the identity provider; None: keys only."""
+
+    identity: SiteIdentity
+    services: Services
+    sessions: Sessions
+    templates: Environment
+    rates: RateLimits | None = None
+    flow: Any = field(default=None)
+
+
+def templates(folder: Path, extra: Mapping[str, Any] | None = None) -> Environment:
+    """The templates of a folder, and those that all pages share; text is always escaped."""
+    folders: Sequence[Path] = (folder, _SHARED)
+    environment = Environment(
+        loader=FileSystemLoader(folders),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= filters.FILTERS
+    environment.filters |= extra or {}
+    environment.globals["version"] = version("reticent-server")
+    return environment

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The codebook of a data set: each column with what is declared and what its profile has released."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from reticent_server.domain.facts import ColumnProfile, DatasetFacts
+from reticent_server.domain.schema import Column
+
+WIDTH, HEIGHT = 88.0, 26.0
+"""Of a sparkline, in the units of its viewBox: pixels in the codebook."""
+
+_MANY_LEVELS = 12
+"""Labels that are listed; of more, only how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkBar:
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class CodebookRow:
+    """missing: a share of the records; None: the column has none, or no profile is released. told: what the
+    sparkline shows, in words."""
+
+    name: str
+    kind: str
+    domain: str
+    missing: float | None
+    bars: tuple[SparkBar, ...]
+    told: str
+
+
+def codebook(facts: DatasetFacts) -> tuple[CodebookRow, ...]:
+    """A row for every column; public facts alone."""
+    profiles = {} if facts.profile is None else facts.profile.columns
+    return tuple(_row(facts, c, profiles.get(c.name)) for c in facts.schema.columns)
+
+
+def _row(facts: DatasetFacts, column: Column, known: ColumnProfile | None) -> CodebookRow:
+    missing = None
+    if known is not None and known.missing is not None:
+        missing = min(1.0, max(0.0, known.missing / facts.n))
+    bars, told = _sparkline(column, known)
+    return CodebookRow(column.name, column.kind.value, _domain(column), missing, bars, told)
+
+
+def _domain(column: Column) -> str:
+    if len(column.levels) > _MANY_LEVELS:
+        return f"{len(column.levels)} levels"
+    return ", ".join(column.levels) or f"{_bound(column.lower)} to {_bound(column.upper)}"
+
+
+def _bound(value: float) -> str:
+    """A year without a comma; ten thousands and more with commas."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:g}"
+
+
+def _sparkline(column: Column, known: ColumnProfile | None) -> tuple[tuple[SparkBar, ...], str]:
+    if known is None:
+        return (), ""
+    if known.counts:
+        return _counted(column, known)
+    if known.quantiles:
+        return _density(known)
+    return (), ""
+
+
+def _counted(column: Column, known: ColumnProfile) -> tuple[tuple[SparkBar, ...], str]:
+    counts = [max(0.0, count) for count in known.counts or ()]
+    total = sum(counts) or 1.0
+    plain = [f"{known.first + i:g}" for i in range(len(counts))]
+    labels = list(column.levels) if len(column.levels) == len(counts) else plain
+    most = sorted(zip(labels, counts, strict=True), key=lambda pair: -pair[1])[:5]
+    shares = ", ".join(f"{name} {count / total:.0%}" for name, count in most)
+    step = WIDTH / len(counts)
+    widths = [(i * step, max(0.5, step - 2 if step > 4 else step)) for i in range(len(counts))]
+    return _bars(widths, counts), f"Shares: {shares}"
+
+
+def _density(known: ColumnProfile) -> tuple[tuple[SparkBar, ...], str]:
+    """The density between released quantiles, from the 5th to the 95th."""
+    pairs = list(zip(known.probabilities, known.quantiles or (), strict=True))
+    inner = [(p, q) for p, q in pairs if 0.05 <= p <= 0.95]
+    low, high = inner[0][1], inner[-1][1]
+    middle = min(inner, key=lambda pair: abs(pair[0] - 0.5))[1]
+    told = f"Middle value {middle:,.4g}; 9 in 10 between {low:,.4g} and {high:,.4g}"
+    if high <= low:
+        return (), told
+    scale = WIDTH / (high - low)
+    pieces = [(a, b) for a, b in pairwise(inner) if b[1] > a[1]]
+    widths = [((a[1] - low) * scale, (b[1] - a[1]) * scale) for a, b in pieces]
+    return _bars(widths, [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pieces]), told
+
+
+def _bars(widths: Sequence[tuple[float, float]], heights: Sequence[float]) -> tuple[SparkBar, ...]:
+    top = max(heights, default=0.0) or 1.0
+    scaled = [max(1.0, HEIGHT * height / top) for height in heights]
+    return tuple(
+        SparkBar(x, HEIGHT - tall, width, tall)
+        for (x, width), tall in zip(widths, scaled, strict=True)
+    )

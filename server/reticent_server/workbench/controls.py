@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a form shows for a question's field: made from the field's type alone, so that every kind has a form."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from reticent_server.domain.query import Query
+from reticent_server.kinds.base import Kind
+from reticent_server.kinds.fields import Name, Text
+
+PREFIX = "q."
+"""Of the names of a question's fields in a form, so that none is taken for a field of the page."""
+
+_OWN = {"kind"}
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One field. look: which control shows it. choices: of a choice. told: what the field is. is_needed: without a
+    default. default: as text."""
+
+    name: str
+    look: str
+    choices: tuple[str, ...]
+    told: str
+    is_needed: bool
+    default: str
+
+    @property
+    def key(self) -> str:
+        return PREFIX + self.name
+
+    @property
+    def label(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def adds(self) -> bool:
+        """Whether columns are added to its text."""
+        return self.look == "formula" or (self.look == "names" and self.name.startswith("column"))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text in the grammar of formulas."""
+        return self.look == "formula" or self.name == "where"
+
+
+def controls(kind: Kind[Any]) -> tuple[Control, ...]:
+    """The controls of a kind's question, those without a default first."""
+    hints = get_type_hints(kind.query, include_extras=True)
+    made = [
+        _control(f, hints[f.name], kind.query) for f in fields(kind.query) if f.name not in _OWN
+    ]
+    return tuple(sorted(made, key=lambda control: not (control.is_needed or control.is_text)))
+
+
+def given(controls: Sequence[Control], texts: Mapping[str, str]) -> dict[str, Any]:
+    """The question's fields as JSON, of a form's texts; what is empty or as by default is left out."""
+    values = {}
+    for control in controls:
+        text = texts.get(control.key, "").strip()
+        if text and text != control.default:
+            values[control.name] = _READ[control.look](text)
+    return values
+
+
+def texts(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, str]:
+    """A form's texts of a question's fields; the inverse of `given`."""
+    named = {control.name: control for control in controls}
+    return {
+        named[name].key: _spelled(value)
+        for name, value in values.items()
+        if name in named and value is not None
+    }
+
+
+def _control(declared: Field[Any], hint: Any, query: type[Query]) -> Control:
+    look, choices = _look(hint)
+    is_needed = declared.default is MISSING and declared.default_factory is MISSING
+    default = "" if is_needed or declared.default in (None, MISSING) else _spelled(declared.default)
+    told = (
+        _described(hint) or declared.metadata.get("description", "") or _told(query, declared.name)
+    )
+    return Control(declared.name, look, choices, told, is_needed, default)
+
+
+def _look(hint: Any) -> tuple[str, tuple[str, ...]]:
+    """The control of a type, and its choices."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _look_of_annotated(parts[0], parts[1:])
+    if origin is Literal:
+        return "choice", tuple(map(str, parts))
+    if origin in (Union, UnionType):
+        return _look_of_one([part for part in parts if part is not NoneType])
+    if origin is tuple:
+        return _LISTS.get(_look(parts[0])[0], "json"), ()
+    is_mapping = isinstance(origin, type) and issubclass(origin, Mapping)
+    return ("pairs" if is_mapping else _PLAIN.get(hint, "json")), ()
+
+
+def _look_of_annotated(plain: Any, marks: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
+    """A name of a column and a formula are known by what is annotated: their limits, and an example with a tilde."""
+    if plain is str and _begins_as(Name, marks):
+        return "name", ()
+    if plain is str and _begins_as(Text, marks):
+        return ("formula" if any("~" in _description(mark) for mark in marks) else "text"), ()
+    return _look(plain)
+
+
+def _begins_as(annotated: Any, marks: Sequence[Any]) -> bool:
+    own = get_args(annotated)[1:]
+    return tuple(marks[: len(own)]) == own
+
+
+def _look_of_one(parts: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
+    """Of several types: that of the only one; a question as JSON; else a number, several, or a word."""
+    if len(parts) == 1:
+        return _look(parts[0])
+    return ("json" if any(is_dataclass(part) for part in parts) else "value"), ()
+
+
+def _description(mark: Any) -> str:
+    return str(getattr(mark, "description", "") or "")
+
+
+_PLAIN: Mapping[Any, str] = {str: "text", float: "number", int: "number", bool: "flag"}
+_LISTS: Mapping[str, str] = {"name": "names", "text": "texts", "number": "numbers"}
+
+
+def _number(text: str) -> Any:
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return int(value) if value.is_integer() and re.fullmatch(r"[-+]?\d+", text) else value
+
+
+def _numbers(text: str) -> Any:
+    return [_number(part) for part in re.split(r"[,\s]+", text.strip("[]() ")) if part]
+
+
+def _names(text: str) -> Any:
+    return [part.strip().strip("`") for part in re.split(r"[,\n]", text) if part.strip()]
+
+
+def _lines(text: str) -> Any:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _pairs(text: str) -> Any:
+    pairs = (line.partition(":") for line in _lines(text))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _value(text: str) -> Any:
+    """A number, several numbers, or a word."""
+    parts = re.split(r"[,\s]+", text)
+    if len(parts) > 1 and all(isinstance(_number(part), int | float) for part in parts):
+        return [_number(part) for part in parts]
+    return _json(text)
+
+
+_READ: Mapping[str, Callable[[str], Any]] = {
+    "name": str,
+    "formula": str,
+    "text": str,
+    "choice": str,
+    "flag": lambda text: text == "yes",
+    "number": _number,
+    "numbers": _numbers,
+    "names": _names,
+    "texts": _lines,
+    "pairs": _pairs,
+    "value": _value,
+    "json": _json,
+}
+
+
+def _spelled(value: Any) -> str:
+    """A value as its control shows it."""
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return value
+        case int() | float():
+            return f"{value:.12g}"
+        case list() | tuple():
+            return _list_spelled(value)
+        case Mapping() if "kind" not in value:
+            return "\n".join(f"{name}: {text}" for name, text in value.items())
+        case _:
+            return json.dumps(value)
+
+
+def _list_spelled(values: Sequence[Any]) -> str:
+    if all(isinstance(each, str) for each in values):
+        return "\n".join(values)
+    is_plain = all(isinstance(each, int | float) for each in values)
+    return ", ".join(map(_spelled, values)) if is_plain else json.dumps(values)
+
+
+def _described(hint: Any) -> str:
+    """The description of an annotated type."""
+    parts = get_args(hint) if get_origin(hint) is Annotated else ()
+    return next(filter(None, map(_description, parts)), "")
+
+
+def _told(query: type[Query], name: str) -> str:
+    """What the question's docstring says of a field: "name: text." up to the next field."""
+    text = " ".join((query.__doc__ or "").split())
+    found = re.search(rf"\b{name}: (.+?)(?=[.;] \w+: |$)", text)
+    return "" if found is None else found[1].rstrip(".") + "."

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release as a script that replays it for free, or as a document with its guarantee's sentence."""
+
+import html
+import json
+from collections.abc import Callable, Mapping
+from csv import writer
+from dataclasses import dataclass
+from importlib.util import find_spec
+from io import BytesIO, StringIO
+from typing import Any
+
+from reticent_server.web.tables import ResultTable, shown
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """write: of a release's document and the server's address."""
+
+    label: str
+    ending: str
+    media_type: str
+    write: Callable[[Document, str], bytes]
+
+
+def formats() -> dict[str, str]:
+    """The formats that can be written here, with their labels; Word only where its library is installed."""
+    return {
+        name: each.label
+        for name, each in EXPORTS.items()
+        if name != "word" or find_spec("docx") is not None
+    }
+
+
+def _python(document: Document, url: str) -> bytes:
+    return "\n".join(_python_lines(document, url)).encode()
+
+
+def _python_lines(document: Document, url: str) -> list[str]:
+    return [
+        "import os",
+        "",
+        "import reticent",
+        "",
+        f"# Release {document['id']}: reading it again is free.",
+        f"client = reticent.Client({json.dumps(url)}, key=os.environ['RETICENT_KEY'])",
+        f"release = client.release({json.dumps(document['id'])})",
+        "print(release.summary())",
+        "",
+    ]
+
+
+def _r(document: Document, url: str) -> bytes:
+    lines = [
+        "library(reticent)",
+        "",
+        f"# Release {document['id']}: reading it again is free.",
+        f'client <- reticent_client({json.dumps(url)}, key = Sys.getenv("RETICENT_KEY"))',
+        f"answer <- release(client, {json.dumps(document['id'])})",
+        "summary(answer)",
+        "",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _notebook(document: Document, url: str) -> bytes:
+    """A notebook of format 4.5: the question and its guarantee, then the script."""
+    told = f"# Release {document['id']}\n\n{_asked(document)}\n\n{promise(document)}"
+    code = "\n".join(_python_lines(document, url)).rstrip()
+    cells = [
+        {"id": "question", "cell_type": "markdown", "metadata": {}, "source": told},
+        {
+            "id": "replay",
+            "cell_type": "code",
+            "metadata": {},
+            "source": code,
+            "outputs": [],
+            "execution_count": None,
+        },
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(book, indent=1).encode()
+
+
+def promise(document: Document) -> str:
+    """The guarantee's sentence, with what was charged."""
+    given = document["guarantee"]
+    charged = f"Charged: ε = {given['epsilon']:g}, δ = {given['delta']:g}."
+    return f"{given['statement']} {charged} Mechanism: {given['mechanism']}."
+
+
+def _asked(document: Document) -> str:
+    query = document["query"]
+    fields = "; ".join(f"{k.replace('_', ' ')}: {v}" for k, v in query.items() if k != "kind")
+    return f"{query['kind'].replace('_', ' ')} on {document['dataset']}, version {document['version']}. {fields}"
+
+
+def _tables(document: Document) -> tuple[list[tuple[str, str]], list[ResultTable]]:
+    if document["result"] is None:
+        return [("status", document["status"].replace("_", " "))], []
+    result = shown(document["result"])
+    return [*result.facts, *result.more], list(result.tables)
+
+
+def _markdown(document: Document, url: str) -> bytes:  # noqa: ARG001
+    facts, tables = _tables(document)
+    lines = [f"# Release {document['id']}", "", _in_markdown(_asked(document)), ""]
+    for table in tables:
+        lines += [f"## {_in_markdown(table.title)}", ""] if table.title else []
+        lines += [_bar(table.heads), "|" + "---|" * len(table.heads)]
+        lines += [_bar((row.name, *row.cells)) for row in table.rows] + [""]
+    lines += [f"- {_in_markdown(name)}: {_in_markdown(said)}" for name, said in facts]
+    return "\n".join([*lines, "", f"**Guarantee.** {_in_markdown(promise(document))}", ""]).encode()
+
+
+def _bar(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(map(_in_markdown, cells)) + " |"
+
+
+def _in_markdown(text: str) -> str:
+    for mark in "\\`*_{}[]<>|#":
+        text = text.replace(mark, "\\" + mark)
+    return " ".join(text.split())
+
+
+def _html(document: Document, url: str) -> bytes:  # noqa: ARG001
+    facts, tables = _tables(document)
+    e = html.escape
+    parts = [f"<h1>Release {e(document['id'])}</h1><p>{e(_asked(document))}</p>"]
+    for table in tables:
+        head = "".join(f'<th scope="col">{e(each)}</th>' for each in table.heads)
+        rows = "".join(
+            f'<tr><th scope="row">{e(row.name)}</th>'
+            + "".join(f"<td>{e(cell)}</td>" for cell in row.cells)
+            + "</tr>"
+            for row in table.rows
+        )
+        parts.append(
+            f"<table><caption>{e(table.title)}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        )
+    parts += [f"<p>{e(name)}: {e(said)}</p>" for name, said in facts]
+    parts.append(f"<p><strong>Guarantee.</strong> {e(promise(document))}</p>")
+    head = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{e(document["id"])}</title>'
+    )
+    return (head + "".join(parts) + "</html>").encode()
+
+
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\N{MINUS SIGN}": "$-$",
+    "ε": r"$\varepsilon$",
+    "δ": r"$\delta$",
+    "ρ": r"$\rho$",
+    "–": "--",
+}
+
+
+def _in_tex(text: str) -> str:
+    return "".join(_TEX.get(each, each) for each in text)
+
+
+def _latex(document: Document, url: str) -> bytes:  # noqa: ARG001
+    facts, tables = _tables(document)
+    lines = [f"% Release {document['id']}", _in_tex(_asked(document)), ""]
+    for table in tables:
+        lines += [rf"\begin{{tabular}}{{l{'r' * (len(table.heads) - 1)}}}", r"\hline"]
+        lines += [" & ".join(map(_in_tex, table.heads)) + r" \\ \hline"]
+        lines += [" & ".join(map(_in_tex, (row.name, *row.cells))) + r" \\" for row in table.rows]
+        lines += [r"\hline", r"\end{tabular}", ""]
+    lines += [f"{_in_tex(name)}: {_in_tex(said)}." + r"\\" for name, said in facts]
+    return "\n".join(
+        [*lines, "", rf"\emph{{Guarantee.}} {_in_tex(promise(document))}", ""]
+    ).encode()
+
+
+def _csv(document: Document, url: str) -> bytes:  # noqa: ARG001
+    """The tables below each other; no cell begins as a formula of a spreadsheet would."""
+    facts, tables = _tables(document)
+    out = StringIO()
+    rows = writer(out)
+    for table in tables:
+        rows.writerow(map(_cell, table.heads))
+        rows.writerows([*map(_cell, (row.name, *row.cells))] for row in table.rows)
+    rows.writerows([*map(_cell, fact)] for fact in facts)
+    rows.writerow(["guarantee", promise(document)])
+    return out.getvalue().encode()
+
+
+def _cell(text: str) -> str:
+    return (
+        "'" + text
+        if text[:1] in {"=", "+", "@", "-", "\t"}
+        else text.replace("\N{MINUS SIGN}", "-")
+    )
+
+
+def _json(document: Document, url: str) -> bytes:  # noqa: ARG001
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _word(document: Document, url: str) -> bytes:  # noqa: ARG001
+    from docx import (  # type: ignore[import-not-found,unused-ignore] # noqa: PLC0415 - an extra
+        Document as Word,
+    )
+
+    facts, tables = _tables(document)
+    page = Word()
+    page.add_heading(f"Release {document['id']}", 1)
+    page.add_paragraph(_asked(document))
+    for table in tables:
+        grid = page.add_table(rows=0, cols=len(table.heads))
+        for cells in [table.heads, *((row.name, *row.cells) for row in table.rows)]:
+            for place, each in zip(grid.add_row().cells, cells, strict=True):
+                place.text = each
+    for name, said in facts:
+        page.add_paragraph(f"{name}: {said}")
+    page.add_paragraph(f"Guarantee. {promise(document)}")
+    out = BytesIO()
+    page.save(out)
+    return out.getvalue()
+
+
+_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+EXPORTS: Mapping[str, Export] = {
+    "python": Export("Python", ".py", "text/x-python; charset=utf-8", _python),
+    "r": Export("R", ".R", "text/plain; charset=utf-8", _r),
+    "notebook": Export("Notebook", ".ipynb", "application/x-ipynb+json", _notebook),
+    "markdown": Export("Markdown", ".md", "text/markdown; charset=utf-8", _markdown),
+    "html": Export("HTML", ".html", "text/html; charset=utf-8", _html),
+    "latex": Export("LaTeX", ".tex", "application/x-tex; charset=utf-8", _latex),
+    "word": Export("Word", ".docx", _DOCX, _word),
+    "csv": Export("CSV", ".csv", "text/csv; charset=utf-8", _csv),
+    "json": Export("JSON", ".json", "application/json", _json),
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data sets, and one data set with its question, its forecast, and the button that spends."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fastapi import Response
+
+from reticent_server.chain.entries import digest
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Privacy
+from reticent_server.errors import InvalidRequest, ReticentError
+from reticent_server.pipeline import browse, defaults, deferred
+from reticent_server.pipeline.answer import standing_of
+from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.authorising import authorised
+from reticent_server.pipeline.documents import plan_json
+from reticent_server.pipeline.services import Services
+from reticent_server.web.routing import pages_router
+from reticent_server.web.visits import Visit
+from reticent_server.workbench import forecasting
+from reticent_server.workbench.asking import Asking, Running, asker
+from reticent_server.workbench.columns import codebook
+from reticent_server.workbench.controls import texts
+from reticent_server.workbench.drafts import (
+    CONTROLS,
+    OFFERED,
+    QuestionDraft,
+    Trouble,
+    asked,
+    draft_of,
+    is_named,
+)
+from reticent_server.workbench.purses import Purse, purses
+
+router = pages_router("workbench")
+
+USUAL_LARGEST = 10.0
+"""ε where a curve ends whose data set has no largest one: beyond it a release protects little."""
+
+_LAST = 8
+"""Releases beside a question; the page of releases has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastPanel:
+    """A plan for the page. at: the point of the curve at the ε that is asked."""
+
+    plan: Mapping[str, Any]
+    purses: tuple[Purse, ...]
+    curve: forecasting.ForecastCurve | None
+    plot: forecasting.Plot | None
+    at: forecasting.ForecastPoint | None
+    body: str
+
+
+@router.get("")
+@router.get("/")
+def home(visit: Asking) -> Response:
+    """The data sets that one may ask about, and one's budgets."""
+    principal = asker(visit)
+    return visit.page(
+        "home.html",
+        datasets=browse.datasets(visit.services, principal),
+        accounts=browse.accounts(visit.services, principal),
+    )
+
+
+@router.get("/datasets/{name}")
+def dataset(visit: Asking, name: str) -> Response:
+    """The codebook, the question as the address has it, and its forecast."""
+    query = visit.request.query_params
+    draft = draft_of(name, query)
+    if "add" in query:
+        return _page(visit, draft, wants_forecast=draft.is_complete, is_being_written=True)
+    return _page(visit, draft, wants_forecast="epsilon" in query and "kinds" not in query)
+
+
+@router.post("/datasets/{name}/run")
+def run(visit: Running, name: str) -> Response:
+    """Charges and runs what was forecast. The idempotency key is made of the form's token: however often the
+    form is sent, it is charged once, and leads to the same release."""
+    body = _body(visit.fields.get("request", ""), name)
+    key = f"workbench-{digest(visit.fields['form_token'])}"
+    try:
+        ask = asked(body, key)
+        release = json.loads(deferred.answer_later(visit.services, asker(visit), ask))
+    except ReticentError as error:
+        return _page(visit, _draft_of_body(name, body), wants_forecast=True, refused=error)
+    return visit.redirect(f"/workbench/releases/{release['id']}")
+
+
+def _body(text: str, dataset: str) -> dict[str, Any]:
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict) or not isinstance(body.get("query"), dict):
+        raise InvalidRequest("The form cannot be read. Open the data set again.")
+    return {**body, "dataset": dataset}
+
+
+def _draft_of_body(name: str, body: Mapping[str, Any]) -> QuestionDraft:
+    query, privacy = body["query"], body.get("privacy")
+    offered = privacy if isinstance(privacy, dict) else {}
+    fields = {k: str(v) for k, v in {**offered, "project": body.get("project") or ""}.items()}
+    kind = str(query.get("kind", ""))
+    return draft_of(name, {**fields, "kind": kind, **texts(CONTROLS.get(kind, ()), query)})
+
+
+def query_texts(query: Mapping[str, Any]) -> dict[str, str]:
+    """The address's fields that ask a stored question again."""
+    return {"kind": query["kind"], **texts(CONTROLS.get(query["kind"], ()), query)}
+
+
+def _page(
+    visit: Visit,
+    draft: QuestionDraft,
+    *,
+    wants_forecast: bool,
+    refused: ReticentError | None = None,
+    is_being_written: bool = False,
+) -> Response:
+    """is_being_written: what is wrong is not said yet."""
+    services, principal = visit.services, asker(visit)
+    seats = [seat[1] for seat in services.projects.seats(principal.id, draft.dataset)]
+    own = services.access.granted(principal.id, draft.dataset)
+    if not own and not draft.project and seats:
+        draft = replace(draft, project=seats[0])
+    admitted = authorised(services, principal, draft.dataset, draft.project or None)
+    forecast, trouble = None, None
+    if wants_forecast:
+        try:
+            forecast = _forecast(services, principal.id, admitted.facts, draft, admitted.project_id)
+        except ReticentError as error:
+            trouble = (
+                None
+                if is_being_written
+                else draft.trouble(error, [c.name for c in admitted.facts.schema.columns])
+            )
+    status = refused.status if refused else 422 if trouble else 200
+    releases = json.loads(browse.releases(services, principal, 50, 0))["releases"]
+    return visit.page(
+        "dataset.html",
+        status,
+        facts=admitted.facts,
+        rows=codebook(admitted.facts),
+        draft=draft,
+        kinds=[(k.name, _title(k.name), _first_line(k.query.__doc__)) for k in OFFERED],
+        projects=seats,
+        own=own,
+        forecast=forecast,
+        trouble=trouble or Trouble(""),
+        refused=refused,
+        past=[r for r in releases if r["dataset"] == draft.dataset][:_LAST],
+        is_named=is_named,
+    )
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0]
+
+
+def _forecast(
+    services: Services,
+    analyst_id: str,
+    facts: DatasetFacts,
+    draft: QuestionDraft,
+    project_id: str | None,
+) -> ForecastPanel:
+    """Plans the question, and again along the curve. Raises what planning raises; nothing is charged."""
+    body = draft.body()
+    ask = asked(body)
+    standing = standing_of(services, facts, ask, analyst_id, project_id)
+    _, ready = defaults.planned(facts, ask, standing)
+
+    def at(epsilon: float) -> Mapping[str, Any]:
+        other: Ask = replace(ask, privacy=Privacy(epsilon, ask.privacy.delta))
+        return defaults.planned(facts, other, standing)[1].planned.forecast
+
+    epsilon = ask.privacy.epsilon
+    curve = forecasting.curve(
+        epsilon, facts.policy.max_epsilon or USUAL_LARGEST, ready.planned.forecast, at
+    )
+    return ForecastPanel(
+        plan=plan_json(ready, standing),
+        purses=purses(standing, ready.cost),
+        curve=curve,
+        plot=None if curve is None else forecasting.plot(curve, epsilon),
+        at=forecasting.point(epsilon, ready.planned.forecast),
+        body=json.dumps(body),
+    )

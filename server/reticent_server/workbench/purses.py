@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a query takes from the accounts that pay: the analyst's, and everybody's."""
+
+from dataclasses import dataclass
+
+from reticent_server.domain.amounts import Amounts
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.ledger.model import Balance, Standing
+from reticent_server.ledger.rules import charge
+from reticent_server.pipeline.accounts import account_json, implied
+
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """An account before and after a query. total, left, after: as ε. spent_share, query_share: of the account's
+    first amount (ε, or ρ under zcdp). of_rest: what part of the rest the query takes. None after: it does not suffice."""
+
+    whose: str
+    rule: str
+    total: float
+    left: float
+    after: float | None
+    spent_share: float
+    query_share: float
+    of_rest: float
+
+
+def purses(standing: Standing, cost: PrivacyCost) -> tuple[Purse, ...]:
+    """Of the accounts that there are; both are charged."""
+    named = (("Your budget", standing.analyst), ("All analysts together", standing.population))
+    return tuple(_purse(whose, balance, cost) for whose, balance in named if balance is not None)
+
+
+def _purse(whose: str, balance: Balance, cost: PrivacyCost) -> Purse:
+    amount, rest = charge(cost, balance.rule), balance.remaining
+    covered = amount.within(rest)
+    after = Amounts(rest.primary - amount.primary, rest.secondary - amount.secondary)
+    document = account_json(balance)
+    cap = max(1, balance.cap.primary)
+    return Purse(
+        whose=whose,
+        rule=balance.rule,
+        total=document["total"]["epsilon"],
+        left=document["remaining"]["epsilon"],
+        after=implied(balance, after)["epsilon"] if covered else None,
+        spent_share=min(1.0, balance.spent.primary / cap),
+        query_share=min(1.0, amount.primary / cap),
+        of_rest=amount.primary / max(1, rest.primary),
+    )
