@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.steps import GramSum
-from reticent_server.kinds import registry
 from reticent_server.kinds.binned_residuals.kind import BinnedResiduals
 from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.regressions import whole
 from support.kinds.named_tests import offer, people, people_facts
+from support.kinds.parts import planned_of_parts
 from support.kinds.recipes import released
 
 QUERIES = {
@@ -33,7 +33,7 @@ def extremes() -> Any:
 
 def steps(name: Any, max_rows: Any = 1) -> Any:
     """The plan, and its steps as they come on a table's own released path."""
-    plan = registry.plan(people_facts(2000, max_rows), QUERIES[name], offer(1))
+    plan = planned_of_parts(people_facts(2000, max_rows), QUERIES[name], offer(1))
     recipe, found = plan.run(), []
     step = next(recipe)
     while True:

@@ -17,6 +17,7 @@ from reticent_server.kinds.sum.kind import Sum
 from support.attacks.privacy_losses import farthest_records, sensitivity, step_loss
 from support.fits.regressions import totals, whole
 from support.kinds.named_tests import PEOPLE, offer, people
+from support.kinds.parts import planned_of_parts
 from support.kinds.recipes import facts_of, numeric
 
 POSITIVE = numeric("p", 0.0, 8.0)
@@ -46,7 +47,7 @@ def extreme_records() -> dict[Any, Any]:
 
 
 def planned(name: Any, max_rows: int = 1) -> Any:
-    return registry.plan(facts_of(2000, COLUMNS, max_rows), QUERIES[name], offer(1))
+    return planned_of_parts(facts_of(2000, COLUMNS, max_rows), QUERIES[name], offer(1))
 
 
 @pytest.mark.parametrize("name", QUERIES)

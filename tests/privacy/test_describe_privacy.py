@@ -15,6 +15,7 @@ from reticent_server.mechanisms import noisy_sum
 from support.attacks.privacy_losses import step_loss
 from support.fits.regressions import whole
 from support.kinds.named_tests import PEOPLE, offer, people, people_facts
+from support.kinds.parts import planned_of_parts
 from support.kinds.recipes import facts_of
 
 QUERIES = {
@@ -25,7 +26,7 @@ QUERIES = {
 
 
 def planned(name: Any, max_rows: Any = 1) -> Any:
-    return registry.plan(people_facts(2000, max_rows), QUERIES[name], offer(1))
+    return planned_of_parts(people_facts(2000, max_rows), QUERIES[name], offer(1))
 
 
 def record(**cells: Any) -> Any:

@@ -219,7 +219,7 @@ def test_planning_spends_exactly_rho() -> None:
                 parts = [part for step in trace.steps for part in step.parts]
                 assert plan.rho == sum(map(registry.rho, trace.steps)) <= rho
                 assert len(trace.steps) == plan.passes
-                assert all(part.unit_rows == 2 for part in parts)
+                assert all(part.unit_rows * part.person_rows == 2 for part in parts)
 
 
 def test_responses_that_do_not_suit_are_refused() -> None:
