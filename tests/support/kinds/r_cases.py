@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What R's analyses of a study are compared with: released studies, and what the Python client makes of them.
 
-    python tools/r_study.py            the Python client's results, of the studies that the fixture has
-    python tools/r_study.py --studies  new studies, too: of invented tables, through the server's own recipe and noise
+    cd tests && python -m support.kinds.r_cases            the Python client's answers about the fixture's studies
+    cd tests && python -m support.kinds.r_cases --studies  about new studies
 
 Writes r/tests/testthat/study.json: `studies`, releases as the server sends them, by name, and `cases`, each with a
 study, a group of it or null, an analysis, its arguments by the names of R, and the `result` or the `refusal` of Python.
-A test recomputes the results and says when they are stale.
+tests/r compares the answers with those of today's client.
 """
 
 import json
@@ -18,62 +18,15 @@ from typing import Any
 import numpy as np
 
 from reticent import InvalidFormula, NotEstimable
-from reticent.kinds.study import Study
 from reticent._study.fit import StudyFit
+from reticent.kinds.study import Study
+from support.kinds import r_studies
 
-ROOT = Path(__file__).resolve().parents[1]
-FIXTURE = ROOT / "r/tests/testthat/study.json"
-ROWS = 40_000
-"""Of an invented table: enough for open gates and clear tails at ε = 8."""
+FIXTURE = Path(__file__).resolve().parents[3] / "r/tests/testthat/study.json"
 TWINS = 20_000
 """Rows of Python's twin: its moments have errors of a hundredth."""
 
 HOUSES = "whole"
-ALL = ["log(price)", "size", "I(size**2)", "grade", "lot", "C(town)", "C(town):size", "near"]
-"""Variables of the whole study; `lot` and `near` are instruments for size."""
-
-
-def invented(rng: np.random.Generator) -> dict[str, Any]:
-    """Columns of ROWS houses."""
-    lot, near = rng.normal(10.0, 2.0, ROWS), (rng.random(ROWS) < 0.4) * 1.0
-    hidden = rng.normal(size=ROWS)
-    size = 5.0 + 0.6 * (lot - 10.0) + 1.2 * near + hidden
-    grade = 3.0 + 0.5 * size + rng.normal(size=ROWS)
-    town = rng.integers(0, 3, ROWS) * 1.0
-    price = np.exp(1 + 0.3 * size + 0.2 * grade + 0.3 * (town == 1) + 0.4 * hidden + 0.5 * rng.normal(size=ROWS))
-    gains = np.where(rng.random(ROWS) < 0.02, np.exp(rng.normal(8.0, 1.0, ROWS)), 0.0)
-    found = {"price": price, "size": size, "grade": grade, "lot": lot, "town": town, "near": near, "gains": gains}
-    return {name: np.clip(column, 1e-3, 1e5) if name == "price" else column for name, column in found.items()}
-
-
-def studies() -> dict[str, Any]:
-    """Releases of invented tables, through the real recipe; the noise is the machine's, so each run has its own."""
-    from reticent_server.kinds.study.kind import Study as Question
-    from support.fits.regressions import drive
-    from support.kinds import studies as plain
-
-    table = invented(np.random.default_rng(16))
-    gone = {"size": np.random.default_rng(17).random(ROWS) < 0.1}
-    columns = [
-        plain.numeric("price", 1e-3, 1e5), plain.numeric("size", -10, 20), plain.numeric("grade", -10, 20),
-        plain.numeric("lot", -10, 30), plain.factor("town", "abc"), plain.boolean("near"),
-        plain.numeric("gains", 0, 1e5),
-    ]  # fmt: skip
-    asked = {
-        HOUSES: (Question(tuple(ALL), main="log(price) ~ size + grade"), 8.0),
-        "groups": (Question(("log(price)", "size", "grade"), by="town", main="log(price) ~ size"), 8.0),
-        "noisy": (Question(("log(price)", "size", "I(size**2)", "grade")), 0.005),
-        "bared": (Question(("log(price)", "size", "gains", "lot")), 8.0),
-        "filled": (Question(("log(price)", "size", "grade"), missing="indicator"), 8.0),
-    }
-    found = {}
-    for name, (query, epsilon) in asked.items():
-        holes = gone if name == "filled" else {}
-        named = [plain.numeric("size", -10, 20, ("NA",)) if c.name == "size" and holes else c for c in columns]
-        plan = plain.planned(table, named, query, epsilon)
-        result = drive(plan.run(), plain.whole(table, holes)).result
-        found[name] = dict(plain.read(query, result).release)
-    return found
 
 
 def fit_of(fit: StudyFit) -> dict[str, Any]:
@@ -170,7 +123,12 @@ def _robustness(study: Study, **arguments: Any) -> dict[str, Any]:
 
 def _twin(study: Study, **arguments: Any) -> dict[str, Any]:
     frame = study.twin(rows=TWINS, **arguments)
-    return {"names": list(frame.columns), "means": frame.mean(), "deviations": frame.std(), "corr": frame.corr().to_numpy()}
+    return {
+        "names": list(frame.columns),
+        "means": frame.mean(),
+        "deviations": frame.std(),
+        "corr": frame.corr().to_numpy(),
+    }
 
 
 def _frame(study: Study) -> dict[str, Any]:
@@ -226,7 +184,12 @@ def asked() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
     yield HOUSES, None, "ridge", {"formula": f"{y} ~ size", "penalty": 0}
     yield HOUSES, None, "lasso", {"formula": f"{y} ~ size + grade + lot + C(town)"}
     yield HOUSES, None, "lasso", {"formula": f"{y} ~ 0 + size"}
-    yield HOUSES, None, "select", {"response": y, "candidates": ["size", "grade", "lot", "C(town)", "near"]}
+    yield (
+        HOUSES,
+        None,
+        "select",
+        {"response": y, "candidates": ["size", "grade", "lot", "C(town)", "near"]},
+    )
     yield HOUSES, None, "select", {"response": "near", "candidates": None}
     yield HOUSES, None, "iv", {"formula": f"{y} ~ size + grade | lot + near + grade"}
     yield HOUSES, None, "iv", {"formula": f"{y} ~ size | C(town)"}
@@ -234,17 +197,45 @@ def asked() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
     yield HOUSES, None, "iv", {"formula": f"{y} ~ size"}
     yield HOUSES, None, "iv", {"formula": f"{y} ~ size | size + lot"}
     yield HOUSES, None, "mediation", {"x": "lot", "mediator": "size", "y": y, "controls": []}
-    yield HOUSES, None, "mediation", {"x": "near", "mediator": "size", "y": y, "controls": ["grade", "C(town)"]}
-    yield HOUSES, None, "robustness", {"base": f"{y} ~ size", "variations": ["+ grade", "- size + size", "near ~ size"], "term": None}
-    yield HOUSES, None, "robustness", {"base": f"{y} ~ size + grade", "variations": ["- size"], "term": "size"}
-    yield HOUSES, None, "robustness", {"base": f"{y} ~ size + grade", "variations": ["+ lot"], "term": "grade"}
+    yield (
+        HOUSES,
+        None,
+        "mediation",
+        {"x": "near", "mediator": "size", "y": y, "controls": ["grade", "C(town)"]},
+    )
+    yield (
+        HOUSES,
+        None,
+        "robustness",
+        {
+            "base": f"{y} ~ size",
+            "variations": ["+ grade", "- size + size", "near ~ size"],
+            "term": None,
+        },
+    )
+    yield (
+        HOUSES,
+        None,
+        "robustness",
+        {"base": f"{y} ~ size + grade", "variations": ["- size"], "term": "size"},
+    )
+    yield (
+        HOUSES,
+        None,
+        "robustness",
+        {"base": f"{y} ~ size + grade", "variations": ["+ lot"], "term": "grade"},
+    )
     yield HOUSES, None, "r2", {"formula": f"{y} ~ size + grade"}
     yield HOUSES, None, "r2", {"formula": f"{y} ~ 0 + size"}
     yield HOUSES, None, "twin", {"variables": [y, "size", "near"]}
     yield HOUSES, None, "main", {}
     yield HOUSES, None, "frame", {}
     yield from _in_groups(y)
-    for formula in (f"{y} ~ size + I(size**2) + grade", f"{y} ~ size", f"{y} ~ grade + size - size"):
+    for formula in (
+        f"{y} ~ size + I(size**2) + grade",
+        f"{y} ~ size",
+        f"{y} ~ grade + size - size",
+    ):
         yield "noisy", None, ols, {"formula": formula}
     yield "noisy", None, "corr", {"variables": None}
     yield "noisy", None, "iv", {"formula": f"{y} ~ size | grade"}
@@ -273,7 +264,12 @@ def cases(releases: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = []
     for name, group, analysis, arguments in asked():
         study = Study(releases[name])
-        case: dict[str, Any] = {"study": name, "group": group, "analysis": analysis, "arguments": arguments}
+        case: dict[str, Any] = {
+            "study": name,
+            "group": group,
+            "analysis": analysis,
+            "arguments": arguments,
+        }
         try:
             one = study if group is None else study[group]
             case["result"] = plain_json(ANALYSES[analysis](one, **arguments))
@@ -295,12 +291,9 @@ def plain_json(value: Any) -> Any:
 
 
 def main() -> None:
-    if "--studies" in sys.argv[1:]:
-        sys.path.insert(0, str(ROOT / "tests"))
-        releases = studies()
-    else:
-        releases = json.loads(FIXTURE.read_text("utf-8"))["studies"]
-    document = {"studies": releases, "cases": cases(releases)}
+    kept = json.loads(FIXTURE.read_text("utf-8"))["studies"] if FIXTURE.exists() else None
+    studies = r_studies.releases() if "--studies" in sys.argv[1:] or kept is None else kept
+    document = {"studies": studies, "cases": cases(studies)}
     FIXTURE.write_text(json.dumps(document, ensure_ascii=False) + "\n", "utf-8")
 
 
