@@ -239,12 +239,14 @@ def asked() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
         yield "noisy", None, ols, {"formula": formula}
     yield "noisy", None, "corr", {"variables": None}
     yield "noisy", None, "iv", {"formula": f"{y} ~ size | grade"}
+    yield "noisy", None, "iv", {"formula": f"{y} ~ size | grade + I(size**2)"}
     yield "noisy", None, "main", {}
     yield "noisy", None, "pca", {"variables": None}
     for formula in (f"{y} ~ size + gains", f"{y} ~ size"):
         yield "bared", None, ols, {"formula": formula}
     yield "bared", None, "iv", {"formula": f"{y} ~ size | gains"}
     yield "bared", None, "iv", {"formula": f"{y} ~ size | lot"}
+    yield "bared", None, "iv", {"formula": f"{y} ~ size + gains | lot + gains"}
     yield "bared", None, "corr", {"variables": None}
     for formula in (f"{y} ~ size + grade", f"{y} ~ size + missing(size)", f"{y} ~ grade"):
         yield "filled", None, ols, {"formula": formula}

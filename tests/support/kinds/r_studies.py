@@ -59,7 +59,7 @@ def releases() -> dict[str, Any]:
             Study(("log(price)", "size", "grade"), by="town", main="log(price) ~ size"),
             8.0,
         ),
-        "noisy": (Study(("log(price)", "size", "I(size**2)", "grade")), 0.002),
+        "noisy": (Study(("log(price)", "size", "I(size**2)", "grade")), 0.004),
         "bared": (Study(("log(price)", "size", "gains", "lot")), 8.0),
         "filled": (Study(("log(price)", "size", "grade"), missing="indicator"), 8.0),
     }
