@@ -139,7 +139,7 @@ unsaid_warning <- function(study, specification) {
 
 bared_warning <- function(names) {
   paste0(
-    "No intervals: much of ", listed(names), " lies in few records, which the radius downweights, and coefficients of all ",
+    "No intervals: much of ", listed(names), " lies in few records, or may behind the noise. The radius downweights these, and coefficients of all ",
     "records may lie outside of any interval that could be given. Take a logarithm (as a variable of the study), or ",
     "a regression, which is about typical records."
   )
