@@ -45,9 +45,7 @@ BARED = 0.10  # of a column's mean square in each doubling of the radius: visits
 REACH = 2.0  # squared reach of a column over R²: columns within have no room for a tail that the radius cuts
 SKEWED = 1.85  # interquartile ranges: a lognormal law of σ = ½ has 1.86, normal ones 1.22. Visits have 2.2 to 2.9, prices 1.9 to 2.7, lots 5.6 and more,
 # gains have mostly 0; log wages 1.5 to 1.6, square feet 1.5 to 1.75, logarithms of prices 1.3 to 1.5
-_EXCLUDED = (
-    2.0  # standard deviations: an interval that is wrong costs more than one that is not given
-)
+_EXCLUDED = 2.0  # standard deviations: 97.5 % sure that there is no such tail
 _CLEAR = 4.0  # standard deviations of what lies between the radii; 5 would miss visits to a doctor at n = 20,000 and ε = 1
 _LEAST_DOUBLING = 1.0  # of log₂(R²/r²): below, noise divided by less looks like a tail
 DIRECTED = 0.7  # of the traces' ratio: columns without a tail of their own have less beyond a radius than the trace says. On wages, houses
@@ -85,9 +83,8 @@ class NarrowMoments:
         error = np.hypot(noise, own)
         most = np.ones(len(whole))
         np.divide(between + _EXCLUDED * error, whole, out=most, where=whole > np.abs(between))
-        found = np.where(
-            skewed, np.minimum(most, 1.0), np.where(between > _CLEAR * error, shares, 0.0)
-        )
+        seen = np.where(between > _CLEAR * error, shares, 0.0)
+        found = np.where(skewed, np.minimum(most, 1.0), seen)
         return np.asarray(np.where(reach >= REACH, found / doublings, 0.0))
 
     def leaning(
