@@ -119,8 +119,10 @@ def helped(asked: Any) -> Iterator[Any]:
 def test_helped_sums_are_the_thread_s_own(helped: Any, asked: Any, subset: Any) -> None:
     step = replace(STEP, subset=subset)
     asked.clear()
-    assert sums(helped, step) == alone(step)
-    assert asked
+    until = time.monotonic() + PATIENCE
+    while not asked:  # on a busy machine the thread may do a small table before a process has begun
+        assert time.monotonic() < until
+        assert sums(helped, step) == alone(step)
 
 
 def test_a_map_that_fails_says_nothing(helped: Any) -> None:
