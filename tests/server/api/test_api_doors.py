@@ -7,15 +7,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import httpx
 import pytest
 
-from reticent_server.api.curator import make_curator_application
 from reticent_server.app import create_app
 from reticent_server.domain.roles import STAFF
 from reticent_server.errors import Unavailable
 from reticent_server.pipeline.services import Services
-from support.installations.small import Api, Installation, opened, request_body
+from support.installations.small import Api, Installation, curators_port, opened, request_body
 
 ANALYST_ROUTES = [
     ("GET", "/v1/datasets"),
@@ -31,16 +29,6 @@ ANALYST_ROUTES = [
 @pytest.fixture
 def api(services: Services, installation: Installation) -> Api:
     return Api(services, installation.keys["ana"])
-
-
-def curators_port(services: Services, path: str, key: str | None) -> httpx.Response:
-    async def ask() -> httpx.Response:
-        transport = httpx.ASGITransport(make_curator_application(services))
-        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-            headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-            return await client.get(path, headers=headers)
-
-    return asyncio.run(ask())
 
 
 @contextmanager

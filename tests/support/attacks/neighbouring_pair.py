@@ -37,12 +37,13 @@ class Pair:
     key: str
 
 
-def load_pair(installation: Installation, left: str, right: str) -> Pair:
-    """Loads two CSV texts with the columns of `people`."""
+def load_pair(installation: Installation, left: str, right: str, unit: str = "") -> Pair:
+    """Loads two CSV texts with the columns of `people`. unit: the schema's line of a table of persons."""
     directory = installation.directory
+    schema = directory / "pair.yaml"
+    schema.write_text((directory / "schema.yaml").read_text() + unit)
     for name, text in zip(SIDES, (left, right), strict=True):
         (directory / f"{name}.csv").write_text(text)
-        schema = directory / "schema.yaml"
         load_dataset(installation.settings, name, directory / f"{name}.csv", schema)
     with opened(installation.settings) as services:
         budget: dict[str, Any] = {"epsilon": 1e7, "delta": 0.9, "rule": "basic", "by": "t"}
@@ -69,6 +70,19 @@ def neighbours(rows: int, changed: str) -> tuple[str, str]:
     lines = [f"{1 + x[i] + e[i]:.3f},{x[i]:.3f},{i % 10},a,{i % 2},0.5" for i in range(rows)]
     head = "y,x,k,g,b,m"
     return "\n".join([head, *lines, ""]), "\n".join([head, changed, *lines[1:], ""])
+
+
+def neighbouring_persons(persons: int, m: int, changed: str) -> tuple[str, str]:
+    """Persons with m rows each and an `id` before the columns of `people`; and the same with m rows `changed` of the first person."""
+    rng = np.random.default_rng(12)
+    x, e = rng.normal(size=(2, persons * m))
+    lines = [
+        f"p{i // m},{1 + x[i] + e[i]:.3f},{x[i]:.3f},{i % 9 + 1},a,{i % 2},0.5"
+        for i in range(persons * m)
+    ]
+    head = "id,y,x,k,g,b,m"
+    other = [f"p0,{changed}"] * m
+    return "\n".join([head, *lines, ""]), "\n".join([head, *other, *lines[m:], ""])
 
 
 @contextmanager

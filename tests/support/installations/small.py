@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from reticent_server.api.curator import make_curator_application
 from reticent_server.app import build_services, create_app
 from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.cli.init import prepare
@@ -193,6 +194,18 @@ def request_body(query: dict[str, Any] | None = None, **privacy: Any) -> dict[st
     """A request about `people`; a count at ε = 0.5 unless told otherwise."""
     asked = query or {"kind": "count"}
     return {"dataset": "people", "query": asked, "privacy": privacy or {"epsilon": 0.5}}
+
+
+def curators_port(services: Services, path: str, key: str | None) -> httpx.Response:
+    """A GET of the curator's port, in this process."""
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(make_curator_application(services))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+            return await client.get(path, headers=headers)
+
+    return asyncio.run(ask())
 
 
 @contextmanager
