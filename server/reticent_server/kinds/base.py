@@ -11,6 +11,8 @@ A room `kinds/<kind>/` has in `kind.py`
 - the result: a frozen dataclass (or a union of some: `A | B`), from which the schema of replies is made. A field whose default is None is left
   out of a reply where it is None;
 - examples: questions about the example table (kinds.example), with which the suite of tests attacks every kind;
+- its group of questions and the sentence that it answers, in a reader's words without a term of statistics where
+  one can be avoided: pages offer kinds by them;
 - the page of the documentation.
 
 `KIND` names them. The list of kinds is in kinds/__init__.py.
@@ -18,6 +20,7 @@ A room `kinds/<kind>/` has in `kind.py`
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from reticent_server.domain.cost import PrivacyCost
@@ -28,14 +31,28 @@ from reticent_server.domain.query import Query
 QueryT = TypeVar("QueryT", bound=Query)
 
 
+class QuestionGroup(StrEnum):
+    """What somebody wants to do who has a question; in the order in which pages offer them."""
+
+    DESCRIBE = "Describe"
+    TABLES = "Tables and counts"
+    COMPARE = "Compare groups"
+    MODEL = "Model a relation"
+    TIME = "Time to event"
+    POLICY = "Panels and policies"
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[QueryT]):
     """A kind of question. result: a dataclass, or a union of them. page: the file's name below docs/kinds/, without ending.
 
-    for_analysts: whether analysts may ask it; the profile is the curator's.
+    group, asks: where pages offer it, and its question as a sentence. for_analysts: whether analysts may ask it; the
+    profile is the curator's.
     """
 
     query: type[QueryT]
+    group: QuestionGroup
+    asks: str
     plan: Callable[[DatasetFacts, QueryT, PrivacyCost], Planned]
     result: Any
     examples: tuple[QueryT, ...]

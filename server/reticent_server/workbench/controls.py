@@ -3,14 +3,14 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from reticent_server.domain.query import Query
 from reticent_server.kinds.base import Kind
-from reticent_server.kinds.fields import Name, Text
+from reticent_server.kinds.fields import Name, OfPersons, Text
 
 PREFIX = "q."
 """Of the names of a question's fields in a form, so that none is taken for a field of the page."""
@@ -21,7 +21,7 @@ _OWN = {"kind"}
 @dataclass(frozen=True, slots=True)
 class Control:
     """One field. look: which control shows it. choices: of a choice. told: what the field is. is_needed: without a
-    default. default: as text."""
+    default. default: as text. is_of_persons: whether it has a meaning only where the unit is a person."""
 
     name: str
     look: str
@@ -29,6 +29,7 @@ class Control:
     told: str
     is_needed: bool
     default: str
+    is_of_persons: bool = False
 
     @property
     def key(self) -> str:
@@ -42,6 +43,11 @@ class Control:
     def adds(self) -> bool:
         """Whether columns are added to its text."""
         return self.look == "formula" or (self.look == "names" and self.name.startswith("column"))
+
+    @property
+    def is_of_question(self) -> bool:
+        """Whether it says what is asked about, rather than how: such texts are kept when another kind is chosen."""
+        return self.is_text or self.adds or self.look == "name"
 
     @property
     def is_text(self) -> bool:
@@ -85,7 +91,15 @@ def _control(declared: Field[Any], hint: Any, query: type[Query]) -> Control:
     told = (
         _described(hint) or declared.metadata.get("description", "") or _told(query, declared.name)
     )
-    return Control(declared.name, look, choices, told, is_needed, default)
+    is_of_persons = any(isinstance(mark, OfPersons) for mark in _marks(hint))
+    return Control(declared.name, look, choices, told, is_needed, default, is_of_persons)
+
+
+def _marks(hint: Any) -> Iterator[Any]:
+    """What a type is annotated with, at any depth."""
+    yield from getattr(hint, "__metadata__", ())
+    for part in get_args(hint):
+        yield from _marks(part)
 
 
 def _look(hint: Any) -> tuple[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from annotated_types import MaxLen, MinLen
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.crosstab.plan import CrosstabPlan, CrosstabResult, plan_crosstab
 from reticent_server.kinds.fields import Name, Where
 from reticent_server.kinds.shared.columns import declared, mask
@@ -33,6 +33,8 @@ def _plan(facts: DatasetFacts, query: Crosstab, offer: PrivacyCost) -> CrosstabP
 
 KIND = Kind(
     query=Crosstab,
+    group=QuestionGroup.TABLES,
+    asks="How do two or more categories occur together, and are they independent?",
     plan=_plan,
     result=CrosstabResult,
     examples=(Crosstab(("g", "b")), Crosstab(("g", "b"), "x > 0")),

@@ -10,7 +10,7 @@ from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import offset_design, weighted_design
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.glm.by_group import plan_glm_by
 from reticent_server.kinds.glm.families import family_of
 from reticent_server.kinds.glm.influence import plan_influence_glm
@@ -63,6 +63,8 @@ def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
 
 KIND = Kind(
     query=Glm,
+    group=QuestionGroup.MODEL,
+    asks="How does a yes or no, a count or a positive amount change with x, others equal?",
     plan=_plan,
     result=RegressionResult | GroupFits,
     examples=(

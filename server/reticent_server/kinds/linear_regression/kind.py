@@ -10,7 +10,7 @@ from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import weighted_design
 from reticent_server.formula import parse_formula, person_effects, with_person_means
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.linear_regression.by_group import plan_linear_regression_by
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
@@ -51,6 +51,8 @@ def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> P
 
 KIND = Kind(
     query=LinearRegression,
+    group=QuestionGroup.MODEL,
+    asks="How does y change with x, others equal?",
     plan=_plan,
     result=RegressionResult | GroupFits,
     examples=(

@@ -8,7 +8,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.fitting.results import Estimate
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Where
 from reticent_server.kinds.mean.by_group import GroupMeanPlan, plan_group_mean
 from reticent_server.kinds.mean.plan import MeanPlan, plan_mean
@@ -35,6 +35,8 @@ def _plan(facts: DatasetFacts, query: Mean, offer: PrivacyCost) -> MeanPlan | Gr
 
 KIND = Kind(
     query=Mean,
+    group=QuestionGroup.DESCRIBE,
+    asks="How large is a column on average?",
     plan=_plan,
     result=Estimate | GroupEstimates,
     examples=(Mean("y"), Mean("y", "x > 0"), Mean("y", "x > 0", "g")),
