@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fastapi import FastAPI, Response
 
-from reticent_server.console import keys, ledger, money, pages, projects, proposals
+from reticent_server.console import keys, ledger, money, pages, projects, proposals, simulation
 from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
 from reticent_server.web.entrance import entrance_of
@@ -27,6 +27,7 @@ _HERE = Path(__file__).parent
 PARTS = (
     entrance_of(IDENTITY.name, IDENTITY.act),
     pages.router,
+    simulation.router,
     keys.router,
     money.router,
     projects.router,

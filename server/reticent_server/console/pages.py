@@ -15,6 +15,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidRequest
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight, publishing
+from reticent_server.pipeline.account_history import HISTORY, history
 from reticent_server.pipeline.accounts import account_row
 from reticent_server.pipeline.budgets import share_spent
 from reticent_server.pipeline.services import Services
@@ -59,7 +60,7 @@ def chart(services: Services, balance: Balance | None) -> BurnDown | None:
     """The burn-down chart of an account."""
     if balance is None:
         return None
-    return burn_down(oversight.history(services, balance), services.clock.now())
+    return burn_down(history(services, balance), services.clock.now())
 
 
 @router.get("")
@@ -101,7 +102,7 @@ def _curators_own(services: Services, cap: Balance | None) -> float:
     """The share of the cap that profiles have spent."""
     if cap is None:
         return 0.0
-    entries = services.ledger.entries(cap.account, oversight.HISTORY)
+    entries = services.ledger.entries(cap.account, HISTORY)
     own = [e.draft for e in entries if e.draft.actor == "curator" and e.draft.action == "debit"]
     return sum(draft.change.primary for draft in own) / cap.cap.primary
 

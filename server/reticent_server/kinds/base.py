@@ -13,12 +13,13 @@ A room `kinds/<kind>/` has in `kind.py`
 - examples: questions about the example table (kinds.example), with which the suite of tests attacks every kind;
 - its group of questions and the sentence that it answers, in a reader's words without a term of statistics where
   one can be avoided: pages offer kinds by them;
-- the page of the documentation.
+- the page of the documentation;
+- where a cap is judged by it: a typical question about any table.
 
 `KIND` names them. The list of kinds is in kinds/__init__.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -27,6 +28,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
+from reticent_server.domain.schema import Schema
 
 QueryT = TypeVar("QueryT", bound=Query)
 
@@ -42,11 +44,16 @@ class QuestionGroup(StrEnum):
     POLICY = "Panels and policies"
 
 
+def _none(schema: Schema) -> tuple[()]:  # noqa: ARG001
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[QueryT]):
     """A kind of question. result: a dataclass, or a union of them. page: the file's name below docs/kinds/, without ending.
 
-    group, asks: where pages offer it, and its question as a sentence. for_analysts: whether analysts may ask it; the
+    group, asks: where pages offer it, and its question as a sentence. typical: questions that many would ask about a
+    table of a schema, of kinds by which a cap is judged (kinds.shared.typical). for_analysts: whether analysts may ask it; the
     profile is the curator's.
     """
 
@@ -57,6 +64,7 @@ class Kind(Generic[QueryT]):
     result: Any
     examples: tuple[QueryT, ...]
     page: str
+    typical: Callable[[Schema], Sequence[QueryT]] = _none
     for_analysts: bool = True
 
     @property

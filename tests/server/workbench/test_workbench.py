@@ -222,9 +222,7 @@ def test_fields_for_persons_are_shown_where_the_unit_is_one(bench: Bench) -> Non
 def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
     """What the slider chooses is run without another forecast: the page has each point's sum and what is left."""
     page = page_of(bench.browser("ana"), **FIT).text
-    rows = re.findall(
-        r'data-epsilon="([^"]+)"[^>]* data-cost="([^"]+)" data-covered="(\w+)"', page
-    )
+    rows = re.findall(r'data-epsilon="([^"]+)"[^>]* data-cost="([^"]+)" data-covered="(\w+)"', page)
     assert len(rows) == POINTS + 1
     for epsilon, cost, covered in rows:
         assert float(cost) == pytest.approx(float(epsilon), abs=0.005)

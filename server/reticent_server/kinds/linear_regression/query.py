@@ -8,7 +8,16 @@ from annotated_types import Gt, Le
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import Query
-from reticent_server.kinds.fields import By, Flag, Formula, Level, OfPersons, PlannedTuning, Weights, Where
+from reticent_server.kinds.fields import (
+    By,
+    Flag,
+    Formula,
+    Level,
+    OfPersons,
+    PlannedTuning,
+    Weights,
+    Where,
+)
 
 Ridge = Annotated[float, Strict(), Gt(0), Le(1e6), AllowInfNan(False)]
 
