@@ -90,7 +90,9 @@ def _charged(history: History, desk: Desk) -> float:
     """The ε of ana's last release."""
     ana = desk.services.access.authenticate(history.installation.keys["ana"])
     assert ana is not None
-    return float(json.loads(releases(desk.services, ana, 1, 0))["releases"][0]["charged"]["epsilon"])
+    return float(
+        json.loads(releases(desk.services, ana, 1, 0))["releases"][0]["charged"]["epsilon"]
+    )
 
 
 def _is_narrow(page: Page) -> bool:
