@@ -13,6 +13,7 @@ from reticent_server.web.files import files_router
 from reticent_server.web.routing import NOTHING, pages_router
 from reticent_server.web.sessions import Sessions
 from reticent_server.web.site import Site, SiteIdentity, templates
+from reticent_server.web.tables import text
 
 IDENTITY = SiteIdentity(
     name="console",
@@ -44,7 +45,7 @@ def install_console(application: FastAPI, services: Services) -> None:
         IDENTITY,
         services,
         Sessions(services.peppers, services.clock),
-        templates(_HERE / "templates"),
+        templates(_HERE / "templates", {"value": text}),
         flow=None if sso is None else sso.flow,
     )
     application.state.sites = {**getattr(application.state, "sites", {}), IDENTITY.name: site}

@@ -1,18 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of questions' fields: their limits, and that nothing is coerced (a text is no number, a boolean neither)."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic import AllowInfNan, Field, Strict
-
-
-@dataclass(frozen=True, slots=True)
-class OfPersons:
-    """Marks a field that has a meaning only where the protected unit is a person with several rows: a form about another
-    table leaves it out. Limits nothing."""
-
 
 Name = Annotated[str, MinLen(1), MaxLen(128)]
 """A column's or data set's name."""

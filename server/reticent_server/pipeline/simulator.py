@@ -40,8 +40,8 @@ class Ruled:
 @dataclass(frozen=True, slots=True)
 class TypicalAnswer:
     """A typical question at the ε. ratio, worst: the middle and the largest width of its intervals relative to that without
-    privacy. half_width: the largest half of a 95 % interval, in the units of the answer. None: there is none, or public
-    facts do not say. room: how many such the whole cap has room for. refused: why it cannot be planned; else empty."""
+    privacy. half_width: half of a 95 % interval in the units of the answer, of a number or of the counts of a table; the
+    coefficients of a fit have each its own. None: there is none, or public facts do not say. room: how many such the whole cap has room for. refused: why it cannot be planned; else empty."""
 
     kind: Kind[Any]
     query: Query
@@ -132,7 +132,7 @@ def _with_widths(answer: TypicalAnswer, precision: ForecastPrecision | None) -> 
         answer,
         ratio=_of(median, ratios),
         worst=_of(max, ratios) if whole else None,
-        half_width=_of(max, halves),
+        half_width=_of(max, halves) if len(precision.names) == 1 or not ratios else None,
         is_lost=not whole and not ratios,
     )
 

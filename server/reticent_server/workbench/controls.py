@@ -8,9 +8,9 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from reticent_server.domain.query import Query
+from reticent_server.domain.query import OfPersons, Query
 from reticent_server.kinds.base import Kind
-from reticent_server.kinds.fields import Name, OfPersons, Text
+from reticent_server.kinds.fields import Name, Text
 
 PREFIX = "q."
 """Of the names of a question's fields in a form, so that none is taken for a field of the page."""
@@ -45,6 +45,13 @@ class Control:
         return self.look == "formula" or (self.look == "names" and self.name.startswith("column"))
 
     @property
+    def rank(self) -> int:
+        """The order in a form."""
+        if self.is_needed:
+            return 0
+        return (2 if self.name == "where" else 1) if self.is_of_question else 3
+
+    @property
     def is_of_question(self) -> bool:
         """Whether it says what is asked about, rather than how: such texts are kept when another kind is chosen."""
         return self.is_text or self.adds or self.look == "name"
@@ -56,12 +63,12 @@ class Control:
 
 
 def controls(kind: Kind[Any]) -> tuple[Control, ...]:
-    """The controls of a kind's question, those without a default first."""
+    """The controls of a kind's question: those without a default first, then what it is about, then which records."""
     hints = get_type_hints(kind.query, include_extras=True)
     made = [
         _control(f, hints[f.name], kind.query) for f in fields(kind.query) if f.name not in _OWN
     ]
-    return tuple(sorted(made, key=lambda control: not (control.is_needed or control.is_text)))
+    return tuple(sorted(made, key=lambda control: control.rank))
 
 
 def given(controls: Sequence[Control], texts: Mapping[str, str]) -> dict[str, Any]:

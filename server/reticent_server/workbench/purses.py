@@ -28,6 +28,12 @@ class Purse:
     of_rest: float
 
 
+def money(epsilon: float) -> str:
+    """An ε that is paid: two decimals, and as many more as it has, so that no sum is named smaller than it is."""
+    rounded = f"{epsilon:.2f}"
+    return rounded if float(rounded) == epsilon else f"{epsilon:.9g}"
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
     """What a release is charged, as ε, what it leaves in each purse, and whether they would pay it now."""

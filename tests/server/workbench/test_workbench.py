@@ -214,9 +214,9 @@ def test_fields_for_persons_are_shown_where_the_unit_is_one(bench: Bench) -> Non
     draft = draft_of("people", FIT)
     names = {c.name for c in draft.controls}
     assert {c.name for c in draft.controls_for(of_persons)} == names
-    assert names - {c.name for c in draft.controls_for(facts)} == {"effects"}
+    assert names - {c.name for c in draft.controls_for(facts)} == {"effects", "persons"}
     filled = draft_of("people", FIT | {"q.effects": "person"})
-    assert {c.name for c in filled.controls_for(facts)} == names
+    assert names - {c.name for c in filled.controls_for(facts)} == {"persons"}
 
 
 def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
@@ -225,7 +225,7 @@ def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
     rows = re.findall(r'data-epsilon="([^"]+)"[^>]* data-cost="([^"]+)" data-covered="(\w+)"', page)
     assert len(rows) == POINTS + 1
     for epsilon, cost, covered in rows:
-        assert float(cost) == pytest.approx(float(epsilon), abs=0.005)
+        assert float(cost) == float(epsilon)
         balance = bench.services.ledger.balances(bench.services.access.analyst("ana").id)[0]
         left = balance.remaining.primary / 1e9
         assert (covered == "yes") == (float(epsilon) <= left)

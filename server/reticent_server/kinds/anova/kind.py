@@ -46,4 +46,5 @@ KIND = Kind(
     result=AnovaResult,
     examples=(Anova("y", "g"), Anova("y", "k", ("0", "1", "2"), where="x > 0")),
     page="anova",
+    title="Analysis of variance",
 )

@@ -115,4 +115,5 @@ KIND = Kind(
         Did("y", "b", "k", start=5.0, covariates="x + C(g)", where="x > -3"),
     ),
     page="differences-in-differences",
+    title="Difference in differences",
 )

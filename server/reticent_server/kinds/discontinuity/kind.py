@@ -125,4 +125,5 @@ KIND = Kind(
         Discontinuity("y", "x", 1.0, 2.0, where="b == 1"),
     ),
     page="discontinuity",
+    title="Regression discontinuity",
 )

@@ -90,5 +90,6 @@ KIND = Kind(
         Glm("exp(x) ~ b", "gamma"),
     ),
     page="glm",
+    title="Generalised linear model",
     typical=_typical,
 )

@@ -51,4 +51,5 @@ KIND = Kind(
     result=Value,
     examples=(Iqr("y"), Iqr("y", "ptr"), Iqr("y", where="x > 0")),
     page="quantiles-and-medians",
+    title="Interquartile range",
 )

@@ -44,4 +44,5 @@ KIND = Kind(
     result=KruskalResult,
     examples=(Kruskal("y", "g"), Kruskal("y", "k", ("0", "1", "2"), where="x > 0")),
     page="rank-tests",
+    title="Kruskal–Wallis test",
 )

@@ -70,4 +70,5 @@ KIND = Kind(
         KsTest("y", law="normal", parameters=(1.0, 1.5), where="x > 0"),
     ),
     page="distributions",
+    title="Kolmogorov–Smirnov test",
 )

@@ -7,13 +7,12 @@ from typing import Annotated, Literal
 from annotated_types import Gt, Le
 from pydantic import AllowInfNan, Field, Strict
 
-from reticent_server.domain.query import Query
+from reticent_server.domain.query import OfPersons, Query
 from reticent_server.kinds.fields import (
     By,
     Flag,
     Formula,
     Level,
-    OfPersons,
     PlannedTuning,
     Weights,
     Where,

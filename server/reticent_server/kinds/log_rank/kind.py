@@ -41,4 +41,5 @@ KIND = Kind(
     result=LogRankResult,
     examples=(LogRank("k", "b", "g"), LogRank("k", "b", "g", (2.0, 5.0, 9.0), "x > 0")),
     page="survival",
+    title="Log-rank test",
 )

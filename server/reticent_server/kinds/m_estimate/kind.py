@@ -24,4 +24,5 @@ KIND = Kind(
     result=Value,
     examples=(MEstimateQuery("y", tuning=1.5, base="cauchy"), MEstimateQuery("y", tuning=2.0)),
     page="quantiles-and-medians",
+    title="M-estimate",
 )

@@ -52,4 +52,5 @@ KIND = Kind(
         MannWhitney("k", "b", alternative="less", where="x > 0"),
     ),
     page="rank-tests",
+    title="Mann–Whitney test",
 )

@@ -91,4 +91,5 @@ KIND = Kind(
         TTest(columns=("y", "x"), paired=True, where="k > 2"),
     ),
     page="t-tests",
+    title="t test",
 )
