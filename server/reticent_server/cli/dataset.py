@@ -34,7 +34,7 @@ from reticent_server.pipeline.second_person import require as require_second
 from reticent_server.settings import Settings
 
 if TYPE_CHECKING:
-    from reticent_server.cli.dataset_load import LoadedVersion
+    from reticent_server.intake.versions import LoadedVersion
 
 app = typer.Typer(help="Load private tables and describe them.", no_args_is_help=True)
 

@@ -5,7 +5,16 @@ from pathlib import Path
 
 from fastapi import FastAPI, Response
 
-from reticent_server.console import keys, ledger, money, pages, projects, proposals, simulation
+from reticent_server.console import (
+    keys,
+    ledger,
+    money,
+    pages,
+    projects,
+    proposals,
+    simulation,
+    tables,
+)
 from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
 from reticent_server.web.entrance import entrance_of
@@ -28,6 +37,7 @@ _HERE = Path(__file__).parent
 PARTS = (
     entrance_of(IDENTITY.name, IDENTITY.act),
     pages.router,
+    tables.router,
     simulation.router,
     keys.router,
     money.router,
