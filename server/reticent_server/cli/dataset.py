@@ -30,7 +30,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.source import LinkedTables, Source
 from reticent_server.errors import CuratorError
 from reticent_server.opening import open_approvals, open_books, open_catalog
-from reticent_server.pipeline.second_person import require as require_second
+from reticent_server.pipeline.policies import TIERS, set_policy
 from reticent_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Load private tables and describe them.", no_args_is_help=True)
 
-TIERS = ("unconditional", "conditional")
 _SHOWN_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _SHOWN_LEVELS = 6
 
@@ -356,9 +355,7 @@ def policy(
         changed = _changed(facts.policy, max_epsilon, default_delta, tier)
         if second_person is not None:
             changed = replace(changed, second_person=second_person)
-        wish = {"name": name, "policy": policy_to_json(changed)}
-        require_second(catalog, approvals, "policy", facts.population, wish, by=user())
-        catalog.set_policy(name, changed, by=user())
+        set_policy(catalog, approvals, name, changed, by=user())
     _show_policy(changed, as_json=as_json)
 
 

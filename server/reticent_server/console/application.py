@@ -14,6 +14,7 @@ from reticent_server.console import (
     proposals,
     simulation,
     tables,
+    terms,
 )
 from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
@@ -38,6 +39,7 @@ PARTS = (
     entrance_of(IDENTITY.name, IDENTITY.act),
     pages.router,
     tables.router,
+    terms.router,
     simulation.router,
     keys.router,
     money.router,
