@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import FilePayload, Page
 
     from support.installations.console import Desk, History
 
@@ -36,7 +36,7 @@ LOOKS = [
 ]
 CONSOLE = ["", "datasets/people", "datasets/people/simulator", "analysts", "analysts/ana"]
 CONSOLE += ["analysts/ana/revoke", "budgets?account=population:people", "projects", "proposals"]
-CONSOLE += ["ledger", "ledger/verify"]
+CONSOLE += ["ledger", "ledger/verify", "tables"]
 WORKBENCH = ["", "releases", "budget", "datasets/people"]
 WORKBENCH += ["datasets/people?kind=linear_regression&q.formula=y+~+x&epsilon=1"]
 WORKBENCH += ["datasets/people?kind=linear_regression&q.formula=y+~+garde&epsilon=1"]
@@ -84,7 +84,11 @@ def test_the_console(
     _sign_in(page, "console", desk.key)
     page.goto("/console/ledger")
     release = page.get_by_role("link", name="rel_").first.get_attribute("href") or ""
-    over(page, [*(f"/console/{name}" for name in CONSOLE), release], looks)
+    table = _table(page)
+    over(page, [*(f"/console/{name}" for name in CONSOLE), release, table], looks)
+    page.get_by_role("button", name="Check the schema").click()
+    page.get_by_text("Not complete").wait_for()
+    assert problems(page, looks) == []
 
 
 @pytest.mark.parametrize("looks", LOOKS)
@@ -113,6 +117,17 @@ def test_what_is_wrong_is_found(page: Page, desk: Desk) -> None:
     for said in ("not one h1", "without scope", "wider than", "color-contrast", "image-alt"):
         assert said in found
     assert "label: " in found
+
+
+def _table(page: Page) -> str:
+    """The place of a file that waits for its schema, with a column of each kind."""
+    page.goto("/console/tables")
+    content = b"age,town,glad,height\n39,Ghent,yes,1.7\n,Bruges,no,1.8\n"
+    file: FilePayload = {"name": "people.csv", "mimeType": "text/csv", "buffer": content}
+    page.get_by_label("CSV or Parquet file").set_input_files(file)
+    page.get_by_role("button", name="Send the file").click()
+    page.get_by_role("heading", name="The schema of people.csv").wait_for()
+    return page.url
 
 
 def _sign_in(page: Page, site: str, key: str) -> None:
