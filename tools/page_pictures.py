@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, FilePayload, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -54,6 +54,15 @@ WEEKS = (
 )
 RAISED = 3
 """Questions after which the cap is raised."""
+
+VISITS = b"""patient,age,days-in-care,ward,readmitted,cost
+p1,64,3,surgery,no,2210.5
+p2,41,1,eye,no,640
+p1,64,9,surgery,yes,8120
+p3,77,12,heart,yes,9044.2
+p4,58,2,?,no,1100
+"""
+"""An invented file, as a curator would send it."""
 
 NAMES = {"RETICENT_VAULT_URL": "sqlite:///vault.db", "RETICENT_SECRETS_FILE": "secrets.json"}
 ASKED = "datasets/houses?kind=linear_regression&q.formula=price+~+sqft_living+%2B+grade&epsilon=0.5"
@@ -140,11 +149,26 @@ def _console(browser: Browser, url: str, key: str) -> Mapping[str, str]:
         "analyst": "analysts/ada",
         "projects": "projects",
         "proposals": "proposals",
+        "tables": "tables",
+        "table": _waiting(page),
         "ledger": "ledger",
         "ledger-verify": "ledger/verify",
     }
     drawn = {n: _shot(page, f"console-{n}", f"/console/{p}") for n, p in places.items()}
     return {f"console-{name}": title for name, title in drawn.items()}
+
+
+def _waiting(page: Page) -> str:
+    """The place of a file that waits for its schema."""
+    page.goto("/console/tables")
+    file: FilePayload = {"name": "visits.csv", "mimeType": "text/csv", "buffer": VISITS}
+    page.get_by_label("CSV or Parquet file").set_input_files(file)
+    page.get_by_role("button", name="Send the file").click()
+    page.get_by_label("Name of the data set").fill("visits")
+    page.get_by_role("group", name="days-in-care", exact=True).get_by_label("Upper").fill("60")
+    page.get_by_role("button", name="Check the schema").click()
+    page.get_by_text("Not complete").wait_for()
+    return page.url.partition("/console/")[2]
 
 
 def _entered(browser: Browser, url: str, site: str, key: str) -> Page:

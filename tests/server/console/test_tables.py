@@ -20,7 +20,7 @@ from reticent_server.errors import NotFound
 from reticent_server.intake.staged import sweep
 from reticent_server.ledger.model import population_account
 from reticent_server.vault.staging import KEPT_SECONDS, MOST
-from support.installations.console import Desk, History, console
+from support.installations.console import HOSTILE, Desk, History, console
 
 SECRET = "Zanzibar-cell"
 """A text of a private cell, to be found where it must not be."""
@@ -224,6 +224,19 @@ def test_a_bad_name_and_another_population_are_refused_with_all_kept(web: httpx.
         assert "coast = Ghent | Bruges" in reply.text
 
 
+def test_markup_in_a_file_stays_text(web: httpx.Client) -> None:
+    cell = HOSTILE.replace('"', '""')
+    place = sent(web, f'"{cell}",b\n"{cell}",1\n', "<img src=x>.csv")
+    for reply in (
+        web.get(place),
+        edit(web, place, {"dataset": HOSTILE}),
+        web.get("/console/tables"),
+    ):
+        assert "<img src=x" not in reply.text
+        assert "<script>document" not in reply.text
+    assert "&lt;img src=x" in web.get(place).text
+
+
 def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     """Where the policy asks for a second person, the load waits, and the file with it."""
     desk.services.catalog.set_policy("people", Policy(second_person=True), by="t")
@@ -232,6 +245,10 @@ def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     reply = edit(web, place, wanted)
     assert (reply.status_code, "It is proposed as" in reply.text) == (409, True)
     (proposal,) = desk.services.approvals.all()
+    shown = web.get("/console/proposals").text
+    assert "schema of 3 columns" in shown
+    for part in ("name: years", "kind: integer", "column: –; max_rows: 1", "[Ghent, 0.0]"):
+        assert part in shown  # whoever approves sees all of it
     desk.services.approvals.approve(proposal.id, by="key:dora")
     assert edit(web, place, wanted).status_code == 201
     assert desk.services.catalog.facts("pairs").population == "people"
