@@ -327,8 +327,7 @@ def _profile_rows(facts: DatasetFacts, profile: Profile) -> list[dict[str, Any]]
 def _profile_row(column: Column, profile: Profile) -> dict[str, Any]:
     known = profile.columns[column.name]
     quantiles = dict(zip(PROFILE_PROBABILITIES, known.quantiles or (), strict=False))
-    labels = column.levels or ("0", "1")
-    counts = (f"{k}: {v:g}" for k, v in zip(labels, known.counts or (), strict=False))
+    counts = (f"{level}: {count:g}" for level, count in known.counted(column).items())
     shown = {f"{p:.0%}": quantiles.get(p) for p in _SHOWN_QUANTILES}
     return {"column": column.name, **shown, "counts": _listed(counts), "missing": known.missing}
 

@@ -8,7 +8,7 @@ from reticent_server.catalog.repository import Catalog
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli.common import user
 from reticent_server.domain.schema import Schema
-from reticent_server.intake.loading import Wanted, load_file
+from reticent_server.intake.loading import FileToLoad, load_file
 from reticent_server.intake.versions import LoadedVersion, Named, approve_version, checked
 from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.settings import Settings
@@ -47,6 +47,6 @@ def load_dataset(
     """Loads `file` with the schema of `schema_file`, as load_file does."""
     refuse_shared_file(settings.database_url, settings.vault_url)
     schema = checked_schema(schema_file)
-    wanted = Wanted(Named(name, population), file, schema, as_format, strict)
+    wanted = FileToLoad(Named(name, population), file, schema, as_format, strict)
     with open_catalog(settings) as catalog, open_approvals(settings) as approvals:
         return load_file(settings, catalog, approvals, wanted, by=user(), progress=progress)

@@ -130,8 +130,8 @@ def _curators_own(services: Services, cap: Balance | None) -> float:
 def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:
     known = facts.profile.columns.get(column.name) if facts.profile else None
     quantiles = dict(zip(PROFILE_PROBABILITIES, (known and known.quantiles) or (), strict=False))
-    labels = column.levels or ("0", "1")
-    counts = dict(zip(labels, (known and known.counts) or (), strict=False))
+    by_level = known is not None and not known.quantiles  # of numbers, quantiles say more
+    counts = known.counted(column) if known is not None and by_level else {}
     return {
         "name": column.name,
         "kind": column.kind.value,

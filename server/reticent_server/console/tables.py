@@ -15,7 +15,7 @@ from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import CuratorError, ReticentError
-from reticent_server.intake.loading import Wanted, load_file
+from reticent_server.intake.loading import FileToLoad, load_file
 from reticent_server.intake.staged import Incoming, StagedFile, Staging, look, staging
 from reticent_server.intake.versions import LoadedVersion, Named
 from reticent_server.web.forms import read_long_form
@@ -112,7 +112,7 @@ def _loaded(visit: Visit, staged: StagedFile) -> LoadedVersion:
     if form.schema is None:
         raise CuratorError(form.problem or _INCOMPLETE)
     named = Named(fields.get("dataset", ""), fields.get("population") or None)
-    wanted = Wanted(named, staged.path, form.schema, strict=fields.get("strict") == "yes")
+    wanted = FileToLoad(named, staged.path, form.schema, strict=fields.get("strict") == "yes")
     return load_file(
         services.settings, services.catalog, services.approvals, wanted, by=visit.actor
     )

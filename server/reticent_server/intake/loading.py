@@ -17,7 +17,7 @@ from reticent_server.vault.loading import loading
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FileToLoad:
     """A file and what it is to become. as_format: None for what the file begins with. strict: refuse values outside the
     bounds instead of clipping them."""
 
@@ -32,7 +32,7 @@ def load_file(
     settings: Settings,
     catalog: Catalog,
     approvals: Approvals,
-    wanted: Wanted,
+    wanted: FileToLoad,
     *,
     by: str,
     progress: Callable[[float], None] = lambda _: None,
