@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 NAME_FIELDS = [
+    ("/console/datasets/people", "Largest ε of a request", "Set the policy"),
+    ("/console/datasets/people", "δ where a request has none", "Set the policy"),
     ("/console/analysts", "Name", "Add and show the key"),
     ("/console/analysts/ana/revoke", "Type ana to confirm", "Revoke for good"),
     ("/console/ledger", "Search", "Search"),

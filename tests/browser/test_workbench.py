@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+import pytest
+
+from reticent_server.pipeline.browse import releases
 from support.installations.console import History, console
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
+
+    from support.installations.console import Desk
 
 NARROW = 390
 """Pixels of a telephone's width."""
@@ -28,8 +34,11 @@ def test_from_a_key_to_a_fit_with_a_plot(
         page.on("pageerror", lambda error: said.append(str(error)))
         _sign_in(page, copy.installation.keys["ana"])
         _forecast(page)
+        chosen = float(page.get_by_label("ε, what the query may cost").input_value())
+        assert chosen < 15
         page.get_by_role("button", name="Spend").press("Enter")
         page.get_by_role("img", name="interval drawn").first.wait_for()
+        assert _charged(copy, desk) == pytest.approx(chosen)
         assert _is_narrow(page)
         assert page.get_by_text("Guarantee.").first.is_visible()
         context.close()
@@ -44,8 +53,10 @@ def _sign_in(page: Page, key: str) -> None:
 
 
 def _forecast(page: Page) -> None:
-    page.get_by_label("Kind of query").select_option("linear_regression")
-    page.get_by_role("button", name="Show its fields").press("Enter")
+    page.get_by_role("button", name="Model a relation").press("Enter")
+    page.get_by_role("button", name="How does y change with x, others equal?").press("Enter")
+    page.get_by_role("textbox", name="Formula").wait_for()
+    assert page.get_by_label("Effects").count() == 0  # one row a record: no persons
     page.get_by_role("button", name="y", exact=True).press("Enter")
     page.get_by_role("button", name="x", exact=True).press("Enter")
     assert page.get_by_role("textbox", name="Formula").input_value() == "y ~ x"
@@ -53,11 +64,35 @@ def _forecast(page: Page) -> None:
     page.keyboard.press("Enter")
     page.get_by_role("img", name="Forecast by ε").wait_for()
     assert _is_narrow(page)
+    _slide(page)
+
+
+def _slide(page: Page) -> None:
+    """What the slider chooses is priced already: the button names its sum. A question that has changed is not run."""
+    spend = page.get_by_role("button", name="Spend")
     slider = page.get_by_role("slider", name="Try another ε")
     slider.press("ArrowLeft")
-    assert page.get_by_role("button", name="Spend").is_disabled()
-    slider.press("ArrowRight")
-    assert page.get_by_role("button", name="Spend").is_enabled()
+    asked = float(page.get_by_label("ε, what the query may cost").input_value())
+    assert asked < 15
+    assert spend.inner_text() == f"Spend ε {asked:g} and run"
+    assert spend.is_enabled()
+    page.get_by_role("textbox", name="Formula").fill("y ~ x + k")
+    assert spend.is_disabled()
+    assert page.get_by_text("The question has changed since this forecast").is_visible()
+    page.get_by_role("textbox", name="Formula").fill("y ~ x")
+    page.get_by_label("ε, what the query may cost").fill("14.9")
+    assert spend.is_disabled()
+    slider.press("ArrowLeft")
+    assert spend.is_enabled()
+
+
+def _charged(history: History, desk: Desk) -> float:
+    """The ε of ana's one release that has a formula."""
+    ana = desk.services.access.authenticate(history.installation.keys["ana"])
+    assert ana is not None
+    stored = json.loads(releases(desk.services, ana, 50, 0))["releases"]
+    (fit,) = [each for each in stored if "formula" in each["query"]]
+    return float(fit["charged"]["epsilon"])
 
 
 def _is_narrow(page: Page) -> bool:

@@ -17,10 +17,12 @@ from fastapi.openapi.utils import get_openapi
 from reticent_server.api.middleware import BodyLimit, Edge
 from reticent_server.api.problems import Problem, install_handlers
 from reticent_server.api.routes import open_router, router
+from reticent_server.intake.staged import sweep
 from reticent_server.pipeline import deferred
 from reticent_server.pipeline.anchoring import keep_anchored
 from reticent_server.pipeline.recovery import recover
 from reticent_server.pipeline.services import Services
+from reticent_server.web.uploads import LONGER
 
 MAX_SWEEP_SECONDS = 30
 
@@ -47,7 +49,12 @@ def make_application(services: Services, *, sweeps: bool = True) -> FastAPI:
     app.include_router(open_router)
     install_handlers(app)
     settings = services.settings
-    app.add_middleware(BodyLimit, limit=settings.max_body_bytes, seconds=settings.max_body_seconds)
+    app.add_middleware(
+        BodyLimit,
+        limit=settings.max_body_bytes,
+        seconds=settings.max_body_seconds,
+        longer=LONGER,
+    )
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -91,6 +98,7 @@ def _sweep(services: Services, ended: Event) -> None:
     while not ended.is_set():
         try:
             recover(services)
+            sweep(services.settings, services.clock)
         except Exception as error:  # noqa: BLE001 - a sweep that fails is tried again
             log.error("recovery_failed", error=type(error).__name__)
         ended.wait(min(services.settings.lease_seconds, MAX_SWEEP_SECONDS))

@@ -20,6 +20,7 @@ from reticent_server.ledger.service import Ledger
 from reticent_server.pipeline.budgets import share_spent
 from reticent_server.pipeline.metrics import REGISTRY
 from reticent_server.pipeline.services import Services
+from reticent_server.web.uploads import LONGER
 
 _router = APIRouter()
 
@@ -32,7 +33,12 @@ def make_curator_application(services: Services, workers_files: str | None = Non
     app.include_router(_router)
     install_handlers(app)
     settings = services.settings
-    app.add_middleware(BodyLimit, limit=settings.max_body_bytes, seconds=settings.max_body_seconds)
+    app.add_middleware(
+        BodyLimit,
+        limit=settings.max_body_bytes,
+        seconds=settings.max_body_seconds,
+        longer=LONGER,
+    )
     app.add_middleware(Edge, clock=services.clock)
     return app
 

@@ -2,7 +2,8 @@
 """ASGI middleware: a limit on bodies, constant headers, a public log line, no exception text."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import cast
 
 import structlog
@@ -72,12 +73,27 @@ class BodyLimit:
 
     Else 413 or 408, after which the connection is closed. Of a body that is too large the rest is
     read and forgotten for a while: who is still sending when a connection closes may miss the reply.
+    longer: other limits by path, or by the beginning of one that ends in "/"; None: the application reads the body
+    as it comes, within limits of its own.
     """
 
-    def __init__(self, app: ASGIApp, limit: int, seconds: float) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        limit: int,
+        seconds: float,
+        longer: Mapping[str, int | None] = MappingProxyType({}),
+    ) -> None:
         self._app = app
         self._limit = limit
         self._seconds = seconds
+        self._longer = longer
+
+    def _limit_of(self, path: str) -> int | None:
+        if path in self._longer:
+            return self._longer[path]
+        parts = (self._longer[at] for at in self._longer if at[-1] == "/" and path.startswith(at))
+        return next(parts, self._limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,15 +102,19 @@ class BodyLimit:
         if _has_two_lengths(scope):
             await _last(400, "two_lengths", "Two lengths", _TWO_LENGTHS)(scope, receive, send)
             return
+        limit = self._limit_of(scope["path"])
+        if limit is None:
+            await self._app(scope, receive, send)
+            return
         try:
             async with asyncio.timeout(self._seconds):
-                body = await self._body(receive)
+                body = await _body(receive, limit)
         except TimeoutError:
             detail = f"A body must arrive within {self._seconds:g} seconds."
             await _last(408, "too_slow", "Body too slow", detail)(scope, receive, send)
             return
         if body is None:
-            detail = f"A body may have at most {self._limit} bytes."
+            detail = f"A body may have at most {limit} bytes."
             await _last(413, "too_large", "Body too large", detail)(scope, receive, send)
             return
         first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -104,19 +124,20 @@ class BodyLimit:
 
         await self._app(scope, replayed, send)
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        """The whole body, or None where it is too large. A caller who has left sends what came."""
-        body, length = bytearray(), 0
-        while True:
-            message = await receive()
-            part = cast(bytes, message.get("body", b""))
-            length += len(part)
-            if length <= self._limit:
-                body += part
-            if length > FORGOTTEN * self._limit:
-                return None
-            if not message.get("more_body", False):
-                return bytes(body) if length <= self._limit else None
+
+async def _body(receive: Receive, limit: int) -> bytes | None:
+    """The whole body, or None where it is too large. A caller who has left sends what came."""
+    body, length = bytearray(), 0
+    while True:
+        message = await receive()
+        part = cast(bytes, message.get("body", b""))
+        length += len(part)
+        if length <= limit:
+            body += part
+        if length > FORGOTTEN * limit:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body) if length <= limit else None
 
 
 _TWO_LENGTHS = "A body has a Content-Length or a Transfer-Encoding, not both."

@@ -95,11 +95,15 @@ def last_about(table: Table, *key: ColumnElement[Any]) -> ScalarSelect[int]:
     return last.correlate(table).scalar_subquery()
 
 
-def last_entries(connection: Connection, account_id: str | None, limit: int) -> list[Entry]:
-    """The last entries, newest first, of one account or of all."""
+def last_entries(
+    connection: Connection, account_id: str | None, limit: int, actions: Sequence[str] = ()
+) -> list[Entry]:
+    """The last entries, newest first, of one account or of all. actions: of these alone; none: of any."""
     query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
     if account_id is not None:
         query = query.where(entries.c.account == account_id)
+    if actions:
+        query = query.where(entries.c.action.in_(actions))
     return [_entry(row) for row in connection.execute(query).mappings()]
 
 

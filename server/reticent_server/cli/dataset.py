@@ -30,15 +30,14 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.source import LinkedTables, Source
 from reticent_server.errors import CuratorError
 from reticent_server.opening import open_approvals, open_books, open_catalog
-from reticent_server.pipeline.second_person import require as require_second
+from reticent_server.pipeline.policies import TIERS, set_policy
 from reticent_server.settings import Settings
 
 if TYPE_CHECKING:
-    from reticent_server.cli.dataset_load import LoadedVersion
+    from reticent_server.intake.versions import LoadedVersion
 
 app = typer.Typer(help="Load private tables and describe them.", no_args_is_help=True)
 
-TIERS = ("unconditional", "conditional")
 _SHOWN_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _SHOWN_LEVELS = 6
 
@@ -328,8 +327,7 @@ def _profile_rows(facts: DatasetFacts, profile: Profile) -> list[dict[str, Any]]
 def _profile_row(column: Column, profile: Profile) -> dict[str, Any]:
     known = profile.columns[column.name]
     quantiles = dict(zip(PROFILE_PROBABILITIES, known.quantiles or (), strict=False))
-    labels = column.levels or ("0", "1")
-    counts = (f"{k}: {v:g}" for k, v in zip(labels, known.counts or (), strict=False))
+    counts = (f"{level}: {count:g}" for level, count in known.counted(column).items())
     shown = {f"{p:.0%}": quantiles.get(p) for p in _SHOWN_QUANTILES}
     return {"column": column.name, **shown, "counts": _listed(counts), "missing": known.missing}
 
@@ -356,9 +354,7 @@ def policy(
         changed = _changed(facts.policy, max_epsilon, default_delta, tier)
         if second_person is not None:
             changed = replace(changed, second_person=second_person)
-        wish = {"name": name, "policy": policy_to_json(changed)}
-        require_second(catalog, approvals, "policy", facts.population, wish, by=user())
-        catalog.set_policy(name, changed, by=user())
+        set_policy(catalog, approvals, name, changed, by=user())
     _show_policy(changed, as_json=as_json)
 
 

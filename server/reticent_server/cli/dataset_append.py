@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from reticent_server.cli.common import user
-from reticent_server.cli.dataset_load import LoadedVersion, approve_load, naming_key
+from reticent_server.cli.dataset_load import approve_load
 from reticent_server.domain.source import VaultTable
 from reticent_server.errors import CuratorError
+from reticent_server.intake.versions import LoadedVersion, naming_key
 from reticent_server.opening import open_catalog
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from reticent_server.catalog.repository import Catalog
 from reticent_server.cli.common import user
-from reticent_server.cli.dataset_load import LoadedVersion, approve_load
+from reticent_server.cli.dataset_load import approve_load
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import LinkedTable, Schema, Unit
 from reticent_server.domain.source import LinkedTables, NamedTable, VaultTable
 from reticent_server.errors import CuratorError, Unavailable
+from reticent_server.intake.versions import LoadedVersion
 from reticent_server.opening import open_catalog
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import parse_url

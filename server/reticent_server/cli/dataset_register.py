@@ -7,9 +7,10 @@ from pathlib import Path
 
 from reticent_server.access.secret_places import add_source, place_of
 from reticent_server.cli.common import user
-from reticent_server.cli.dataset_load import LoadedVersion, approve_load, checked_schema
+from reticent_server.cli.dataset_load import approve_load, checked_schema
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError
+from reticent_server.intake.versions import LoadedVersion
 from reticent_server.opening import open_catalog
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file

@@ -5,7 +5,17 @@ from pathlib import Path
 
 from fastapi import FastAPI, Response
 
-from reticent_server.console import keys, ledger, money, pages, projects, proposals
+from reticent_server.console import (
+    keys,
+    ledger,
+    money,
+    pages,
+    projects,
+    proposals,
+    simulation,
+    tables,
+    terms,
+)
 from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
 from reticent_server.web.entrance import entrance_of
@@ -13,6 +23,7 @@ from reticent_server.web.files import files_router
 from reticent_server.web.routing import NOTHING, pages_router
 from reticent_server.web.sessions import Sessions
 from reticent_server.web.site import Site, SiteIdentity, templates
+from reticent_server.web.tables import text
 
 IDENTITY = SiteIdentity(
     name="console",
@@ -27,6 +38,9 @@ _HERE = Path(__file__).parent
 PARTS = (
     entrance_of(IDENTITY.name, IDENTITY.act),
     pages.router,
+    tables.router,
+    terms.router,
+    simulation.router,
     keys.router,
     money.router,
     projects.router,
@@ -43,7 +57,7 @@ def install_console(application: FastAPI, services: Services) -> None:
         IDENTITY,
         services,
         Sessions(services.peppers, services.clock),
-        templates(_HERE / "templates"),
+        templates(_HERE / "templates", {"value": text}),
         flow=None if sso is None else sso.flow,
     )
     application.state.sites = {**getattr(application.state, "sites", {}), IDENTITY.name: site}

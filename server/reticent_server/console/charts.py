@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reticent_server.pipeline.oversight import AccountPoint
+from reticent_server.pipeline.account_history import AccountPoint
+from reticent_server.web.filters import when
 
 WIDTH, HEIGHT = 640.0, 220.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 16.0, 12.0, 28.0
@@ -20,12 +21,14 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class BurnDown:
-    """What is left of an account over time, as a falling step line. In the units of a viewBox
-    WIDTH × HEIGHT; `line` is the path of what is left, `cap` that of the cap."""
+    """What is spent of an account over time, in ε, as a rising step line towards its cap. In the units of a viewBox
+    WIDTH × HEIGHT; `line` is the path of what is spent, `cap` that of the cap. caps: when the cap was set to what, in
+    words, oldest first."""
 
     line: str
     area: str
     cap: str
+    caps: tuple[str, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
 
@@ -36,7 +39,7 @@ def burn_down(points: Sequence[AccountPoint], now: datetime) -> BurnDown | None:
         return None
     times = [datetime.fromisoformat(point.at) for point in points]
     start, end = times[0], max(now, times[-1] + timedelta(minutes=1))
-    top = max(point.cap for point in points) or 1.0
+    top = max(max(point.cap, point.spent) for point in points) or 1.0
 
     def x(time: datetime) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * ((time - start) / (end - start))
@@ -45,13 +48,13 @@ def burn_down(points: Sequence[AccountPoint], now: datetime) -> BurnDown | None:
         return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top)
 
     xs = [*map(x, times), x(end)]
-    left = [y(max(0.0, point.cap - point.spent)) for point in points]
-    line = _steps(xs, left)
+    line = _steps(xs, [y(point.spent) for point in points])
     floor = f"L{WIDTH - RIGHT:.1f},{y(0):.1f}L{LEFT:.1f},{y(0):.1f}Z"
     return BurnDown(
         line=line,
         area=line + floor,
         cap=_steps(xs, [y(point.cap) for point in points]),
+        caps=tuple(f"ε {p.cap:.6g} from {when(p.at)}" for p in points if p.sets_cap),
         x_ticks=tuple(Tick(x(t), _label(t, end - start)) for t in _between(start, end)),
         y_ticks=tuple(Tick(y(top * i / _TICKS), f"{top * i / _TICKS:.3g}") for i in range(5)),
     )

@@ -12,11 +12,13 @@ from reticent_server.console.looking import Signed
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
-from reticent_server.errors import InvalidRequest
+from reticent_server.errors import InvalidRequest, ReticentError
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight, publishing
+from reticent_server.pipeline.account_history import HISTORY, history
 from reticent_server.pipeline.accounts import account_row
 from reticent_server.pipeline.budgets import share_spent
+from reticent_server.pipeline.policies import TIERS
 from reticent_server.pipeline.services import Services
 from reticent_server.web.routing import pages_router
 from reticent_server.web.tables import shown
@@ -28,6 +30,7 @@ router = pages_router("console")
 Publishing = Annotated[Visit, Depends(posted_for(Act.PROFILE))]
 
 _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
+_DONE = {"policy": "The policy is set.", "profile": "The profile is released."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def chart(services: Services, balance: Balance | None) -> BurnDown | None:
     """The burn-down chart of an account."""
     if balance is None:
         return None
-    return burn_down(oversight.history(services, balance), services.clock.now())
+    return burn_down(history(services, balance), services.clock.now())
 
 
 @router.get("")
@@ -77,15 +80,33 @@ def overview(visit: Signed) -> Response:
     return visit.page("overview.html", rows=rows)
 
 
+@dataclass(frozen=True, slots=True)
+class PageProblem:
+    """Why a form of a page was refused. form: which one."""
+
+    form: str
+    error: ReticentError
+
+
 @router.get("/datasets/{name}")
 def dataset(visit: Signed, name: str) -> Response:
     """One data set: what is public, its cap, and who has spent what."""
+    return dataset_page(visit, name)
+
+
+def dataset_page(visit: Visit, name: str, problem: PageProblem | None = None) -> Response:
+    """The page, with what is wrong beside the form that was sent."""
     services = visit.services
     facts = services.catalog.facts(name)
     cap = services.ledger.population_balance(facts.population)
     balances = [b for b in services.ledger.all_balances() if b.population == facts.population]
     return visit.page(
         "dataset.html",
+        problem.error.status if problem else 200,
+        problem=problem,
+        given=visit.fields if problem else {},
+        done=_DONE.get(visit.request.query_params.get("done", ""), ""),
+        tiers=TIERS,
         facts=facts,
         cap=None if cap is None else account(services, cap),
         chart=chart(services, cap),
@@ -101,7 +122,7 @@ def _curators_own(services: Services, cap: Balance | None) -> float:
     """The share of the cap that profiles have spent."""
     if cap is None:
         return 0.0
-    entries = services.ledger.entries(cap.account, oversight.HISTORY)
+    entries = services.ledger.entries(cap.account, HISTORY)
     own = [e.draft for e in entries if e.draft.actor == "curator" and e.draft.action == "debit"]
     return sum(draft.change.primary for draft in own) / cap.cap.primary
 
@@ -109,8 +130,8 @@ def _curators_own(services: Services, cap: Balance | None) -> float:
 def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:
     known = facts.profile.columns.get(column.name) if facts.profile else None
     quantiles = dict(zip(PROFILE_PROBABILITIES, (known and known.quantiles) or (), strict=False))
-    labels = column.levels or ("0", "1")
-    counts = dict(zip(labels, (known and known.counts) or (), strict=False))
+    by_level = known is not None and not known.quantiles  # of numbers, quantiles say more
+    counts = known.counted(column) if known is not None and by_level else {}
     return {
         "name": column.name,
         "kind": column.kind.value,

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from reticent_server.domain.schema import Schema
+from reticent_server.domain.schema import Column, Schema
 
 # probabilities between the smallest and .05, and their mirrors: tails set clipping and scales
 _TAIL: tuple[float, ...] = (0.005, 0.01, 0.025)
@@ -32,6 +32,12 @@ class ColumnProfile:
     probabilities: tuple[float, ...] = PROFILE_PROBABILITIES
     first: float = 0.0
     count_sd: float | None = None
+
+    def counted(self, column: Column) -> dict[str, float]:
+        """The counts by the value that each is of: a level, or a whole number."""
+        counts = self.counts or ()
+        labels = column.levels or tuple(f"{self.first + i:g}" for i in range(len(counts)))
+        return dict(zip(labels, counts, strict=False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,12 @@ _PERSONS = {
 
 
 @dataclass(frozen=True, slots=True)
+class OfPersons:
+    """Marks a field that has a meaning only where the protected unit is a person with several rows: a form about another
+    table leaves it out. Limits nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """What every kind of question inherits: a frozen, slotted dataclass with a field `kind`, its kind's name.
 
@@ -35,7 +41,7 @@ class Query:
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
     kind: Any = field(kw_only=True)
-    persons: Annotated[Mapping[str, FeatureText], MaxLen(64)] | None = field(
+    persons: Annotated[Mapping[str, FeatureText], MaxLen(64), OfPersons()] | None = field(
         default=None, kw_only=True, metadata=_PERSONS
     )
 

@@ -307,10 +307,12 @@ class Ledger:
         with reading(self._engine) as connection:
             return tuple(repository.all_accounts(connection))
 
-    def entries(self, account: str | None = None, limit: int = 50) -> tuple[Entry, ...]:
-        """The last entries, newest first, of one account or of all."""
+    def entries(
+        self, account: str | None = None, limit: int = 50, actions: Sequence[str] = ()
+    ) -> tuple[Entry, ...]:
+        """The last entries, newest first, of one account or of all. actions: of these alone; none: of any."""
         with reading(self._engine) as connection:
-            return tuple(chain.last_entries(connection, account, limit))
+            return tuple(chain.last_entries(connection, account, limit, actions))
 
     def search(
         self, words: Sequence[str] = (), *, before: int | None = None, limit: int = 50

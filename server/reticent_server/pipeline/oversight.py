@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a curator looks at: accounts over time, the trail of entries, anybody's release.
+"""What a curator looks at: the trail of entries, anybody's release.
 
 All of it comes from public facts and from the ledger: nothing here reaches the vault.
 """
@@ -11,8 +11,9 @@ from typing import Any
 
 from reticent_server.chain.acts import DIGEST
 from reticent_server.chain.entries import Draft, Entry
-from reticent_server.domain.amounts import SYMBOLS, UNITS
+from reticent_server.domain.amounts import SYMBOLS
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
+from reticent_server.domain.query import Query, query_json
 from reticent_server.errors import NotFound
 from reticent_server.ledger.model import CURATOR, Balance
 from reticent_server.pipeline.browse import shown
@@ -20,38 +21,7 @@ from reticent_server.pipeline.services import Services
 
 Json = dict[str, Any]
 
-HISTORY = 2_000  # last entries of an account in a page's plot: more are below a pixel each
 EVERYBODY = "all analysts"
-
-
-@dataclass(frozen=True, slots=True)
-class AccountPoint:
-    """An account after one entry, by its rule's first amount (ε or ρ). at: ISO 8601."""
-
-    at: str
-    cap: float
-    spent: float
-
-
-def history(services: Services, balance: Balance) -> tuple[AccountPoint, ...]:
-    """The account after each of its last entries, oldest first."""
-    entries = services.ledger.entries(balance.account, HISTORY)[::-1]
-    unit = UNITS[balance.rule][0][1]
-    spent = balance.spent.primary - sum(e.draft.change.primary for e in entries)
-    cap = None if any(map(_sets_cap, entries)) else balance.cap.primary
-    points = []
-    for entry in entries:
-        spent += entry.draft.change.primary
-        cap = entry.draft.detail["primary_cap"] if _sets_cap(entry) else cap
-        if entry.draft.at is not None and cap is not None:
-            points.append(
-                AccountPoint(entry.draft.at, from_units(cap, unit), from_units(spent, unit))
-            )
-    return tuple(points)
-
-
-def _sets_cap(entry: Entry) -> bool:
-    return entry.draft.action in {"open", "cap"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +154,11 @@ def asked(services: Services, rows: Sequence[TrailRow]) -> dict[str, str]:
         for each, found in stored.items()
         if found is not None
     }
+
+
+def question(query: Query) -> str:
+    """A question in a line: its kind, and its formula or columns."""
+    return _question(query_json(query))
 
 
 def _question(query: Json) -> str:

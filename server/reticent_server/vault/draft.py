@@ -8,6 +8,7 @@ bounds read off the data would tell everybody its smallest and largest values.
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,14 +42,29 @@ _OPEN: Mapping[ColumnKind, str] = {
 }
 
 
-def draft_schema(path: Path, as_format: FileFormat | None = None) -> str:
-    """The text of a schema file to be completed by the curator. Raises CuratorError."""
+@dataclass(frozen=True, slots=True)
+class ProposedColumn:
+    """A column of a file, as a schema may declare it. source: its name in the file. kind: None where cells of its type
+    cannot be loaded."""
+
+    source: str
+    name: str
+    kind: ColumnKind | None
+
+
+def propose(path: Path, as_format: FileFormat | None = None) -> tuple[ProposedColumn, ...]:
+    """The columns of a file, with names and kinds that fit its first block of rows. Raises CuratorError."""
     csv = (as_format or file_format(path)) is FileFormat.CSV
     columns = _csv_columns(path) if csv else _parquet_columns(path)
     if not columns:
         raise CuratorError(f"{path.name} has no columns.")
     names = _names(list(columns))
-    lines = [_line(names[source], source, kind) for source, kind in columns.items()]
+    return tuple(ProposedColumn(source, names[source], kind) for source, kind in columns.items())
+
+
+def draft_schema(path: Path, as_format: FileFormat | None = None) -> str:
+    """The text of a schema file to be completed by the curator. Raises CuratorError."""
+    lines = [_line(column) for column in propose(path, as_format)]
     head = 'description: ""\nunit: row  # or {column: person_id, max_rows: 3}\ncolumns:\n'
     return _INTRODUCTION.format(file=path.name) + head + "".join(lines)
 
@@ -64,12 +80,13 @@ def _names(sources: list[str]) -> dict[str, str]:
     return names
 
 
-def _line(name: str, source: str, kind: ColumnKind | None) -> str:
-    if kind is None:
+def _line(column: ProposedColumn) -> str:
+    name, source = column.name, column.source
+    if column.kind is None:
         return f"  # {source if name == source else json.dumps(source)}: its type cannot be loaded; write it as text or numbers\n"
     key = json.dumps(name) if name.lower() in _YAML_WORDS else name
     come_from = "" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}"
-    return f"  {key}: {_OPEN[kind].format(source=come_from)}\n"
+    return f"  {key}: {_OPEN[column.kind].format(source=come_from)}\n"
 
 
 def _csv_columns(path: Path) -> dict[str, ColumnKind | None]:

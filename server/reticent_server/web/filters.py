@@ -4,6 +4,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from markupsafe import Markup, escape
+
 
 def plain(value: float | None) -> str:
     """The shortest usual spelling of a number; a dash for none."""
@@ -33,8 +35,18 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def coded(text: str) -> Markup:
+    """A docstring's text, with what stands between backticks as code."""
+    parts = text.split("`")
+    marked = (
+        Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(parts)
+    )
+    return Markup().join(marked)
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "plain": plain,
+    "coded": coded,
     "percent": percent,
     "when": when,
     "level": level,

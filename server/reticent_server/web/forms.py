@@ -10,11 +10,23 @@ from fastapi import Request
 from reticent_server.errors import InvalidPrivacy, InvalidRequest
 
 MAX_FIELDS = 32
+MAX_LONG_FIELDS = 6000
+"""Twelve fields of each of 500 columns, the most that a schema declares."""
+
 _TYPE = "application/x-www-form-urlencoded"
 
 
 async def read_form(request: Request) -> Mapping[str, str]:
     """The fields of a form, each once and stripped of blanks. Raises InvalidRequest."""
+    return await _read(request, MAX_FIELDS)
+
+
+async def read_long_form(request: Request) -> Mapping[str, str]:
+    """As `read_form`, with fields for every column of a table."""
+    return await _read(request, MAX_LONG_FIELDS)
+
+
+async def _read(request: Request, most: int) -> Mapping[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
         raise InvalidRequest("A form is sent as application/x-www-form-urlencoded.")
     try:
@@ -24,7 +36,7 @@ async def read_form(request: Request) -> Mapping[str, str]:
             keep_blank_values=True,
             strict_parsing=bool(body),
             errors="strict",
-            max_num_fields=MAX_FIELDS,
+            max_num_fields=most,
         )
     except ValueError:
         raise InvalidRequest("The form cannot be read.") from None

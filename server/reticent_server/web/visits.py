@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A request to a page: who asks, from which session, and how a page is given back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
@@ -126,6 +126,7 @@ def signed_in(request: Request) -> Visit:
 
 
 Fields = Annotated[Mapping[str, str], Depends(read_form)]
+FormReader = Callable[[Request], Coroutine[Any, Any, Mapping[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,25 +141,36 @@ class SignedFor:
         return visit
 
 
-def posted_for(act: Act) -> Callable[..., Visit]:
+def posted_for(act: Act, read: FormReader = read_form) -> Callable[..., Visit]:
     """The form of somebody who may do `act`, sent by a page of this session, once. Raises SignInNeeded,
     WrongRole, Outdated, or Conflict for a form that was sent before: of many at once, one goes through."""
 
-    def posted(visit: Annotated[Visit, Depends(SignedFor(act))], fields: Fields) -> Visit:
-        check_origin(visit.request, fields, visit.session)
-        token = digest(fields["form_token"])
-        if not visit.services.form_tokens.use(token, LONGEST_SECONDS + IDLE_SECONDS):
-            raise Conflict(_SENT_TWICE)
-        return Visit(visit.site, visit.request, visit.session, visit.holder, fields)
+    def posted(
+        visit: Annotated[Visit, Depends(SignedFor(act))],
+        fields: Annotated[Mapping[str, str], Depends(read)],
+    ) -> Visit:
+        return taken_once(visit, fields)
 
     return posted
 
 
-def posted_again(act: Act) -> Callable[..., Visit]:
+def taken_once(visit: Visit, fields: Mapping[str, str]) -> Visit:
+    """The visit with the fields of its form. Raises Outdated, Conflict."""
+    check_origin(visit.request, fields, visit.session)
+    token = digest(fields["form_token"])
+    if not visit.services.form_tokens.use(token, LONGEST_SECONDS + IDLE_SECONDS):
+        raise Conflict(_SENT_TWICE)
+    return Visit(visit.site, visit.request, visit.session, visit.holder, fields)
+
+
+def posted_again(act: Act, read: FormReader = read_form) -> Callable[..., Visit]:
     """As `posted_for`, for a form that does the same thing once however often it is sent: by an idempotency
     key that is made of its token. Raises SignInNeeded, WrongRole, Outdated."""
 
-    def posted(visit: Annotated[Visit, Depends(SignedFor(act))], fields: Fields) -> Visit:
+    def posted(
+        visit: Annotated[Visit, Depends(SignedFor(act))],
+        fields: Annotated[Mapping[str, str], Depends(read)],
+    ) -> Visit:
         check_origin(visit.request, fields, visit.session)
         return Visit(visit.site, visit.request, visit.session, visit.holder, fields)
 

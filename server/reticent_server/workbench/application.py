@@ -14,7 +14,8 @@ from reticent_server.web.sessions import Sessions
 from reticent_server.web.site import Site, SiteIdentity, templates
 from reticent_server.web.tables import text
 from reticent_server.workbench import pages, releases, wishes
-from reticent_server.workbench.drafts import asked_words
+from reticent_server.workbench.drafts import OFFERED, asked_words
+from reticent_server.workbench.purses import money
 
 IDENTITY = SiteIdentity(
     name="workbench",
@@ -42,7 +43,10 @@ def install_workbench(application: FastAPI, services: Services) -> None:
         IDENTITY,
         services,
         Sessions(services.peppers, services.clock, "analyst"),
-        templates(_HERE / "templates", {"value": text, "title": _title, "asked": asked_words}),
+        templates(
+            _HERE / "templates",
+            {"value": text, "title": _title, "asked": asked_words, "money": money},
+        ),
         rates=services.rates,
         flow=None if sso is None else sso.analysts_flow,
     )
@@ -58,8 +62,12 @@ def install_workbench(application: FastAPI, services: Services) -> None:
     application.include_router(last, include_in_schema=False)
 
 
+_LABELS = {kind.name: kind.label for kind in OFFERED}
+
+
 def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+    """The label of a kind; of another name its words."""
+    return _LABELS.get(name, name.replace("_", " ").capitalize())
 
 
 def _nothing(path: str) -> Response:  # noqa: ARG001

@@ -3,12 +3,12 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from reticent_server.domain.query import Query
+from reticent_server.domain.query import OfPersons, Query
 from reticent_server.kinds.base import Kind
 from reticent_server.kinds.fields import Name, Text
 
@@ -21,7 +21,7 @@ _OWN = {"kind"}
 @dataclass(frozen=True, slots=True)
 class Control:
     """One field. look: which control shows it. choices: of a choice. told: what the field is. is_needed: without a
-    default. default: as text."""
+    default. default: as text. is_of_persons: whether it has a meaning only where the unit is a person."""
 
     name: str
     look: str
@@ -29,6 +29,7 @@ class Control:
     told: str
     is_needed: bool
     default: str
+    is_of_persons: bool = False
 
     @property
     def key(self) -> str:
@@ -44,18 +45,30 @@ class Control:
         return self.look == "formula" or (self.look == "names" and self.name.startswith("column"))
 
     @property
+    def rank(self) -> int:
+        """The order in a form."""
+        if self.is_needed:
+            return 0
+        return (2 if self.name == "where" else 1) if self.is_of_question else 3
+
+    @property
+    def is_of_question(self) -> bool:
+        """Whether it says what is asked about, rather than how: such texts are kept when another kind is chosen."""
+        return self.is_text or self.adds or self.look == "name"
+
+    @property
     def is_text(self) -> bool:
         """Whether it is a text in the grammar of formulas."""
         return self.look == "formula" or self.name == "where"
 
 
 def controls(kind: Kind[Any]) -> tuple[Control, ...]:
-    """The controls of a kind's question, those without a default first."""
+    """The controls of a kind's question: those without a default first, then what it is about, then which records."""
     hints = get_type_hints(kind.query, include_extras=True)
     made = [
         _control(f, hints[f.name], kind.query) for f in fields(kind.query) if f.name not in _OWN
     ]
-    return tuple(sorted(made, key=lambda control: not (control.is_needed or control.is_text)))
+    return tuple(sorted(made, key=lambda control: control.rank))
 
 
 def given(controls: Sequence[Control], texts: Mapping[str, str]) -> dict[str, Any]:
@@ -85,7 +98,15 @@ def _control(declared: Field[Any], hint: Any, query: type[Query]) -> Control:
     told = (
         _described(hint) or declared.metadata.get("description", "") or _told(query, declared.name)
     )
-    return Control(declared.name, look, choices, told, is_needed, default)
+    is_of_persons = any(isinstance(mark, OfPersons) for mark in _marks(hint))
+    return Control(declared.name, look, choices, told, is_needed, default, is_of_persons)
+
+
+def _marks(hint: Any) -> Iterator[Any]:
+    """What a type is annotated with, at any depth."""
+    yield from getattr(hint, "__metadata__", ())
+    for part in get_args(hint):
+        yield from _marks(part)
 
 
 def _look(hint: Any) -> tuple[str, tuple[str, ...]]:

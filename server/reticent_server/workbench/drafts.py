@@ -10,10 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import ReticentError
 from reticent_server.formula.values import quote
 from reticent_server.kinds import KINDS
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.pipeline.ask import Ask
 from reticent_server.web.bodies import RequestBody
 from reticent_server.web.tables import text
@@ -22,6 +23,9 @@ from reticent_server.workbench.controls import Control, controls, given
 
 OFFERED: Sequence[Kind[Any]] = tuple(kind for kind in KINDS if kind.for_analysts)
 CONTROLS: Mapping[str, tuple[Control, ...]] = {kind.name: controls(kind) for kind in OFFERED}
+QUESTIONS: Mapping[QuestionGroup, tuple[Kind[Any], ...]] = {
+    group: tuple(kind for kind in OFFERED if kind.group is group) for group in QuestionGroup
+}
 USUAL_EPSILON = "1"
 _ELSEWHERE = "; the data set's columns are listed at GET /v1/datasets/{name}"
 """Of the interface's sentences what a page shows beside them."""
@@ -53,6 +57,16 @@ class QuestionDraft:
     @property
     def controls(self) -> tuple[Control, ...]:
         return CONTROLS[self.kind.name]
+
+    def controls_for(self, facts: DatasetFacts) -> tuple[Control, ...]:
+        """The controls that a form about a data set shows: those for persons where the unit is one, or where one is
+        filled in, so that what is sent is always seen."""
+        has_persons = bool(facts.schema.unit.column)
+        return tuple(
+            c
+            for c in self.controls
+            if has_persons or not c.is_of_persons or self.texts[c.key] != c.default
+        )
 
     @property
     def is_complete(self) -> bool:
@@ -88,10 +102,15 @@ def asked_words(query: Mapping[str, Any]) -> str:
 
 
 def draft_of(dataset: str, fields: Mapping[str, str]) -> QuestionDraft:
-    """The draft of a form's fields; of a kind that there is not, the first."""
+    """The draft of a form's fields; of a kind that there is not, the first. A kind that is being chosen gets the columns
+    and formulas that were written for another, and its own settings."""
     named = {kind.name: kind for kind in OFFERED}
-    kind = named.get(fields.get("kind", ""), OFFERED[0])
-    own = {c.key: fields.get(c.key, c.default) for c in CONTROLS[kind.name]}
+    chosen = fields.get("choose", "")
+    kind = named.get(chosen or fields.get("kind", ""), OFFERED[0])
+    own = {
+        c.key: fields.get(c.key, c.default) if c.is_of_question or not chosen else c.default
+        for c in CONTROLS[kind.name]
+    }
     epsilon = fields.get("epsilon", "").strip() or USUAL_EPSILON
     delta, project = fields.get("delta", "").strip(), fields.get("project", "").strip()
     return _with_column(

@@ -26,14 +26,14 @@ from reticent_server.workbench.columns import codebook
 from reticent_server.workbench.controls import texts
 from reticent_server.workbench.drafts import (
     CONTROLS,
-    OFFERED,
+    QUESTIONS,
     QuestionDraft,
     Trouble,
     asked,
     draft_of,
     is_named,
 )
-from reticent_server.workbench.purses import Purse, purses
+from reticent_server.workbench.purses import Price, Purse, price
 
 router = pages_router("workbench")
 
@@ -46,13 +46,14 @@ _LAST = 8
 
 @dataclass(frozen=True, slots=True)
 class ForecastPanel:
-    """A plan for the page. at: the point of the curve at the ε that is asked."""
+    """A plan for the page. at: the point of the curve at the ε that is asked. prices: of the curve's points, by ε."""
 
     plan: Mapping[str, Any]
     purses: tuple[Purse, ...]
     curve: forecasting.ForecastCurve | None
     plot: forecasting.Plot | None
     at: forecasting.ForecastPoint | None
+    prices: Mapping[float, Price]
     body: str
 
 
@@ -75,7 +76,7 @@ def dataset(visit: Asking, name: str) -> Response:
     draft = draft_of(name, query)
     if "add" in query:
         return _page(visit, draft, wants_forecast=draft.is_complete, is_being_written=True)
-    return _page(visit, draft, wants_forecast="epsilon" in query and "kinds" not in query)
+    return _page(visit, draft, wants_forecast="epsilon" in query and "choose" not in query)
 
 
 @router.post("/datasets/{name}/run")
@@ -148,7 +149,8 @@ def _page(
         facts=admitted.facts,
         rows=codebook(admitted.facts),
         draft=draft,
-        kinds=[(k.name, _title(k.name), _first_line(k.query.__doc__)) for k in OFFERED],
+        controls=draft.controls_for(admitted.facts),
+        questions=QUESTIONS,
         projects=seats,
         own=own,
         forecast=forecast,
@@ -157,14 +159,6 @@ def _page(
         past=[r for r in releases if r["dataset"] == draft.dataset][:_LAST],
         is_named=is_named,
     )
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").strip().partition("\n")[0]
 
 
 def _forecast(
@@ -180,19 +174,24 @@ def _forecast(
     standing = standing_of(services, facts, ask, analyst_id, project_id)
     _, ready = defaults.planned(facts, ask, standing)
 
+    epsilon = ask.privacy.epsilon
+    prices = {epsilon: price(ready, standing)}
+
     def at(epsilon: float) -> Mapping[str, Any]:
         other: Ask = replace(ask, privacy=Privacy(epsilon, ask.privacy.delta))
-        return defaults.planned(facts, other, standing)[1].planned.forecast
+        planned = defaults.planned(facts, other, standing)[1]
+        prices[epsilon] = price(planned, standing)
+        return planned.planned.forecast
 
-    epsilon = ask.privacy.epsilon
     curve = forecasting.curve(
         epsilon, facts.policy.max_epsilon or USUAL_LARGEST, ready.planned.forecast, at
     )
     return ForecastPanel(
         plan=plan_json(ready, standing),
-        purses=purses(standing, ready.cost),
+        purses=prices[epsilon].purses,
         curve=curve,
         plot=None if curve is None else forecasting.plot(curve, epsilon),
         at=forecasting.point(epsilon, ready.planned.forecast),
+        prices=prices,
         body=json.dumps(body),
     )

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.plan import Plan
 from reticent_server.ledger.model import Balance, Standing
 from reticent_server.ledger.rules import charge
 from reticent_server.pipeline.accounts import account_json, implied
+from reticent_server.pipeline.coverage import coverage_json
+from reticent_server.pipeline.documents import charged_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,27 @@ class Purse:
     spent_share: float
     query_share: float
     of_rest: float
+
+
+def money(epsilon: float) -> str:
+    """An ε that is paid: two decimals, and as many more as it has, so that no sum is named smaller than it is."""
+    rounded = f"{epsilon:.2f}"
+    return rounded if float(rounded) == epsilon else f"{epsilon:.9g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a release is charged, as ε, what it leaves in each purse, and whether they would pay it now."""
+
+    epsilon: float
+    purses: tuple[Purse, ...]
+    is_covered: bool
+
+
+def price(ready: Plan, standing: Standing) -> Price:
+    """The price of a plan in the accounts that would pay."""
+    epsilon = charged_json(ready.cost)["epsilon"]
+    return Price(epsilon, purses(standing, ready.cost), coverage_json(ready, standing)["covered"])
 
 
 def purses(standing: Standing, cost: PrivacyCost) -> tuple[Purse, ...]:

@@ -24,6 +24,7 @@ PAGES = [
     "/console",
     "/console/",
     "/console/datasets/people",
+    "/console/datasets/people/simulator",
     "/console/analysts",
     "/console/analysts/ana",
     "/console/analysts/ana/revoke",
@@ -401,3 +402,25 @@ def test_the_audit_trail_names_questions_and_is_exported(
     assert lines[0].endswith(",asked")
     assert any(line.endswith("mean: y") for line in lines)
     assert reply.headers["content-type"].startswith("text/csv")
+
+
+def test_the_simulator_shows_plans_of_typical_questions_and_what_it_cannot_read(
+    inside: httpx.Client,
+) -> None:
+    path = "/console/datasets/people/simulator"
+    assert path in inside.get("/console/datasets/people").text
+    usual = inside.get(path)
+    assert "How does y change with x, others equal?" in usual.text
+    assert "such questions" in usual.text
+    more = inside.get(path, params={"cap": "80", "questions": "4", "epsilon": "20"})
+    assert "4 such questions fit: a cap of ε 80 has room for 4." in more.text
+    for wrong in ({"cap": "much"}, {"questions": "0"}, {"questions": "-3"}, {"cap": "0"}):
+        reply = inside.get(path, params=wrong)
+        assert reply.status_code == 422
+        assert 'class="problem"' in reply.text
+
+
+def test_a_burn_down_says_when_the_cap_was_what(inside: httpx.Client, desk: Desk) -> None:
+    desk.services.ledger.set_population_cap("people", epsilon=60, delta=0.01, by="t")
+    page = inside.get("/console/budgets?account=population:people").text
+    assert re.search(r"The cap: .*ε 40 from [-0-9: ]+; ε 60 from [-0-9: ]+\.", page)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent_server.console.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, burn_down
-from reticent_server.pipeline.oversight import AccountPoint
+from reticent_server.pipeline.account_history import AccountPoint
 from reticent_server.web.filters import percent
 from reticent_server.web.words import bound, plain_words
 
@@ -46,22 +46,36 @@ def test_the_words_of_a_guarantee() -> None:
     assert "nothing is promised" in plain_words(GUARANTEE | {"delta": 1.0}).failure
 
 
-def point(hours: float, cap: float, spent: float) -> AccountPoint:
-    return AccountPoint((START + timedelta(hours=hours)).isoformat(), cap, spent)
+def point(hours: float, cap: float, spent: float, *, sets_cap: bool = False) -> AccountPoint:
+    return AccountPoint((START + timedelta(hours=hours)).isoformat(), cap, spent, sets_cap)
 
 
-def test_a_burn_down_falls_in_steps_from_the_cap_to_what_is_left() -> None:
-    points = [point(0, 4, 0), point(5, 4, 1), point(10, 4, 3)]
+def test_what_is_spent_rises_in_steps_towards_the_cap() -> None:
+    points = [point(0, 4, 0, sets_cap=True), point(5, 4, 1), point(10, 4, 3)]
     chart = burn_down(points, START + timedelta(hours=20))
     assert chart is not None
     middle = LEFT + (WIDTH - LEFT - RIGHT) / 4
-    heights = [TOP + (HEIGHT - TOP - BOTTOM) * (1 - left / 4) for left in (4, 3, 1)]
+    heights = [TOP + (HEIGHT - TOP - BOTTOM) * (1 - spent / 4) for spent in (0, 1, 3)]
     assert chart.line.startswith(
         f"M{LEFT:.1f},{heights[0]:.1f}H{middle:.1f}V{heights[1]:.1f}H{2 * middle - LEFT:.1f}"
     )
     assert chart.line.endswith(f"H{WIDTH - RIGHT:.1f}V{heights[2]:.1f}")
     assert [tick.label for tick in chart.y_ticks] == ["0", "1", "2", "3", "4"]
     assert chart.x_ticks[-1].at == WIDTH - RIGHT
+
+
+def test_a_raised_cap_is_a_step_of_the_cap_and_leaves_what_was_spent() -> None:
+    points = [point(0, 4, 0, sets_cap=True), point(5, 4, 3), point(10, 8, 3, sets_cap=True)]
+    chart = burn_down(points, START + timedelta(hours=20))
+    assert chart is not None
+
+    def y(value: float) -> str:
+        return f"{TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / 8):.1f}"
+
+    assert chart.cap.startswith(f"M{LEFT:.1f},{y(4)}H")
+    assert chart.cap.endswith(f"H{WIDTH - RIGHT:.1f}V{y(8)}")
+    assert chart.line.endswith(f"V{y(3)}H{WIDTH - RIGHT:.1f}V{y(3)}")
+    assert chart.caps == ("ε 4 from 2026-01-01 00:00", "ε 8 from 2026-01-01 10:00")
 
 
 def test_a_chart_of_one_moment_and_of_none() -> None:

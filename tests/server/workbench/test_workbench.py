@@ -6,6 +6,7 @@ import html
 import json
 import re
 import time
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,11 +14,13 @@ import httpx
 import pytest
 
 from reticent_server.domain.query import query_json
+from reticent_server.domain.schema import Unit
 from reticent_server.kinds import KINDS
 from reticent_server.pipeline.services import Services
 from reticent_server.workbench.controls import controls, given, texts
-from reticent_server.workbench.drafts import OFFERED, asked, draft_of
+from reticent_server.workbench.drafts import OFFERED, QUESTIONS, asked, draft_of
 from reticent_server.workbench.exports import EXPORTS, formats
+from reticent_server.workbench.forecasting import POINTS
 from support.installations.bench import Bench, Browser
 
 HOSTILE = '"><img src=x onerror=alert(1)>'
@@ -167,7 +170,8 @@ def test_what_is_wrong_is_said_at_its_field_and_costs_nothing(bench: Bench) -> N
     assert page_of(ana, kind="nothing", epsilon="1").status_code in {200, 422}
     bench.services.ledger.set_population_cap("people", epsilon=0.5, delta=0.01, by="t")
     dear = page_of(ana, **FIT)
-    assert "and run</button>" not in dear.text
+    assert '<div id="pays" hidden>' in dear.text
+    assert re.search(r'class="run"[^>]* disabled', dear.text)
     assert "ε 0.50 of 0.50 is left" in dear.text
 
 
@@ -178,6 +182,57 @@ def test_text_from_the_address_is_never_markup(bench: Bench) -> None:
         assert "<img" not in reply.text.replace('<img class="mark"', "")
     for path in ("/workbench/releases?", "/workbench/budget?"):
         assert "<img" not in ana.get(path + urlencode({"q": HOSTILE})).text
+
+
+def test_questions_are_offered_in_plain_words_by_what_one_wants_to_do(bench: Bench) -> None:
+    ana = bench.browser("ana")
+    for group, kinds in QUESTIONS.items():
+        assert kinds, group
+        reply = page_of(ana, choose=kinds[0].name)
+        for kind in kinds:
+            assert html.escape(kind.asks) in reply.text
+            assert kind.asks.endswith("?")
+    assert sum(map(len, QUESTIONS.values())) == len(OFFERED)
+
+
+def test_a_chosen_kind_keeps_the_question_and_has_its_own_settings(bench: Bench) -> None:
+    fields = {"q.formula": "y ~ x", "q.mechanism": "gradient_descent", "epsilon": "0.7"}
+    draft = draft_of("people", {"kind": "linear_regression", "choose": "glm", **fields})
+    assert draft.kind.name == "glm"
+    assert draft.texts["q.formula"] == "y ~ x"
+    assert draft.texts["q.mechanism"] == "newton"
+    assert draft.epsilon == "0.7"
+    reply = page_of(bench.browser("ana"), kind="linear_regression", choose="glm", **fields)
+    assert 'name="kind" value="glm"' in reply.text
+    assert "Guarantee." not in reply.text  # chosen, not yet forecast
+
+
+def test_fields_for_persons_are_shown_where_the_unit_is_one(bench: Bench) -> None:
+    facts = bench.services.catalog.facts("people")
+    unit = Unit("k", max_rows=4)
+    of_persons = replace(facts, schema=replace(facts.schema, unit=unit))
+    draft = draft_of("people", FIT)
+    names = {c.name for c in draft.controls}
+    assert {c.name for c in draft.controls_for(of_persons)} == names
+    assert names - {c.name for c in draft.controls_for(facts)} == {"effects", "persons"}
+    filled = draft_of("people", FIT | {"q.effects": "person"})
+    assert names - {c.name for c in filled.controls_for(facts)} == {"persons"}
+
+
+def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
+    """What the slider chooses is run without another forecast: the page has each point's sum and what is left."""
+    page = page_of(bench.browser("ana"), **FIT).text
+    rows = re.findall(r'data-epsilon="([^"]+)"[^>]* data-cost="([^"]+)" data-covered="(\w+)"', page)
+    assert len(rows) == POINTS + 1
+    for epsilon, cost, covered in rows:
+        assert float(cost) == float(epsilon)
+        balance = bench.services.ledger.balances(bench.services.access.analyst("ana").id)[0]
+        left = balance.remaining.primary / 1e9
+        assert (covered == "yes") == (float(epsilon) <= left)
+    assert {covered for _, _, covered in rows} == {"yes"}
+    bench.services.ledger.set_population_cap("people", epsilon=0.5, delta=0.01, by="t")
+    page = page_of(bench.browser("ana"), **FIT).text
+    assert set(re.findall(r'data-covered="(\w+)"', page)) == {"yes", "no"}
 
 
 def test_chips_add_a_column_and_take_it_out() -> None:

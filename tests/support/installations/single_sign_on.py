@@ -13,6 +13,7 @@ from support.installations.console import Desk, History, console
 from support.processes.identity_provider import CLIENT, SECRET, Provider
 
 CALLBACK = "/console/oidc/callback"
+ANALYSTS_CALLBACK = "/workbench/oidc/callback"
 STRONG = {"acr": "gold", "amr": ["otp"]}
 
 
@@ -34,15 +35,23 @@ def link(services: Services, provider: Provider, name: str, subject: str) -> Non
 
 
 @contextmanager
-def desk_of(history: History, provider: Provider, folder: Path) -> Iterator[Desk]:
-    """A console that is registered at the provider, which asks for a second factor; carol is linked. Tokens
-    are of the console's time."""
+def desk_of(
+    history: History, provider: Provider, folder: Path, callback: str = CALLBACK
+) -> Iterator[Desk]:
+    """A server that is registered at the provider, which asks for a second factor and knows of its pages the one that is
+    `callback`; carol and ana are linked, and carol signs in next. Tokens are of the server's time."""
     copied = history.copied(folder / "desk")
     provider.claims |= STRONG
 
     def settings_of(port: int) -> Settings:
-        provider.redirect = f"http://127.0.0.1:{port}{CALLBACK}"
-        asked = {"oidc_acr": "gold", "oidc_amr": "otp"}
+        place = f"http://127.0.0.1:{port}"
+        provider.redirect = place + callback
+        asked = {
+            "oidc_acr": "gold",
+            "oidc_amr": "otp",
+            "oidc_redirect_url": place + CALLBACK,
+            "oidc_workbench_redirect_url": place + ANALYSTS_CALLBACK,
+        }
         return with_provider(copied.installation.settings, provider, folder, **asked)
 
     with console(copied, settings_of) as desk:

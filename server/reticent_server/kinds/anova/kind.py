@@ -10,7 +10,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.kinds.anova.plan import AnovaPlan, AnovaResult, plan_anova
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Where
 from reticent_server.kinds.shared.columns import bounded_column, mask
 from reticent_server.kinds.shared.groups import compared, groups_of
@@ -40,8 +40,11 @@ def _plan(facts: DatasetFacts, query: Anova, offer: PrivacyCost) -> AnovaPlan:
 
 KIND = Kind(
     query=Anova,
+    group=QuestionGroup.COMPARE,
+    asks="Do the means of several groups differ?",
     plan=_plan,
     result=AnovaResult,
     examples=(Anova("y", "g"), Anova("y", "k", ("0", "1", "2"), where="x > 0")),
     page="anova",
+    title="Analysis of variance",
 )

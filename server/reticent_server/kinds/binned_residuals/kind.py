@@ -15,7 +15,7 @@ from reticent_server.domain.query import Query
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.binned_residuals.fitted import FittedModel
 from reticent_server.kinds.binned_residuals.links import MEANS, Spread
 from reticent_server.kinds.binned_residuals.plan import (
@@ -86,6 +86,8 @@ def _whole(facts: DatasetFacts, response: Term) -> bool:
 
 KIND = Kind(
     query=BinnedResiduals,
+    group=QuestionGroup.MODEL,
+    asks="Where does a model that I have fitted go wrong?",
     plan=_plan,
     result=BinnedResidualsResult,
     examples=(

@@ -11,7 +11,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.correlation.kendall import plan_kendall
 from reticent_server.kinds.correlation.plan import plan_moments
 from reticent_server.kinds.correlation.result import CorrelationResult
@@ -48,6 +48,8 @@ def _plan(facts: DatasetFacts, query: Correlation, offer: PrivacyCost) -> Planne
 
 KIND = Kind(
     query=Correlation,
+    group=QuestionGroup.MODEL,
+    asks="How closely are two columns related?",
     plan=_plan,
     result=CorrelationResult,
     examples=(

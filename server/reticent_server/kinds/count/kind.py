@@ -9,7 +9,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.fitting.results import Estimate
 from reticent_server.formula import mask_design
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.count.by_group import GroupCountPlan, plan_group_count
 from reticent_server.kinds.count.plan import CountPlan, plan_count
 from reticent_server.kinds.fields import By, Where
@@ -33,6 +33,8 @@ def _plan(facts: DatasetFacts, query: Count, offer: PrivacyCost) -> CountPlan | 
 
 KIND = Kind(
     query=Count,
+    group=QuestionGroup.TABLES,
+    asks="How many records are there, or how many satisfy a condition?",
     plan=_plan,
     result=Estimate | GroupEstimates,
     examples=(Count(), Count('x > 0 and g == "a"'), Count("x > 0", by="g")),

@@ -4,7 +4,7 @@
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.depth_median.plan import DepthMedianResult, plan_depth_median
 from reticent_server.kinds.depth_median.query import DepthMedian
 from reticent_server.kinds.shared.columns import sufficient, whole_columns
@@ -17,6 +17,8 @@ def _plan(facts: DatasetFacts, query: DepthMedian, offer: PrivacyCost) -> Planne
 
 KIND = Kind(
     query=DepthMedian,
+    group=QuestionGroup.DESCRIBE,
+    asks="Where is the centre of several columns taken together?",
     plan=_plan,
     result=DepthMedianResult,
     examples=(

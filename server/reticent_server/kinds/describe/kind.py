@@ -10,7 +10,7 @@ from pydantic import Field
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.describe.figures import Description
 from reticent_server.kinds.describe.plan import MAX_COLUMNS, DescribePlan, plan_description
 from reticent_server.kinds.fields import By, Name, Where
@@ -35,6 +35,8 @@ def _plan(facts: DatasetFacts, query: Describe, offer: PrivacyCost) -> DescribeP
 
 KIND = Kind(
     query=Describe,
+    group=QuestionGroup.DESCRIBE,
+    asks="What is in the data, column by column?",
     plan=_plan,
     result=Description,
     examples=(

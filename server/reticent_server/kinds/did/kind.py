@@ -14,7 +14,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.formula.values import quote
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Number, Where
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.treatment import (
@@ -106,6 +106,8 @@ def _group(column: Column) -> Expression:
 
 KIND = Kind(
     query=Did,
+    group=QuestionGroup.POLICY,
+    asks="What did a policy change, against those whom it did not reach?",
     plan=_plan,
     result=RegressionResult,
     examples=(
@@ -113,4 +115,5 @@ KIND = Kind(
         Did("y", "b", "k", start=5.0, covariates="x + C(g)", where="x > -3"),
     ),
     page="differences-in-differences",
+    title="Difference in differences",
 )

@@ -31,7 +31,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Number, Positive, Where
 from reticent_server.kinds.linear_regression.plan import (
     LinearRegressionPlan,
@@ -116,6 +116,8 @@ def _terms(running: Column, cutoff: float) -> tuple[Term, ...]:
 
 KIND = Kind(
     query=Discontinuity,
+    group=QuestionGroup.POLICY,
+    asks="By how much does y jump where a rule starts to apply?",
     plan=_plan,
     result=RegressionResult,
     examples=(
@@ -123,4 +125,5 @@ KIND = Kind(
         Discontinuity("y", "x", 1.0, 2.0, where="b == 1"),
     ),
     page="discontinuity",
+    title="Regression discontinuity",
 )

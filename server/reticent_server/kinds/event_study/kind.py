@@ -15,7 +15,7 @@ from reticent_server.domain.query import Query
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula.values import quote
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.event_study.plan import (
     EventStudyPlan,
     EventStudyResult,
@@ -118,6 +118,8 @@ def _cohorts(start: Column, never: float | None) -> list[Term]:
 
 KIND = Kind(
     query=EventStudy,
+    group=QuestionGroup.POLICY,
+    asks="How did the effect of a policy build up over time?",
     plan=_plan,
     result=EventStudyResult,
     examples=(

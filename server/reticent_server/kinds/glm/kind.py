@@ -4,13 +4,14 @@
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
+from reticent_server.domain.schema import Schema
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.group_fits import GroupFits
 from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import offset_design, weighted_design
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.glm.by_group import plan_glm_by
 from reticent_server.kinds.glm.families import family_of
 from reticent_server.kinds.glm.influence import plan_influence_glm
@@ -19,6 +20,7 @@ from reticent_server.kinds.glm.plan import NO_LINK, plan_glm
 from reticent_server.kinds.glm.query import GAUSSIAN, Glm
 from reticent_server.kinds.glm.statistics import plan_glm_statistics
 from reticent_server.kinds.shared.columns import sufficient
+from reticent_server.kinds.shared.typical import dummies, formula, numbers
 
 NEWTON_ONLY = (
     "Weights, offset and exposure are for the newton mechanism, and not for the gaussian family."
@@ -61,8 +63,16 @@ def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
     return plan_model(facts, query, offer.rho)
 
 
+def _typical(schema: Schema) -> list[Glm]:
+    """A logistic regression of the first yes or no."""
+    yes, names = dummies(schema)[:1], numbers(schema)
+    return [Glm(formula(yes[0], names), "binomial")] if yes and names else []
+
+
 KIND = Kind(
     query=Glm,
+    group=QuestionGroup.MODEL,
+    asks="How does a yes or no, a count or a positive amount change with x, others equal?",
     plan=_plan,
     result=RegressionResult | GroupFits,
     examples=(
@@ -80,4 +90,6 @@ KIND = Kind(
         Glm("exp(x) ~ b", "gamma"),
     ),
     page="glm",
+    title="Generalised linear model",
+    typical=_typical,
 )

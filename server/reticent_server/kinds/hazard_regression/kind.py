@@ -10,7 +10,7 @@ from pydantic import Field
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Number, Text, Where
 from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
 from reticent_server.kinds.hazard_regression.report import HazardFit
@@ -47,6 +47,8 @@ def _plan(facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost) -> H
 
 KIND = Kind(
     query=HazardRegression,
+    group=QuestionGroup.TIME,
+    asks="How does the risk of the event change with x, others equal?",
     plan=_plan,
     result=HazardFit,
     examples=(

@@ -10,7 +10,7 @@ from pydantic import Field
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Number, Where
 from reticent_server.kinds.histogram.by_group import (
     GroupHistogramPlan,
@@ -48,6 +48,8 @@ def _plan(
 
 KIND = Kind(
     query=Histogram,
+    group=QuestionGroup.TABLES,
+    asks="How many records have each value, or fall into each interval?",
     plan=_plan,
     result=HistogramResult | GroupHistograms,
     examples=(

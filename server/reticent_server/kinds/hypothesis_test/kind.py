@@ -6,7 +6,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_hypothesis
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.glm.model import plan_model
 from reticent_server.kinds.hypothesis_test.plan import HypothesisTestPlan, JointTest, TermTable
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest
@@ -28,6 +28,8 @@ def _plan(facts: DatasetFacts, query: HypothesisTest, offer: PrivacyCost) -> Pla
 
 KIND = Kind(
     query=HypothesisTest,
+    group=QuestionGroup.MODEL,
+    asks="Does x matter at all in a model of y?",
     plan=_plan,
     result=JointTest | TermTable,
     examples=(

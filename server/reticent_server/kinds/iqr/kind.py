@@ -11,7 +11,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.fitting.results import Value
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Name, Text
 from reticent_server.kinds.iqr.by_ptr import plan_iqr
 from reticent_server.kinds.iqr.by_quantiles import plan_range
@@ -45,8 +45,11 @@ def _plan(facts: DatasetFacts, query: Iqr, offer: PrivacyCost) -> Planned:
 
 KIND = Kind(
     query=Iqr,
+    group=QuestionGroup.DESCRIBE,
+    asks="How wide is the middle half of a column?",
     plan=_plan,
     result=Value,
     examples=(Iqr("y"), Iqr("y", "ptr"), Iqr("y", where="x > 0")),
     page="quantiles-and-medians",
+    title="Interquartile range",
 )

@@ -9,7 +9,7 @@ from pydantic import Field
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Where
 from reticent_server.kinds.kruskal.plan import KruskalPlan, KruskalResult, plan_kruskal
 from reticent_server.kinds.shared.columns import mask, numeric_column
@@ -38,8 +38,11 @@ def _plan(facts: DatasetFacts, query: Kruskal, offer: PrivacyCost) -> KruskalPla
 
 KIND = Kind(
     query=Kruskal,
+    group=QuestionGroup.COMPARE,
+    asks="Do some of several groups tend to larger values?",
     plan=_plan,
     result=KruskalResult,
     examples=(Kruskal("y", "g"), Kruskal("y", "k", ("0", "1", "2"), where="x > 0")),
     page="rank-tests",
+    title="Kruskal–Wallis test",
 )

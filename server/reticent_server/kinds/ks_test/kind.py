@@ -10,7 +10,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Number, Where
 from reticent_server.kinds.ks_test.laws import LAWS
 from reticent_server.kinds.ks_test.plan import KsTestPlan, KsTestResult, plan_ks_test
@@ -61,6 +61,8 @@ def _plan(facts: DatasetFacts, query: KsTest, offer: PrivacyCost) -> KsTestPlan:
 
 KIND = Kind(
     query=KsTest,
+    group=QuestionGroup.COMPARE,
+    asks="Do two groups differ anywhere in their distributions?",
     plan=_plan,
     result=KsTestResult,
     examples=(
@@ -68,4 +70,5 @@ KIND = Kind(
         KsTest("y", law="normal", parameters=(1.0, 1.5), where="x > 0"),
     ),
     page="distributions",
+    title="Kolmogorov–Smirnov test",
 )

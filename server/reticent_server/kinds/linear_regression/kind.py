@@ -4,13 +4,14 @@
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
+from reticent_server.domain.schema import Schema
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.group_fits import GroupFits
 from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import weighted_design
 from reticent_server.formula import parse_formula, person_effects, with_person_means
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.linear_regression.by_group import plan_linear_regression_by
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
@@ -18,6 +19,7 @@ from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.statistics import plan_linear_statistics
 from reticent_server.kinds.shared.columns import sufficient
+from reticent_server.kinds.shared.typical import dummies, formula, numbers
 
 
 def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> Planned:
@@ -49,8 +51,18 @@ def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> P
     return plan(facts, design, query, offer.rho)
 
 
+def _typical(schema: Schema) -> list[LinearRegression]:
+    """The first number on others."""
+    names = numbers(schema) + dummies(schema)
+    return (
+        [LinearRegression(formula(names[0], names))] if numbers(schema) and len(names) > 1 else []
+    )
+
+
 KIND = Kind(
     query=LinearRegression,
+    group=QuestionGroup.MODEL,
+    asks="How does y change with x, others equal?",
     plan=_plan,
     result=RegressionResult | GroupFits,
     examples=(
@@ -65,4 +77,5 @@ KIND = Kind(
         LinearRegression("y ~ x", mechanism="influence"),
     ),
     page="linear-regression",
+    typical=_typical,
 )

@@ -7,14 +7,23 @@ from typing import Annotated, Literal
 from annotated_types import Gt, Le
 from pydantic import AllowInfNan, Field, Strict
 
-from reticent_server.domain.query import Query
-from reticent_server.kinds.fields import By, Flag, Formula, Level, PlannedTuning, Weights, Where
+from reticent_server.domain.query import OfPersons, Query
+from reticent_server.kinds.fields import (
+    By,
+    Flag,
+    Formula,
+    Level,
+    PlannedTuning,
+    Weights,
+    Where,
+)
 
 Ridge = Annotated[float, Strict(), Gt(0), Le(1e6), AllowInfNan(False)]
 
 
 Effects = Annotated[
     Literal["person"],
+    OfPersons(),
     Field(
         description="person: an intercept of every person, of a data set with several rows a person (the within "
         "estimator; newton only). Terms that are the same in all rows of a person are not identifiable then."

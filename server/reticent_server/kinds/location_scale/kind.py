@@ -5,7 +5,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.fitting.influence.whole import no_calibration
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.location_scale.influence import plan_influence_location_scale
 from reticent_server.kinds.location_scale.plan import LocationScaleResult, plan_location_scale
 from reticent_server.kinds.location_scale.query import LocationScale
@@ -23,6 +23,8 @@ def _plan(facts: DatasetFacts, query: LocationScale, offer: PrivacyCost) -> Plan
 
 KIND = Kind(
     query=LocationScale,
+    group=QuestionGroup.DESCRIBE,
+    asks="What are a typical value and a typical spread, when some records are far off?",
     plan=_plan,
     result=LocationScaleResult,
     examples=(LocationScale("y"), LocationScale("y", "x > 0")),

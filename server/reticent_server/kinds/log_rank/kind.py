@@ -9,7 +9,7 @@ from pydantic import Field
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Name, Where
 from reticent_server.kinds.log_rank.plan import LogRankPlan, LogRankResult, plan_log_rank
 from reticent_server.kinds.shared.follow_up.fields import Cuts, Event, Time
@@ -35,8 +35,11 @@ def _plan(facts: DatasetFacts, query: LogRank, offer: PrivacyCost) -> LogRankPla
 
 KIND = Kind(
     query=LogRank,
+    group=QuestionGroup.TIME,
+    asks="Do groups differ in how long it takes until the event?",
     plan=_plan,
     result=LogRankResult,
     examples=(LogRank("k", "b", "g"), LogRank("k", "b", "g", (2.0, 5.0, 9.0), "x > 0")),
     page="survival",
+    title="Log-rank test",
 )

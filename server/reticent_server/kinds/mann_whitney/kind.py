@@ -9,7 +9,7 @@ from pydantic import Field
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Where
 from reticent_server.kinds.mann_whitney.plan import (
     MannWhitneyPlan,
@@ -43,6 +43,8 @@ def _plan(facts: DatasetFacts, query: MannWhitney, offer: PrivacyCost) -> MannWh
 
 KIND = Kind(
     query=MannWhitney,
+    group=QuestionGroup.COMPARE,
+    asks="Does one of two groups tend to larger values?",
     plan=_plan,
     result=MannWhitneyResult,
     examples=(
@@ -50,4 +52,5 @@ KIND = Kind(
         MannWhitney("k", "b", alternative="less", where="x > 0"),
     ),
     page="rank-tests",
+    title="Mann–Whitney test",
 )

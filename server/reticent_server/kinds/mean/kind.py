@@ -7,13 +7,15 @@ from typing import Literal
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
+from reticent_server.domain.schema import Schema
 from reticent_server.fitting.results import Estimate
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Where
 from reticent_server.kinds.mean.by_group import GroupMeanPlan, plan_group_mean
 from reticent_server.kinds.mean.plan import MeanPlan, plan_mean
 from reticent_server.kinds.shared.by import GroupEstimates
 from reticent_server.kinds.shared.columns import bounded_column, mask
+from reticent_server.kinds.shared.typical import dummies, numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,18 @@ def _plan(facts: DatasetFacts, query: Mean, offer: PrivacyCost) -> MeanPlan | Gr
     return plan_mean(facts, mask(facts, query.where, query.column), column, offer.rho)
 
 
+def _typical(schema: Schema) -> list[Mean]:
+    """A mean, and a share."""
+    return [Mean(name) for name in (*numbers(schema)[:1], *dummies(schema)[:1])]
+
+
 KIND = Kind(
     query=Mean,
+    group=QuestionGroup.DESCRIBE,
+    asks="How large is a column on average?",
     plan=_plan,
     result=Estimate | GroupEstimates,
     examples=(Mean("y"), Mean("y", "x > 0"), Mean("y", "x > 0", "g")),
     page="counts-and-means",
+    typical=_typical,
 )

@@ -12,7 +12,7 @@ from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Text
 from reticent_server.kinds.median.by_group import GroupValues, plan_group_medians
 from reticent_server.kinds.median.by_ptr import plan_ptr_median
@@ -58,6 +58,8 @@ def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
 
 KIND = Kind(
     query=Median,
+    group=QuestionGroup.DESCRIBE,
+    asks="What is the middle value of a column?",
     plan=_plan,
     result=Value | GroupValues,
     examples=(

@@ -7,7 +7,7 @@ from typing import Literal
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.profile.plan import ProfilePlan, ProfileResult, plan_profile
 
 
@@ -24,6 +24,8 @@ def _plan(facts: DatasetFacts, query: ProfileQuery, offer: PrivacyCost) -> Profi
 
 KIND = Kind(
     query=ProfileQuery,
+    group=QuestionGroup.DESCRIBE,
+    asks="What does every column look like, for all analysts to see?",
     plan=_plan,
     result=ProfileResult,
     examples=(ProfileQuery(),),

@@ -11,7 +11,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Where
 from reticent_server.kinds.proportion_test.plan import (
     ProportionTestPlan,
@@ -78,6 +78,8 @@ def _success(column: Column, query: ProportionTest) -> float:
 
 KIND = Kind(
     query=ProportionTest,
+    group=QuestionGroup.COMPARE,
+    asks="Do the shares of two groups differ, or one share from a number?",
     plan=_plan,
     result=ProportionTestResult,
     examples=(

@@ -11,7 +11,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Formula, Level, Where
 from reticent_server.kinds.quantile_regression.by_group import (
     GroupQuantileFits,
@@ -58,6 +58,8 @@ def _plan(
 
 KIND = Kind(
     query=QuantileRegression,
+    group=QuestionGroup.MODEL,
+    asks="How does the median of y, or another quantile, change with x?",
     plan=_plan,
     result=QuantileFits | GroupQuantileFits,
     examples=(

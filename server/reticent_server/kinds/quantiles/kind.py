@@ -9,7 +9,7 @@ from annotated_types import MaxLen, MinLen
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Number, Where
 from reticent_server.kinds.quantiles.by_group import (
     GroupQuantilesPlan,
@@ -55,6 +55,8 @@ def _plan(
 
 KIND = Kind(
     query=Quantiles,
+    group=QuestionGroup.DESCRIBE,
+    asks="Below which values lie a quarter, a half, nine tenths of the records?",
     plan=_plan,
     result=QuantilesResult | QuantilesByGroup,
     examples=(Quantiles("y", (0.9, 0.1)), Quantiles("y", where="x > 0"), Quantiles("y", by="g")),

@@ -18,7 +18,7 @@ from reticent_server.fitting.public_centres import public_centres
 from reticent_server.formula import parse_formula, parse_variables
 from reticent_server.formula.filled import columns_of, filled, missing_term
 from reticent_server.formula.model import column_levels
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Formula, Level, Name, Text, Where
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.study.maps import RecordGroups
@@ -126,6 +126,8 @@ def _reading(design: Design, facts: DatasetFacts, by: str | None) -> Design:
 
 KIND = Kind(
     query=Study,
+    group=QuestionGroup.MODEL,
+    asks="How are several columns related, in many linear analyses for one charge?",
     plan=_plan,
     result=StudyResult,
     examples=(

@@ -4,7 +4,7 @@
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
@@ -21,6 +21,8 @@ def _plan(facts: DatasetFacts, query: SubsampleAggregateQuery, offer: PrivacyCos
 
 KIND = Kind(
     query=SubsampleAggregateQuery,
+    group=QuestionGroup.MODEL,
+    asks="What does a model say on average over small parts of the data?",
     plan=_plan,
     result=BlockEstimates,
     examples=(

@@ -8,7 +8,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.fitting.results import Estimate
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Where
 from reticent_server.kinds.shared.by import GroupEstimates
 from reticent_server.kinds.shared.columns import mask, numeric_column
@@ -35,6 +35,8 @@ def _plan(facts: DatasetFacts, query: Sum, offer: PrivacyCost) -> SumPlan | Grou
 
 KIND = Kind(
     query=Sum,
+    group=QuestionGroup.DESCRIBE,
+    asks="What does a column add up to?",
     plan=_plan,
     result=Estimate | GroupEstimates,
     examples=(Sum("y"), Sum("y", "x > 0"), Sum("y", "x > 0", "g")),

@@ -7,7 +7,7 @@ from typing import Literal
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Where
 from reticent_server.kinds.shared.follow_up.fields import By, Cuts, Event, Time
 from reticent_server.kinds.shared.follow_up.question import follow_up
@@ -37,6 +37,8 @@ def _plan(facts: DatasetFacts, query: SurvivalCurve, offer: PrivacyCost) -> Surv
 
 KIND = Kind(
     query=SurvivalCurve,
+    group=QuestionGroup.TIME,
+    asks="How long does it take until the event?",
     plan=_plan,
     result=SurvivalCurves,
     examples=(SurvivalCurve("k", "b"), SurvivalCurve("k", "b", "g", (2.0, 5.0, 9.0), "x > 0")),

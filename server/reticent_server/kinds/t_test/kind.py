@@ -10,7 +10,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Flag, Level, Name, Number, Where
 from reticent_server.kinds.shared.columns import bounded_column, mask
 from reticent_server.kinds.shared.groups import ComparedValue, Groups, names_of, two_groups
@@ -81,6 +81,8 @@ def _value(query: TTest) -> ComparedValue:
 
 KIND = Kind(
     query=TTest,
+    group=QuestionGroup.COMPARE,
+    asks="Do the means of two groups differ?",
     plan=_plan,
     result=TTestResult,
     examples=(
@@ -89,4 +91,5 @@ KIND = Kind(
         TTest(columns=("y", "x"), paired=True, where="k > 2"),
     ),
     page="t-tests",
+    title="t test",
 )

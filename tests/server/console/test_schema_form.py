@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schema's form says what a schema file says."""
+
+from pathlib import Path
+
+import pytest
+
+from reticent_server.catalog.schema_file import read_schema
+from reticent_server.console.schema_form import check, proposed_fields
+from reticent_server.domain.schema import ColumnKind
+from reticent_server.vault.draft import propose
+
+HEADER = "age,edu-num,married,zip,when\n"
+FILE = f"{HEADER}39,13,Yes,10115,2020\n"
+YAML = """
+description: People
+unit: {column: zip, max_rows: 3}
+columns:
+  age: {kind: integer, lower: -1, upper: 1.2e+2, missing: ["", "NA", "?"]}
+  edu: {kind: numeric, from: "edu-num", lower: 0, upper: 16.5}
+  married: {kind: boolean, true: ["Yes", "oui"], false: ["No"]}
+  zip: {kind: categorical, levels: {east: ["10115", "10117"], "<=50K": ["<=50K"]}, other: "rest"}
+"""
+FIELDS = {
+    "description": "People",
+    "unit": "zip",
+    "max_rows": "3",
+    "c0.use": "yes",
+    "c0.name": "age",
+    "c0.kind": "integer",
+    "c0.lower": "-1",
+    "c0.upper": "1.2e+2",
+    "c0.missing": "NA |?",
+    "c0.empty": "yes",
+    "c1.use": "yes",
+    "c1.name": "edu",
+    "c1.kind": "numeric",
+    "c1.lower": "0",
+    "c1.upper": "16.5",
+    "c1.levels": "of another kind",
+    "c2.use": "yes",
+    "c2.name": "married",
+    "c2.kind": "boolean",
+    "c2.true": "Yes | oui",
+    "c2.false": "No",
+    "c3.use": "yes",
+    "c3.name": "zip",
+    "c3.kind": "categorical",
+    "c3.levels": "east = 10115 | 10117\r\n<=50K\r\n",
+    "c3.other": "rest",
+    "c4.name": "when",
+    "c4.kind": "integer",
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    written = tmp_path / "a.csv"
+    written.write_text(FILE)
+    return written
+
+
+def test_a_form_is_a_schema_file(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(YAML)
+    form = check(propose(file), FIELDS)
+    assert (form.errors, form.problem) == ({}, "")
+    assert form.schema == read_schema(tmp_path / "s.yaml")
+
+
+def test_a_proposal_leaves_bounds_and_levels_open(file: Path) -> None:
+    """They are published: a value of the file must not become one by pressing a button."""
+    fields = proposed_fields(propose(file))
+    assert {name for name in fields if name.startswith("c1.")} == {"c1.use", "c1.name", "c1.kind"}
+    assert fields["c1.name"] == "edu_num"
+    assert [fields[f"c{i}.kind"] for i in range(5)] == [
+        ColumnKind.INTEGER,
+        ColumnKind.INTEGER,
+        ColumnKind.BOOLEAN,
+        ColumnKind.INTEGER,
+        ColumnKind.INTEGER,
+    ]
+    assert not {"39", "10115", "2020"} & set(fields.values())
+    assert sorted(check(propose(file), fields).errors) == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("changed", "column", "said"),
+    [
+        ({"c0.lower": "1_0"}, 0, "lower must be a number"),
+        ({"c0.lower": "inf"}, 0, "finite"),
+        ({"c0.lower": "200"}, 0, "lower must be less"),
+        ({"c0.upper": ""}, 0, "Fill in lower and upper"),
+        ({"c0.name": "a b"}, 0, "a name is a letter"),
+        ({"c0.kind": "date of birth"}, 0, "kind must be one of"),
+        ({"c1.name": "age"}, 1, "Another column is called age"),
+        ({"c2.false": ""}, 2, "both `true` and `false`"),
+        ({"c3.levels": " \n "}, 3, "Write its levels"),
+        ({"c3.levels": "a\na"}, 3, "appears twice"),
+        ({"c3.levels": "a = 1\nb = 1"}, 3, "1"),
+    ],
+)
+def test_what_is_wrong_is_said_of_its_column(
+    file: Path, changed: dict[str, str], column: int, said: str
+) -> None:
+    form = check(propose(file), FIELDS | changed)
+    assert form.schema is None
+    assert list(form.errors) == [column]
+    assert said in form.errors[column]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"max_rows": "0"}, "`max_rows` must be"),
+        ({"max_rows": ""}, "`max_rows` must be"),
+        ({"description": "x" * 4001}, "`description` must be"),
+        (dict.fromkeys([f"c{i}.use" for i in range(5)], ""), "at least one column"),
+    ],
+)
+def test_what_is_about_no_column_is_said_above(
+    file: Path, changed: dict[str, str], said: str
+) -> None:
+    form = check(propose(file), FIELDS | changed)
+    assert (form.schema, form.errors) == (None, {})
+    assert said in form.problem

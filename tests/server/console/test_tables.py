@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A curator's file by bare requests: who may send and see it, what is kept of it, and what is said to whom."""
+
+import io
+import logging
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from reticent_server.domain.facts import Policy
+from reticent_server.domain.roles import Role
+from reticent_server.errors import NotFound
+from reticent_server.intake.staged import sweep
+from reticent_server.ledger.model import population_account
+from reticent_server.vault.staging import KEPT_SECONDS, MOST
+from support.installations.console import HOSTILE, Desk, History, console
+
+SECRET = "Zanzibar-cell"
+"""A text of a private cell, to be found where it must not be."""
+
+CSV = f"education-num, town, rich\n13, {SECRET}, yes\n9, Ghent, no\n16, Bruges, yes\n"
+GOOD = {
+    "dataset": "towns",
+    "description": "Towns",
+    "unit": "",
+    "c0.use": "yes",
+    "c0.name": "years",
+    "c0.kind": "integer",
+    "c0.lower": "0",
+    "c0.upper": "15",
+    "c1.use": "yes",
+    "c1.name": "town",
+    "c1.kind": "categorical",
+    "c1.levels": "coast = Ghent | Bruges",
+    "c1.other": "elsewhere",
+    "c2.use": "yes",
+    "c2.name": "rich",
+    "c2.kind": "boolean",
+    "action": "load",
+}
+
+
+@pytest.fixture(scope="module")
+def desk(history: History, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """One for all of these tests: each uses names of its own."""
+    with console(history.copied(tmp_path_factory.mktemp("tables") / "desk"), reads=True) as desk:
+        yield desk
+
+
+@pytest.fixture
+def web(desk: Desk) -> Iterator[httpx.Client]:
+    with closing(entered(desk, desk.key)) as client:
+        yield client
+    shutil.rmtree(folder(desk), ignore_errors=True)
+
+
+@pytest.fixture
+def others() -> Iterator[ExitStack]:
+    """Closes the browsers of other people."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def entered(desk: Desk, key: str) -> httpx.Client:
+    client = httpx.Client(base_url=desk.url, timeout=60)
+    page = client.get("/console/sign-in")
+    client.post("/console/sign-in", data={"form_token": token(page), "key": key})
+    return client
+
+
+def token(reply: httpx.Response) -> str:
+    found = re.search(r'name="form_token" value="([0-9a-f]{96})"', reply.text)
+    assert found, reply.text
+    return found[1]
+
+
+def send(web: httpx.Client, content: str | bytes = CSV, name: str = "towns.data") -> httpx.Response:
+    form = {"form_token": token(web.get("/console/"))}
+    data = content.encode() if isinstance(content, str) else content
+    return web.post("/console/tables", data=form, files={"file": (name, data)})
+
+
+def sent(web: httpx.Client, content: str | bytes = CSV, name: str = "towns.data") -> str:
+    reply = send(web, content, name)
+    assert reply.status_code == 303, reply.text
+    return reply.headers["location"]
+
+
+def edit(web: httpx.Client, place: str, fields: dict[str, str]) -> httpx.Response:
+    return web.post(place, data={"form_token": token(web.get("/console/"))} | fields)
+
+
+def folder(desk: Desk) -> Path:
+    return Path(desk.services.settings.vault_url.removeprefix("sqlite:///") + ".staging")
+
+
+def files(desk: Desk) -> list[Path]:
+    return [each for each in folder(desk).rglob("*") if each.is_file()]
+
+
+def test_a_file_becomes_a_data_set(
+    desk: Desk,
+    web: httpx.Client,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    place = sent(web)
+    page = web.get(place)
+    assert (page.status_code, page.headers["cache-control"]) == (200, "no-store")
+    assert SECRET in page.text
+    assert 'value="education_num"' in page.text  # proposed, as the command line proposes it
+    assert {each.stat().st_mode & 0o777 for each in files(desk)} == {0o600}
+    checked = edit(web, place, GOOD | {"action": "check"})
+    assert "The schema is complete" in checked.text
+    loaded = edit(web, place, GOOD)
+    assert loaded.status_code == 201
+    assert re.search(r"years</th><td[^>]*>1</td>", loaded.text)  # 16 is above 15
+    facts = desk.services.catalog.facts("towns")
+    assert (facts.n, facts.version, facts.population) == (3, 1, "towns")
+    assert [c.name for c in facts.schema.columns] == ["years", "town", "rich"]
+    assert facts.schema.columns[1].levels == ("coast", "elsewhere")
+    assert (files(desk), web.get(place).status_code) == ([], 404)
+    last = desk.services.ledger.search(["dataset.load"], before=None, limit=1)[0]
+    assert last.draft.actor == "console:carol"
+    assert desk.services.ledger.verify() == []
+    said = capfd.readouterr()
+    assert SECRET not in caplog.text + said.out + said.err
+    assert SECRET not in str([e.draft for e in desk.services.ledger.entries(limit=100)])
+    for path in ("/console/", "/console/datasets/towns", "/console/ledger", "/console/tables"):
+        assert SECRET not in web.get(path).text
+
+
+def test_only_whoever_sent_it_sees_it(desk: Desk, web: httpx.Client, others: ExitStack) -> None:
+    """Another curator: as if there were none. An auditor and a budget officer: not for their roles. An analyst: out."""
+    place = sent(web)
+    access = desk.services.access
+    key = access.add_curator("dora", frozenset({Role.CURATOR}), by="t")
+    other = others.enter_context(closing(entered(desk, key)))
+    looked = other.get(place)
+    assert (looked.status_code, SECRET in looked.text) == (404, False)
+    assert place.rpartition("/")[2] not in other.get("/console/tables").text
+    for action in ("load", "check", "discard"):
+        assert edit(other, place, GOOD | {"action": action}).status_code == 404
+    assert edit(other, f"{place}/draft", GOOD).status_code == 404
+    roles = frozenset({Role.AUDITOR, Role.BUDGET_OFFICER})
+    key = access.add_curator("otto", roles, by="t")
+    auditor = others.enter_context(closing(entered(desk, key)))
+    for path in ("/console/tables", place):
+        reply = auditor.get(path)
+        assert (reply.status_code, SECRET in reply.text) == (403, False)
+    assert send(auditor).status_code == 403
+    assert edit(auditor, place, GOOD).status_code == 403
+    assert "/console/tables" not in auditor.get("/console/").text
+    with httpx.Client(base_url=desk.url) as nobody:
+        assert nobody.get(place).status_code == 303
+        assert nobody.post("/console/tables", files={"file": ("a.csv", CSV)}).status_code == 303
+    assert SECRET in web.get(place).text  # and it is still there
+
+
+def test_a_file_needs_the_token_of_its_form(desk: Desk, web: httpx.Client) -> None:
+    data = {"file": ("towns.csv", CSV)}
+    assert web.post("/console/tables", files=data).status_code == 403
+    ours = {"form_token": token(web.get("/console/"))}
+    elsewhere = {"Origin": "https://evil.test"}
+    assert web.post("/console/tables", data=ours, files=data, headers=elsewhere).status_code == 403
+    assert files(desk) == []
+    assert web.post("/console/tables", data=ours, files=data).status_code == 303
+    assert web.post("/console/tables", data=ours, files=data).status_code == 409
+    assert len(files(desk)) == 2  # the file and its state
+    place = sent(web)
+    assert web.post(place, data=GOOD).status_code == 403
+    assert web.post(f"{place}/draft", data=GOOD).status_code == 403
+
+
+def test_what_is_wrong_stands_beside_its_column_and_nothing_is_lost(web: httpx.Client) -> None:
+    place = sent(web)
+    wrong = {"c0.lower": "abc", "c1.levels": "", "c2.true": "yes", "description": "kept <b>"}
+    reply = edit(web, place, GOOD | wrong)
+    assert reply.status_code == 422
+    beside = re.findall(r'id="c(\d)-error">([^<]*)', reply.text)
+    assert [i for i, _ in beside] == ["0", "1", "2"]
+    assert "lower must be a number" in beside[0][1]
+    assert "levels" in beside[1][1]
+    assert "both `true` and `false`" in beside[2][1]
+    for kept in ('value="abc"', 'value="kept &lt;b&gt;"', 'value="elsewhere"', 'value="towns"'):
+        assert kept in reply.text
+    assert 'value="abc"' in web.get(place).text  # and tomorrow
+    twice = edit(web, place, GOOD | {"c2.name": "town"})
+    assert "Another column is called town" in twice.text
+
+
+def test_a_cell_that_does_not_fit_is_named_to_the_curator_alone(
+    desk: Desk, web: httpx.Client, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = sent(web)
+    head = desk.services.ledger.head()
+    reply = edit(
+        web, place, GOOD | {"dataset": "whole", "c1.other": "", "c1.levels": "Ghent\nBruges"}
+    )
+    assert reply.status_code == 422
+    assert "row 1 (line 2), column town" in reply.text
+    assert SECRET in reply.text
+    assert desk.services.ledger.head() == head  # nothing half done
+    with pytest.raises(NotFound):
+        desk.services.catalog.facts("whole")
+    said = capfd.readouterr()
+    assert SECRET not in said.out + said.err
+    assert edit(web, place, GOOD | {"dataset": "whole"}).status_code == 201
+
+
+def test_a_bad_name_and_another_population_are_refused_with_all_kept(web: httpx.Client) -> None:
+    place = sent(web)
+    for fields in ({"dataset": "a b"}, {"dataset": ""}, {"dataset": "people", "population": "x"}):
+        reply = edit(web, place, GOOD | fields)
+        assert (reply.status_code, "Not done." in reply.text) == (422, True)
+        assert "coast = Ghent | Bruges" in reply.text
+
+
+def test_markup_in_a_file_stays_text(web: httpx.Client) -> None:
+    cell = HOSTILE.replace('"', '""')
+    place = sent(web, f'"{cell}",b\n"{cell}",1\n', "<img src=x>.csv")
+    for reply in (
+        web.get(place),
+        edit(web, place, {"dataset": HOSTILE}),
+        web.get("/console/tables"),
+    ):
+        assert "<img src=x" not in reply.text
+        assert "<script>document" not in reply.text
+    assert "&lt;img src=x" in web.get(place).text
+
+
+def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
+    """Where the policy asks for a second person, the load waits, and the file with it."""
+    desk.services.catalog.set_policy("people", Policy(second_person=True), by="t")
+    place = sent(web)
+    wanted = GOOD | {"dataset": "pairs", "population": "people"}
+    reply = edit(web, place, wanted)
+    assert (reply.status_code, "It is proposed as" in reply.text) == (409, True)
+    (proposal,) = desk.services.approvals.all()
+    shown = web.get("/console/proposals").text
+    assert "schema of 3 columns" in shown
+    for part in ("name: years", "kind: integer", "column: –; max_rows: 1", "[Ghent, 0.0]"):
+        assert part in shown  # whoever approves sees all of it
+    desk.services.approvals.approve(proposal.id, by="key:dora")
+    assert edit(web, place, wanted).status_code == 201
+    assert desk.services.catalog.facts("pairs").population == "people"
+
+
+def test_files_have_limits_and_are_forgotten(
+    desk: Desk, web: httpx.Client, others: ExitStack
+) -> None:
+    places = [sent(web, name=f"../../x{i}.csv") for i in range(MOST)]
+    assert {each.parent.parent.name for each in files(desk)} == {"vault.db.staging"}
+    full = send(web)
+    assert (full.status_code, "wait already" in full.text) == (409, True)
+    assert edit(web, places[0], {"action": "discard"}).status_code == 303
+    assert web.get(places[0]).status_code == 404
+    services = desk.services
+    desk.clock.sleep(KEPT_SECONDS / 2)
+    web = others.enter_context(closing(entered(desk, desk.key)))
+    edit(web, f"{places[1]}/draft", GOOD)
+    desk.clock.sleep(KEPT_SECONDS / 2 + 1)
+    sweep(services.settings, desk.clock)
+    web = others.enter_context(closing(entered(desk, desk.key)))
+    assert [web.get(place).status_code for place in places[1:]] == [200, 404, 404]
+    assert 'value="years"' in web.get(places[1]).text  # the draft
+
+
+def test_what_is_no_table_is_said_so(web: httpx.Client) -> None:
+    for content in ("", "a,b\n", "a,b\n1\n", b"PAR1 broken", b"\xff\xfe\n1"):
+        reply = send(web, content)
+        if reply.status_code == 303:
+            reply = web.get(reply.headers["location"])
+            assert edit(web, str(reply.url.path), {"action": "discard"}).status_code == 303
+        assert reply.status_code == 422
+        assert 'role="alert"' in reply.text
+    place = sent(web, parquet())
+    assert "2.5" in web.get(place).text
+
+
+def parquet() -> bytes:
+    written = io.BytesIO()
+    pq.write_table(pa.table({"x": [1.0, 2.5], "when": pa.array([0, 1], pa.date32())}), written)
+    return written.getvalue()
+
+
+def test_a_file_that_is_too_large(history: History, tmp_path: Path) -> None:
+    copied = history.copied(tmp_path / "small")
+
+    def small(_: int) -> object:
+        return copied.installation.settings.model_copy(update={"upload_bytes": 1000})
+
+    with console(copied, small) as desk, closing(entered(desk, desk.key)) as web:  # type: ignore[arg-type]
+        reply = send(web, CSV + "1, x, yes\n" * 200)
+        assert (reply.status_code, "at most 1000 bytes" in reply.text) == (413, True)
+        assert files(desk) == []
+        assert web.get("/console/tables").status_code == 200
+
+
+def test_the_policy_and_the_profile_in_the_console(
+    desk: Desk, web: httpx.Client, others: ExitStack
+) -> None:
+    services = desk.services
+    place = sent(web)
+    edit(web, place, GOOD | {"dataset": "terms"})
+    policy = {"max_epsilon": "2", "tier-unconditional": "yes"}
+    bad = edit(web, "/console/datasets/terms/policy", {"max_epsilon": "2"})
+    assert (bad.status_code, "at least one guarantee" in bad.text) == (422, True)
+    assert edit(web, "/console/datasets/terms/policy", policy).status_code == 303
+    assert services.catalog.facts("terms").policy == Policy(max_epsilon=2.0)
+    early = edit(web, "/console/datasets/terms/profile", {"epsilon": "1"})
+    assert (early.status_code, "Not done." in early.text) == (403, True)
+    services.ledger.set_population_cap("terms", epsilon=4, delta=1e-3, by="t")
+    assert edit(web, "/console/datasets/terms/profile", {"epsilon": "1"}).status_code == 303
+    assert services.catalog.facts("terms").profile is not None
+    spent = services.ledger.entries(population_account("terms"), 9)
+    assert edit(web, "/console/datasets/terms/profile", {"epsilon": "1"}).status_code == 409
+    assert services.ledger.entries(population_account("terms"), 9) == spent
+    key = services.access.add_curator("olga", frozenset({Role.AUDITOR}), by="t")
+    auditor = others.enter_context(closing(entered(desk, key)))
+    for form in ("policy", "profile"):
+        assert edit(auditor, f"/console/datasets/terms/{form}", policy).status_code == 403
+        assert f"terms/{form}" not in auditor.get("/console/datasets/terms").text
