@@ -122,7 +122,7 @@ def table(n: int, rng: Any) -> Table:
 
 
 @dataclass(frozen=True)
-class Line:
+class Analysis:
     """An analysis. ours: (estimates, lower ends, upper ends) of a result, NaN where there is none; plain: the usual estimates on a table; truth:
     of the law, None for what is about the table. p: p-values of a result, of a test without an effect."""
 
@@ -290,47 +290,47 @@ P = lambda result: [result["p_value"]]  # noqa: E731
 EFFECT_OF = one("effect", "effect_interval")
 YES = np.random.default_rng(2)
 LINES = (
-    Line("count", Count("x > 0.5"), one(), lambda t: np.array([np.sum(t["x"] > 0.5)]), expected=lambda n: n * stats.norm.sf(0.5)),
-    Line("sum", Sum("y"), one(), lambda t: np.array([np.sum(t["y"])]), expected=lambda n: n * 1.0),
-    Line("mean", Mean("y"), one(), lambda t: np.array([np.mean(t["y"])]), [1.0]),
-    Line("histogram", Histogram("y", BINS), many("values", "confidence_intervals"), lambda t: np.histogram(t["y"], BINS)[0] * 1.0, expected=lambda n: n * np.diff(stats.norm.cdf(BINS, 1.0, SPREAD))),
-    Line("crosstab", Crosstab(("g", "half")), many("values", "interval_half_width"), lambda t: np.histogram2d(t["g"], t["half"], (4, 2))[0].ravel(), expected=lambda n: np.repeat(n * SHARES / 2, 2), p=lambda r: [r["independence"]["p_value"]]),
-    Line("describe", Describe(("y", "x", "g")), described, lambda t: np.array([np.mean(t["y"]), *np.quantile(t["y"], QUARTERS)]), [1.0, *stats.norm.ppf(QUARTERS, 1.0, SPREAD)]),
-    Line("quantiles", Quantiles("y", QUARTERS), many("values", "confidence_intervals"), lambda t: np.quantile(t["y"], QUARTERS), stats.norm.ppf(QUARTERS, 1.0, SPREAD)),
-    Line("median", Median("y"), one(), lambda t: np.array([np.median(t["y"])]), [1.0]),
-    Line("median, propose–test–release", Median("y", "ptr"), one(), lambda t: np.array([np.median(t["y"])]), [1.0]),
-    Line("iqr", Iqr("y"), one(), lambda t: np.array([np.ptp(np.quantile(t["y"], (0.25, 0.75)))]), [2 * SPREAD * stats.norm.ppf(0.75)]),
-    Line("m_estimate", MEstimateQuery("y", tuning=1.5), one(), lambda t: np.array([np.mean(t["y"])]), [1.0]),
-    Line("location_scale", LocationScale("y"), location, lambda t: np.array([np.mean(t["y"]), np.std(t["y"])]), [1.0, SPREAD]),
-    Line("depth_median", DepthMedian(("x", "z"), directions=100), many("point", ""), lambda t: np.array([np.median(t["x"]), np.median(t["z"])]), [0.0, 0.0]),
-    Line("linear_regression", LinearRegression("y ~ x + z"), of_terms(), least_squares("x", "z"), SLOPES),
-    Line("linear_regression, skewed errors, squared loss", LinearRegression("skewed_y ~ x + z", loss="squared"), of_terms(1, 2), lambda t: least_squares("x", "z", y="skewed_y")(t)[1:], SLOPES[1:]),
-    Line("glm, binomial", Glm("yes ~ x + z", "binomial"), of_terms(), model(sm.families.Binomial(), "yes"), ODDS),
-    Line("glm, poisson", Glm("number ~ x + z", "poisson"), of_terms(), model(sm.families.Poisson(), "number"), COUNTS),
-    Line("glm, gamma", Glm("amount ~ x + z", "gamma"), of_terms(), model(sm.families.Gamma(sm.families.links.Log()), "amount"), AMOUNTS),
-    Line("quantile_regression, .5", QuantileRegression("y ~ x + z"), first(of_terms(), "fits"), middle_regression, SLOPES),
-    Line("did", Did("did_y", "treated", "period", start=3.0), named("did("), two_ways, [EFFECT]),
-    Line("discontinuity", Discontinuity("jump_y", "running", 0.0, 0.5), of_terms(1), local_linear, [JUMP]),
-    Line("hypothesis_test, Wald", HypothesisTest("jump_y ~ running + x + z", ("x = 0", "z = 0")), p=P),
-    Line("hypothesis_test, score", HypothesisTest("half ~ x + z", ("x = 0", "z = 0"), "score", "binomial"), p=P),
-    Line("survival_curve", SurvivalCurve("time", "died", cuts=CUTS), survival, kaplan_meier, [survival_at(c) for c in CUTS]),
-    Line("log_rank", LogRank("time", "died", "g"), p=P),
-    Line("hazard_regression", HazardRegression("Surv(time, died) ~ x"), of_terms(), proportional, [HAZARD]),
-    Line("t_test", TTest("did_y", "treated"), EFFECT_OF, lambda t: np.array([np.mean(t["did_y"][t["treated"] == 0]) - np.mean(t["did_y"][t["treated"] == 1])]), [-0.3 - 0.4 * EFFECT]),
-    Line("t_test, no effect", TTest("y", "half"), p=P),
-    Line("anova, no effect", Anova("y", "g"), p=P),
-    Line("mann_whitney, no effect", MannWhitney("y", "half"), p=P),
-    Line("kruskal, no effect", Kruskal("y", "g"), p=P),
-    Line("proportion_test, no effect", ProportionTest("died", "half"), p=P),
-    Line("correlation", Correlation(("x", "z")), EFFECT_OF, lambda t: np.array([np.corrcoef(t["x"], t["z"])[0, 1]]), [0.5]),
-    Line("ks_test, no effect", KsTest("y", "half"), p=P),
+    Analysis("count", Count("x > 0.5"), one(), lambda t: np.array([np.sum(t["x"] > 0.5)]), expected=lambda n: n * stats.norm.sf(0.5)),
+    Analysis("sum", Sum("y"), one(), lambda t: np.array([np.sum(t["y"])]), expected=lambda n: n * 1.0),
+    Analysis("mean", Mean("y"), one(), lambda t: np.array([np.mean(t["y"])]), [1.0]),
+    Analysis("histogram", Histogram("y", BINS), many("values", "confidence_intervals"), lambda t: np.histogram(t["y"], BINS)[0] * 1.0, expected=lambda n: n * np.diff(stats.norm.cdf(BINS, 1.0, SPREAD))),
+    Analysis("crosstab", Crosstab(("g", "half")), many("values", "interval_half_width"), lambda t: np.histogram2d(t["g"], t["half"], (4, 2))[0].ravel(), expected=lambda n: np.repeat(n * SHARES / 2, 2), p=lambda r: [r["independence"]["p_value"]]),
+    Analysis("describe", Describe(("y", "x", "g")), described, lambda t: np.array([np.mean(t["y"]), *np.quantile(t["y"], QUARTERS)]), [1.0, *stats.norm.ppf(QUARTERS, 1.0, SPREAD)]),
+    Analysis("quantiles", Quantiles("y", QUARTERS), many("values", "confidence_intervals"), lambda t: np.quantile(t["y"], QUARTERS), stats.norm.ppf(QUARTERS, 1.0, SPREAD)),
+    Analysis("median", Median("y"), one(), lambda t: np.array([np.median(t["y"])]), [1.0]),
+    Analysis("median, propose–test–release", Median("y", "ptr"), one(), lambda t: np.array([np.median(t["y"])]), [1.0]),
+    Analysis("iqr", Iqr("y"), one(), lambda t: np.array([np.ptp(np.quantile(t["y"], (0.25, 0.75)))]), [2 * SPREAD * stats.norm.ppf(0.75)]),
+    Analysis("m_estimate", MEstimateQuery("y", tuning=1.5), one(), lambda t: np.array([np.mean(t["y"])]), [1.0]),
+    Analysis("location_scale", LocationScale("y"), location, lambda t: np.array([np.mean(t["y"]), np.std(t["y"])]), [1.0, SPREAD]),
+    Analysis("depth_median", DepthMedian(("x", "z"), directions=100), many("point", ""), lambda t: np.array([np.median(t["x"]), np.median(t["z"])]), [0.0, 0.0]),
+    Analysis("linear_regression", LinearRegression("y ~ x + z"), of_terms(), least_squares("x", "z"), SLOPES),
+    Analysis("linear_regression, skewed errors, squared loss", LinearRegression("skewed_y ~ x + z", loss="squared"), of_terms(1, 2), lambda t: least_squares("x", "z", y="skewed_y")(t)[1:], SLOPES[1:]),
+    Analysis("glm, binomial", Glm("yes ~ x + z", "binomial"), of_terms(), model(sm.families.Binomial(), "yes"), ODDS),
+    Analysis("glm, poisson", Glm("number ~ x + z", "poisson"), of_terms(), model(sm.families.Poisson(), "number"), COUNTS),
+    Analysis("glm, gamma", Glm("amount ~ x + z", "gamma"), of_terms(), model(sm.families.Gamma(sm.families.links.Log()), "amount"), AMOUNTS),
+    Analysis("quantile_regression, .5", QuantileRegression("y ~ x + z"), first(of_terms(), "fits"), middle_regression, SLOPES),
+    Analysis("did", Did("did_y", "treated", "period", start=3.0), named("did("), two_ways, [EFFECT]),
+    Analysis("discontinuity", Discontinuity("jump_y", "running", 0.0, 0.5), of_terms(1), local_linear, [JUMP]),
+    Analysis("hypothesis_test, Wald", HypothesisTest("jump_y ~ running + x + z", ("x = 0", "z = 0")), p=P),
+    Analysis("hypothesis_test, score", HypothesisTest("half ~ x + z", ("x = 0", "z = 0"), "score", "binomial"), p=P),
+    Analysis("survival_curve", SurvivalCurve("time", "died", cuts=CUTS), survival, kaplan_meier, [survival_at(c) for c in CUTS]),
+    Analysis("log_rank", LogRank("time", "died", "g"), p=P),
+    Analysis("hazard_regression", HazardRegression("Surv(time, died) ~ x"), of_terms(), proportional, [HAZARD]),
+    Analysis("t_test", TTest("did_y", "treated"), EFFECT_OF, lambda t: np.array([np.mean(t["did_y"][t["treated"] == 0]) - np.mean(t["did_y"][t["treated"] == 1])]), [-0.3 - 0.4 * EFFECT]),
+    Analysis("t_test, no effect", TTest("y", "half"), p=P),
+    Analysis("anova, no effect", Anova("y", "g"), p=P),
+    Analysis("mann_whitney, no effect", MannWhitney("y", "half"), p=P),
+    Analysis("kruskal, no effect", Kruskal("y", "g"), p=P),
+    Analysis("proportion_test, no effect", ProportionTest("died", "half"), p=P),
+    Analysis("correlation", Correlation(("x", "z")), EFFECT_OF, lambda t: np.array([np.corrcoef(t["x"], t["z"])[0, 1]]), [0.5]),
+    Analysis("ks_test, no effect", KsTest("y", "half"), p=P),
 )  # fmt: skip
 
 
-class Cells:
+class Tally:
     """What the runs of one line and n have found, by ε."""
 
-    def __init__(self, line: Line, n: int) -> None:
+    def __init__(self, line: Analysis, n: int) -> None:
         self.line, self.n = line, n
         self.errors: dict[float, list[Any]] = {e: [] for e in EPSILONS}
         self.plain: list[Any] = []
@@ -384,13 +384,13 @@ class Cells:
         return ", ".join(said) or "no reply"
 
 
-def rows() -> Iterator[tuple[Line, list[Cells]]]:
+def rows() -> Iterator[tuple[Analysis, list[Tally]]]:
     for line in LINES:
         if ASKED and line.name.split(",")[0] not in ASKED:
             continue
         found = []
         for n in SIZES:
-            cells = Cells(line, n)
+            cells = Tally(line, n)
             cells.run(facts(n), RUNS[n] * (3 if line.p and not line.ours and n < SIZES[-1] else 1))
             found.append(cells)
         yield line, found

@@ -58,6 +58,7 @@ PARTS = {
     "name": "people",
     "form": "python",
     "release_id": "rel_x",
+    "file_id": "0" * 32,
     "request_id": "rq_x",
     "proposal_id": "ap_x",
 }
