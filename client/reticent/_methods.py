@@ -928,7 +928,15 @@ class Methods:
     def glm(
         self,
         formula: str,
-        family: Literal["binomial", "poisson", "gamma", "negative_binomial", "gaussian"],
+        family: Literal[
+            "binomial",
+            "poisson",
+            "gamma",
+            "negative_binomial",
+            "gaussian",
+            "multinomial",
+            "ordinal",
+        ],
         where: str | None = None,
         *,
         epsilon: float | None = None,
@@ -953,7 +961,10 @@ class Methods:
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
 
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
-        - family: "binomial", "poisson", "gamma", "negative_binomial" or "gaussian".
+        - family: "binomial", "poisson", "gamma", "negative_binomial", "gaussian", "multinomial"
+          or "ordinal". Of the response: 0/1 (binomial), counts (poisson, negative_binomial),
+          positive (gamma), any number (gaussian), or one of several levels, without order
+          (multinomial) or in the order of the schema (ordinal).
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - tuning: 0.1 to 100. Where Pearson residuals are cut; None: the family's default
           (binomial: not at all). planned: chosen for the smallest error at this ε, which moves

@@ -12,6 +12,9 @@ from reticent_server.fitting.special_columns import offset_design, weighted_desi
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind
 from reticent_server.kinds.glm.by_group import plan_glm_by
+from reticent_server.kinds.glm.categories.ask import plan_level_glm
+from reticent_server.kinds.glm.categories.laws import LAWS
+from reticent_server.kinds.glm.categories.report import CategoryResult
 from reticent_server.kinds.glm.families import family_of
 from reticent_server.kinds.glm.influence import plan_influence_glm
 from reticent_server.kinds.glm.model import plan_model
@@ -40,6 +43,8 @@ def _has_special(query: Glm) -> bool:
 
 
 def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
+    if query.family in LAWS:
+        return plan_level_glm(facts, query, offer.rho)
     special = _has_special(query)
     if special and (query.fit_statistics or query.by is not None):
         raise InvalidQuery(WHOLE_ONLY)
@@ -64,7 +69,7 @@ def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
 KIND = Kind(
     query=Glm,
     plan=_plan,
-    result=RegressionResult | GroupFits,
+    result=RegressionResult | CategoryResult | GroupFits,
     examples=(
         Glm("b ~ x", "binomial"),
         Glm("b ~ x", "binomial", mechanism="influence"),
@@ -78,6 +83,8 @@ KIND = Kind(
         Glm("k ~ x", "poisson"),
         Glm("k ~ x", "negative_binomial", dispersion=0.5),
         Glm("exp(x) ~ b", "gamma"),
+        Glm("g ~ x", "multinomial"),
+        Glm("g ~ x", "ordinal"),
     ),
     page="glm",
 )

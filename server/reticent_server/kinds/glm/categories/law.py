@@ -54,6 +54,10 @@ class CategoryLaw(Protocol):
         """λ (S,) within its public range."""
         ...
 
+    def unsure(self, spacings: FloatArray) -> FloatArray:
+        """(S,) standard deviations of λ before any score."""
+        ...
+
     def probabilities(self, at: Latent) -> FloatArray:
         """(K, rows)."""
         ...
@@ -74,9 +78,7 @@ class CategoryLaw(Protocol):
         """Of the reported coefficients (D,)."""
         ...
 
-    def reported(
-        self, theta: FloatArray, spacings: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def reported(self, theta: FloatArray, spacings: FloatArray) -> tuple[FloatArray, FloatArray]:
         """From Θ (P, q), in the units of the data, and λ: the reported coefficients (D,), and their derivative (D, D)
         by (Θ row by row, λ)."""
         ...

@@ -105,12 +105,12 @@ def places(predictors: int, spacings: int, q: int) -> Iterator[tuple[int, int, i
                     yield a, b, i, j, sqrt(2) ** off
 
 
-def entries(I: FloatArray, u: FloatArray, predictors: int) -> FloatArray:
+def entries(J: FloatArray, u: FloatArray, predictors: int) -> FloatArray:
     """(entries, rows) of an information (P + S, P + S, rows) ⊗ u uᵀ, in the order of `places`."""
     ones = np.ones(u.shape[1])
     found = [
-        factor * I[a, b] * (u[i] if i >= 0 else ones) * (u[j] if j >= 0 else ones)
-        for a, b, i, j, factor in places(predictors, len(I) - predictors, len(u))
+        factor * J[a, b] * (u[i] if i >= 0 else ones) * (u[j] if j >= 0 else ones)
+        for a, b, i, j, factor in places(predictors, len(J) - predictors, len(u))
     ]
     return np.vstack(found)
 
@@ -129,9 +129,7 @@ def as_information(values: FloatArray, predictors: int, spacings: int, q: int) -
     def at(a: int, i: int) -> int:
         return a * q + i if a < predictors else predictors * q + a - predictors
 
-    for value, (a, b, i, j, factor) in zip(
-        values, places(predictors, spacings, q), strict=True
-    ):
+    for value, (a, b, i, j, factor) in zip(values, places(predictors, spacings, q), strict=True):
         each = value / factor
         for first, second in {(i, j), (j, i)} if b < predictors else {(i, j)}:
             found[at(a, first), at(b, second)] = each

@@ -42,6 +42,9 @@ class Multinomial:
     def kept(self, spacings: FloatArray) -> FloatArray:
         return spacings
 
+    def unsure(self, spacings: FloatArray) -> FloatArray:
+        return spacings
+
     def probabilities(self, at: Latent) -> FloatArray:
         H = contrasts(self.levels)
         zeta = np.zeros((self.levels, at.predictors.shape[1]))
@@ -74,7 +77,8 @@ class Multinomial:
     ) -> tuple[FloatArray, FloatArray]:
         H = contrasts(self.levels)
         change = (H[:, 1:] - H[:, :1]).T
-        return (change @ theta).ravel(), np.kron(change, np.eye(theta.shape[1]))
+        whole = np.kron(change, np.eye(theta.shape[1]))
+        return (change @ theta).ravel(), np.asarray(whole, dtype=np.float64)
 
 
 def contrasts(levels: int) -> FloatArray:

@@ -15,7 +15,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import block_diag
 
-from reticent_server.domain.steps import FloatArray, GramSum, Part, Released, Step, SumStep, VectorSum
+from reticent_server.domain.steps import (
+    FloatArray,
+    GramSum,
+    Part,
+    Released,
+    Step,
+    SumStep,
+    VectorSum,
+)
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.coordinates import Coordinates
@@ -48,7 +56,6 @@ from reticent_server.numerics.matrices import power
 OFFSET, SHAPE = 5.0, 0.25
 """Of a predictor, by which a record may be off at the start; relative error of an expected information: as of a binomial
 model's (kinds.glm.families.base)."""
-_UNKNOWN = 0.5  # sd of a log gap before any release
 _FARTHER = 4.0  # as in fitting.recipe
 _LARGEST = 2.0**20  # of a coefficient in standardised units, as in fitting.recipe
 
@@ -69,7 +76,9 @@ class CategoryFit:
     @property
     def length(self) -> float:
         """The largest change of a predictor for one length of a whitened regressor."""
-        return float(np.linalg.norm(np.linalg.solve(self.transform.T, self.theta.T)[1:], axis=0).max())
+        return float(
+            np.linalg.norm(np.linalg.solve(self.transform.T, self.theta.T)[1:], axis=0).max()
+        )
 
 
 Fitting = Generator[Step, tuple[Released, ...], CategoryFit]
@@ -110,22 +119,21 @@ class CategoryNewton:
             if information:
                 state, _ = self._measured(model, state, information[0], count)
             state = self._stepped(model, state, score, count, last=False)
-        score, information, meat = yield self._step(whitening, state, T - 1)
-        return self._finished(model, state, (score, information, meat), count, present=present)
+        last = yield self._step(whitening, state, T - 1)
+        return self._finished(model, state, last, count, present=present)
 
     def public(self, whitening: Whitening) -> PublicCategories:
         """The public rows as a model of the records."""
-        return PublicCategories(
-            self.law, whitening, self.sizes.radius_squared, self.sizes.unequal
-        )
+        return PublicCategories(self.law, whitening, self.sizes.radius_squared, self.sizes.unequal)
 
     def started(self, whitening: Whitening) -> _State:
         """Before any score: the intercepts give the public shares."""
-        P, S, q = self.law.predictors, self.law.spacings, self.sizes.size
+        P, q = self.law.predictors, self.sizes.size
         theta = np.zeros((P, q))
         theta[:, 0] = self.start
         Gamma = np.linalg.solve(whitening.transform.T, theta.T).T
-        C = block_diag(*(prior(whitening, OFFSET),) * P, _UNKNOWN**2 * np.eye(S))
+        unsure = np.diag(self.law.unsure(self.spacings) ** 2)
+        C = block_diag(*(prior(whitening, OFFSET),) * P, unsure)
         known = no_correction(stacked_whitening(whitening, self.law), SHAPE)
         return _State(np.append(Gamma.ravel(), self.spacings), np.asarray(C), known)
 
@@ -146,9 +154,7 @@ class CategoryNewton:
     def _step(self, whitening: Whitening, state: _State, t: int) -> SumStep:
         P, S, q, m = self.law.predictors, self.law.spacings, self.sizes.size, self.sizes.unit_rows
         point, last = self.point(whitening, state), t == self.budget.steps - 1
-        parts: list[Part] = [
-            VectorSum(P * q + S, point.score_bound, self.budget.gradients[t], m)
-        ]
+        parts: list[Part] = [VectorSum(P * q + S, point.score_bound, self.budget.gradients[t], m)]
         curvature = self.budget.jacobians[t] > 0
         if curvature:
             size, bound = entry_count(P, S, q), point.information_bound
@@ -199,7 +205,7 @@ class CategoryNewton:
         self,
         model: PublicCategories,
         state: _State,
-        released: tuple[Released, Released, Released],
+        released: tuple[Released, ...],
         count: float,
         *,
         present: bool,

@@ -11,7 +11,7 @@ leaves the table is a part of one of the steps, whose contributions are function
     meat         ‖w (s_η ⊗ u, s_λ)‖ ≤ C      GramSum    Δ = √2 C²
     profile      cells, levels               QuantileTree, CountSum    (no profile)
 
-(categories.law; multinomial: C = √2 R, L = R²/2; ordinal: maxima at the public gaps, C² ≤ R² + Σg² + 1 + 2 max g.) The
+(categories.law; multinomial: C = √2 R, L = R²/2; ordinal: maxima at the public gaps, C² ≤ R² + b²(K − 2).) The
 primitives enforce each norm by scaling down, so a mistake here would cost accuracy only. The steps' ρ add up to the
 plan's; all else is post-processing.
 
@@ -19,7 +19,7 @@ Units: log odds. Errors: the sandwich of the weighted score, with what the filte
 Source: McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh (2023).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -43,14 +43,13 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.public_rows import draw_public_rows
-from reticent_server.fitting.report import MOST_NOISE, roots
+from reticent_server.fitting.report import MOST_NOISE, BoolArray, roots
 from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.glm.categories.forecast import forecast_categories
 from reticent_server.kinds.glm.categories.law import CategoryLaw, Latent, information
+from reticent_server.kinds.glm.categories.laws import LAWS
 from reticent_server.kinds.glm.categories.maps import entry_count
-from reticent_server.kinds.glm.categories.multinomial import Multinomial
 from reticent_server.kinds.glm.categories.newton import CategoryNewton
-from reticent_server.kinds.glm.categories.ordinal import ordinal
 from reticent_server.kinds.glm.categories.report import category_result, in_units
 from reticent_server.kinds.glm.categories.response import MOST_PARAMETERS
 from reticent_server.kinds.shared.tables import Axis
@@ -60,12 +59,6 @@ _EXPLAINED = 0.7  # of the information at the start: mean information once a mod
 _LEAST_SHARE = 0.002  # of a level, that a start assumes
 _NANOSECONDS = 12  # planned for one entry of a record in one pass: measured 4
 _PRODUCTS_A_MS = 2  # squared parameters of which the work between two passes takes 1 ms
-
-LAWS: Mapping[str, Callable[[FloatArray], CategoryLaw]] = {
-    "multinomial": lambda shares: Multinomial(len(shares)),
-    "ordinal": ordinal,
-}
-"""By name: the law of levels with public shares (K,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,13 +167,15 @@ class CategoryPlan(Planned):
         }
 
     @property
-    def _expected(self) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+    def _expected(self) -> tuple[float, FloatArray, FloatArray, BoolArray]:
         """The error in u, standard errors (D,) of noise and of sampling, and whether there will be intervals."""
         ground, found = self.ground, forecast_categories(self.newton(self.ground))
         theta = np.zeros((ground.law.predictors, self.sizes.size))
         _, A = in_units(ground.coding, ground.law, theta, ground.spacings)
         tiny = np.finfo(float).tiny
-        privacy, sampling = (np.maximum(roots(A @ C @ A.T), tiny) for C in (found.privacy, found.sampling))
+        privacy, sampling = (
+            np.maximum(roots(A @ C @ A.T), tiny) for C in (found.privacy, found.sampling)
+        )
         flags = Directions(found.vectors, found.resolved).mapped(A).flags
         return found.error, privacy, sampling, flags & (privacy <= MOST_NOISE * sampling)
 
@@ -261,11 +256,11 @@ def _signal(ground: CategoryGround, sizes: Sizes) -> Signal:
     """What the planner takes for the score of one coefficient: its noise is that of D entries, spread over q."""
     law, R = ground.law, sqrt(sizes.radius_squared)
     at = Latent(ground.start[:, None], ground.spacings)
-    I = information(law.probabilities(at), law.scores(at))[: law.predictors, : law.predictors, 0]
+    J = information(law.probabilities(at), law.scores(at))[: law.predictors, : law.predictors, 0]
     more = sqrt((law.predictors * sizes.size + law.spacings) / sizes.size)
     return Signal(
         bound=law.score_bound(R, ground.spacings) / R * more,
-        curvature=_EXPLAINED * float(np.trace(I)) / law.predictors,
+        curvature=_EXPLAINED * float(np.trace(J)) / law.predictors,
         scaled=False,
         curvature_bound=sqrt(2) * law.information_bound(R, ground.spacings) / R**2 * more,
         bent=True,

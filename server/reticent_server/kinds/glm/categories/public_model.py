@@ -16,7 +16,7 @@ from reticent_server.kinds.glm.categories.law import CategoryLaw, Latent, expect
 from reticent_server.numerics.mallows import mallows_weights
 
 _UNKNOWN = 0.5
-"""Of a spacing before any release: what the noise of a profile and the regressors' share of the spread change of a log gap."""
+"""Relative error of the information that is expected of a spacing."""
 _BLIND = 1e6  # noise of what a whitening says of a spacing: nothing
 
 
@@ -69,13 +69,15 @@ class PublicCategories:
     def information(self, parameters: FloatArray) -> FloatArray:
         """J (D, D) to be expected."""
         at, (V, w) = self.latent(parameters), self._weighted
-        return _spread(information(self.law.probabilities(at), self.law.scores(at)) * w, V, self.law)
+        return _spread(
+            information(self.law.probabilities(at), self.law.scores(at)) * w, V, self.law
+        )
 
     def meat(self, parameters: FloatArray) -> FloatArray:
         """Q (D, D), the second moment of the scores, to be expected of a settled fit."""
         at, (V, w) = self.latent(parameters), self._weighted
-        I = information(self.law.probabilities(at), self.law.scores(at))
-        return self.unequal * _spread(I * w**2 * len(V), V, self.law)
+        J = information(self.law.probabilities(at), self.law.scores(at))
+        return self.unequal * _spread(J * w**2 * len(V), V, self.law)
 
     def way(
         self, parameters: FloatArray, curvature: StepCurvature
@@ -95,15 +97,15 @@ class PublicCategories:
         return mean
 
 
-def _spread(I: FloatArray, V: FloatArray, law: CategoryLaw) -> FloatArray:
+def _spread(J: FloatArray, V: FloatArray, law: CategoryLaw) -> FloatArray:
     """(D, D) Σ of I (L, L, rows) ⊗ v vᵀ over rows V (rows, q), without v for spacings."""
     P, S, q = law.predictors, law.spacings, V.shape[1]
     found = np.zeros((P * q + S, P * q + S))
     for a in range(P):
         rows = slice(a * q, (a + 1) * q)
         for b in range(P):
-            found[rows, b * q : (b + 1) * q] = (V * I[a, b][:, None]).T @ V
-        found[rows, P * q :] = V.T @ I[a, P:].T
-        found[P * q :, rows] = I[P:, a] @ V
-    found[P * q :, P * q :] = I[P:, P:].sum(axis=2)
+            found[rows, b * q : (b + 1) * q] = (V * J[a, b][:, None]).T @ V
+        found[rows, P * q :] = V.T @ J[a, P:].T
+        found[P * q :, rows] = J[P:, a] @ V
+    found[P * q :, P * q :] = J[P:, P:].sum(axis=2)
     return found

@@ -9,11 +9,11 @@ from scipy.linalg import block_diag
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.identifiability import Directions
 from reticent_server.fitting.own_profile import NO_PROFILE
 from reticent_server.fitting.report import (
     DOMINATED,
     MOST_NOISE,
+    BoolArray,
     back_transform,
     intervals,
     p_values,
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from reticent_server.kinds.glm.categories.plan import CategoryPlan
 
 _SATURATED = 8.0  # of a predictor, for one length of a whitened regressor: as of a binomial model
-SEPARATED = (
-    "A coefficient is so large that levels may be separated: read it as a direction only."
-)
+SEPARATED = "A coefficient is so large that levels may be separated: read it as a direction only."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +51,9 @@ def in_units(
     return beta, np.asarray(change @ whole)
 
 
-def category_result(plan: "CategoryPlan", coding: Coding, law: CategoryLaw, fit: CategoryFit) -> CategoryResult:
+def category_result(
+    plan: "CategoryPlan", coding: Coding, law: CategoryLaw, fit: CategoryFit
+) -> CategoryResult:
     """The result."""
     beta, A = in_units(coding, law, fit.theta, fit.spacings)
     privacy, sampling = (np.asarray(A @ C @ A.T) for C in (fit.privacy, fit.sampling))
@@ -73,7 +73,7 @@ def category_result(plan: "CategoryPlan", coding: Coding, law: CategoryLaw, fit:
         p_values=p_values(beta, se, ok),
         privacy_standard_errors=roots(privacy).tolist(),
         estimable=[bool(x) for x in ok],
-        directions=_shown(directions),
+        directions=directions.shown,  # type: ignore[arg-type]
         weighting=weighting(coding, fit.transform, R2),  # type: ignore[arg-type]
         scale=None,
         tuning=None,
@@ -90,18 +90,14 @@ def category_result(plan: "CategoryPlan", coding: Coding, law: CategoryLaw, fit:
     )
 
 
-def _shown(directions: Directions) -> Any:
-    return directions.shown
-
-
-def _records(coding: Coding, fit: CategoryFit) -> dict[str, float]:
+def _records(coding: Coding, fit: CategoryFit) -> dict[str, Any]:
     weight = coding.design.weight
     if weight is not None:
         return {"sum_of_weights": fit.count * weight.largest}
     return {"records_in_use": fit.count} if coding.design.masked else {}
 
 
-def _warnings(names: list[str], ok: FloatArray, noisy: FloatArray, fit: CategoryFit) -> list[str]:
+def _warnings(names: list[str], ok: BoolArray, noisy: BoolArray, fit: CategoryFit) -> list[str]:
     """From released values only."""
     said = []
     lost = [name for name, known in zip(names, ok, strict=True) if not known]
