@@ -61,6 +61,14 @@ def people(rng: np.random.Generator, n: int, family: str) -> Table:
     return {**table, "g": (rng.random(n)[:, None] > p[:, :-1]).sum(axis=1).astype(float)}
 
 
+def even_people(rng: np.random.Generator, n: int, family: str) -> Table:
+    """A table on which a fit of age and arm weighs all records alike: ages uniform within ±√3, no dose."""
+    table = regressors(rng, n)
+    table |= {"age": rng.uniform(-1.7, 1.7, n), "dose": np.zeros(n)}
+    p = np.cumsum(probabilities(table, family), axis=1)
+    return {**table, "g": (rng.random(n)[:, None] > p[:, :-1]).sum(axis=1).astype(float)}
+
+
 def planned(
     table: Table,
     rho: int,
