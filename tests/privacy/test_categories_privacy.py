@@ -12,7 +12,7 @@ from reticent_server.domain.steps import GramSum, Scaled, VectorSum, multiplied
 from reticent_server.kinds.glm.categories.law import Latent, information
 from reticent_server.kinds.glm.categories.maps import CategoryMap, CategoryPoint
 from reticent_server.kinds.glm.categories.multinomial import Multinomial
-from reticent_server.kinds.glm.categories.ordinal import Ordinal
+from reticent_server.kinds.glm.categories.ordinal import STRETCH, Ordinal
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.categories import people, planned
@@ -92,7 +92,7 @@ def test_the_laws_bounds_hold_for_every_probability(levels: int) -> None:
     rng, law, worst = np.random.default_rng(4), Multinomial(levels), np.zeros(2)
     for width in (0.5, 2.0, 8.0):
         at = Latent(width * rng.normal(size=(levels - 1, 4000)), np.zeros(0))
-        s, p = law.scores(at), law.probabilities(at)
+        p, s = law.cells(at)
         score = np.sqrt((s**2).sum(axis=1)).max() / law.score_bound(1.0, at.spacings)
         whole_information = np.sqrt((information(p, s) ** 2).sum(axis=(0, 1)))
         share = whole_information.max() / law.information_bound(1.0, at.spacings)
@@ -103,13 +103,13 @@ def test_the_laws_bounds_hold_for_every_probability(levels: int) -> None:
     for least in (-6.0, -2.0, 0.0):
         gaps = ordered.kept(rng.uniform(least, 4.0, levels - 2))
         at = Latent(rng.uniform(-25, 25, (1, 20000)), gaps)
-        s = ordered.scores(at)
+        _, s = ordered.cells(at)
         for radius in (1.0, 3.0):
             length = np.sqrt(radius**2 * s[:, 0] ** 2 + (s[:, 1:] ** 2).sum(axis=1)).max()
             bound = ordered.score_bound(radius, gaps)
             assert 0.98 * bound < length <= 1.001 * bound
-            assert bound**2 <= radius**2 + levels - 2 + 1e-9
-            assert np.abs(s).max() <= 1 + 1e-9
+            assert bound**2 <= radius**2 + STRETCH**2 * (levels - 2) + 1e-9
+            assert np.abs(s).max() <= STRETCH + 1e-9
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -13,6 +13,9 @@ from scipy.special import expit
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.kinds.glm.categories.law import Latent
+from reticent_server.kinds.glm.categories.multinomial import Multinomial
+from reticent_server.kinds.glm.categories.ordinal import Ordinal
 from reticent_server.kinds.glm.kind import KIND
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.subsample_aggregate.model import fitted_model
@@ -200,3 +203,54 @@ def test_other_questions_take_no_column_of_levels() -> None:
     facts = facts_of(1000, [AGE, Column("k", ColumnKind.INTEGER, 0.0, 3.0)], None)
     with pytest.raises(InvalidQuery):
         fitted_model(facts, Glm("k ~ age", "ordinal"), correction=False)
+
+
+LAWS = {
+    "multinomial": Multinomial(4),
+    "ordinal": Ordinal(5, 1),
+    "ordinal from the first": Ordinal(3, 0),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_scores_are_derivatives_of_the_log_probabilities_of_levels(name: str) -> None:
+    law, rng, h = LAWS[name], np.random.default_rng(5), 1e-6
+    eta, spacings = rng.normal(size=(law.predictors, 7)), rng.normal(size=law.spacings)
+    p, s = law.cells(Latent(eta, spacings))
+    assert p.sum(axis=0) == pytest.approx(1)
+    for k in range(law.predictors + law.spacings):
+        step = np.eye(law.predictors + law.spacings)[k] * h
+        moved = [
+            law.cells(
+                Latent(
+                    eta + sign * step[: law.predictors, None],
+                    spacings + sign * step[law.predictors :],
+                )
+            )[0]
+            for sign in (1, -1)
+        ]
+        slope = (np.log(moved[0]) - np.log(moved[1])) / (2 * h)
+        assert s[:, k] == pytest.approx(slope, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_what_is_reported_has_its_derivative(name: str) -> None:
+    law, rng, h = LAWS[name], np.random.default_rng(6), 1e-6
+    theta, spacings = rng.normal(size=(law.predictors, 3)), rng.normal(size=law.spacings)
+    _, change = law.reported(theta, spacings)
+    whole_point = np.append(theta.ravel(), spacings)
+
+    def at(point: Any) -> Any:
+        return law.reported(point[: theta.size].reshape(theta.shape), point[theta.size :])[0]
+
+    for k, row in enumerate(h * np.eye(len(whole_point))):
+        slope = (at(whole_point + row) - at(whole_point - row)) / (2 * h)
+        assert change[:, k] == pytest.approx(slope, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_start_has_the_public_shares(name: str) -> None:
+    law = LAWS[name]
+    shares = np.arange(1.0, law.levels + 1) / np.arange(1.0, law.levels + 1).sum()
+    eta, spacings = law.start(shares)
+    assert law.cells(Latent(eta[:, None], spacings))[0][:, 0] == pytest.approx(shares)

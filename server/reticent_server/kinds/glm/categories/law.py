@@ -58,12 +58,8 @@ class CategoryLaw(Protocol):
         """(S,) standard deviations of λ before any score."""
         ...
 
-    def probabilities(self, at: Latent) -> FloatArray:
-        """(K, rows)."""
-        ...
-
-    def scores(self, at: Latent) -> FloatArray:
-        """(K, P + S, rows) s of each level."""
+    def cells(self, at: Latent) -> tuple[FloatArray, FloatArray]:
+        """The levels' probabilities (K, rows), and s (K, P + S, rows) of each."""
         ...
 
     def score_bound(self, radius: float, spacings: FloatArray) -> float:
@@ -98,11 +94,12 @@ def information(probabilities: FloatArray, scores: FloatArray) -> FloatArray:
     return total
 
 
-def expected(law: CategoryLaw, at: Latent, truth: Latent) -> tuple[FloatArray, FloatArray]:
-    """(L, rows) E s at one place where another is true, and its derivative (L, L, rows) by the true one."""
-    s, there, p = law.scores(at), law.scores(truth), law.probabilities(truth)
+def expected(s: FloatArray, truth: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """(L, rows) E s of scores (K, L, rows) at one place where another, with its `cells`, is true; and its derivative
+    (L, L, rows) by the true one."""
+    p, there = truth
     mean, slope = np.zeros(s.shape[1:]), np.zeros((s.shape[1], *s.shape[1:]))
-    for k in range(law.levels):
+    for k in range(len(p)):
         mean += p[k] * s[k]
         slope += p[k] * s[k][:, None] * there[k][None, :]
     return mean, slope

@@ -80,11 +80,11 @@ class CategoryMap:
             eta = np.clip(on_lattice(point.theta, len(x)) @ x, -_FARTHEST, _FARTHEST)
             at = Latent(eta, point.spacings)
             codes = np.clip(block.columns[self.column] - self.lower, 0, law.levels - 1)
-            table = law.scores(at)
+            p, table = law.cells(at)
             score = stacked(chosen(table, codes) * w, u, law.predictors)
             parts: tuple[Contribution, ...] = (score,)
             if self.curvature:
-                both = information(law.probabilities(at), table)
+                both = information(p, table)
                 parts += (entries(both * w, u, law.predictors),)
         return (*parts, score) if self.meat else parts
 

@@ -45,21 +45,21 @@ class Multinomial:
     def unsure(self, spacings: FloatArray) -> FloatArray:
         return spacings
 
-    def probabilities(self, at: Latent) -> FloatArray:
+    def cells(self, at: Latent) -> tuple[FloatArray, FloatArray]:
         H = contrasts(self.levels)
+        p = self._probabilities(H, at)
+        mean = np.zeros((self.levels - 1, at.predictors.shape[1]))
+        for column, each in zip(H.T, p, strict=True):
+            mean += column[:, None] * each
+        return p, np.asarray(H.T[:, :, None] - mean)
+
+    def _probabilities(self, H: FloatArray, at: Latent) -> FloatArray:
         zeta = np.zeros((self.levels, at.predictors.shape[1]))
         for row, eta in zip(H, at.predictors, strict=True):
             zeta += row[:, None] * eta
         zeta -= zeta.max(axis=0)
         np.exp(zeta, out=zeta)
         return np.asarray(zeta / zeta.sum(axis=0))
-
-    def scores(self, at: Latent) -> FloatArray:
-        H = contrasts(self.levels)
-        mean = np.zeros((self.levels - 1, at.predictors.shape[1]))
-        for column, p in zip(H.T, self.probabilities(at), strict=True):
-            mean += column[:, None] * p
-        return np.asarray(H.T[:, :, None] - mean)
 
     def score_bound(self, radius: float, spacings: FloatArray) -> float:  # noqa: ARG002 - one interface
         return sqrt(2) * radius

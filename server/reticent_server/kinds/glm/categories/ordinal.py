@@ -69,11 +69,22 @@ class Ordinal:
     def unsure(self, spacings: FloatArray) -> FloatArray:
         return np.asarray(_UNSURE * _gaps(spacings) / (STRETCH * expit(STRETCH * spacings)))
 
-    def probabilities(self, at: Latent) -> FloatArray:
-        return np.asarray(_Cells(self, at).probabilities)
-
-    def scores(self, at: Latent) -> FloatArray:
-        return _Cells(self, at).scores
+    def cells(self, at: Latent) -> tuple[FloatArray, FloatArray]:
+        K, rows = self.levels, at.predictors.shape[1]
+        eta = np.clip(at.predictors[0], -_FARTHEST, _FARTHEST)
+        ends = self.thresholds(at.spacings)[:, None] - eta
+        F = np.vstack([np.zeros(rows), expit(ends), np.ones(rows)])
+        left = np.vstack([np.ones(rows), expit(-ends), np.zeros(rows)])
+        shares = expit(STRETCH * at.spacings)
+        inside = np.concatenate([[1.0], shares, [1.0]])[:, None]
+        A, B = left[1:] / (left[:-1] * inside), F[:-1] / (F[1:] * inside)
+        s = np.empty((K, 1 + self.spacings, rows))
+        s[:, 0] = F[:-1] + F[1:] - 1
+        for y in range(K):
+            for i, d in enumerate(STRETCH * shares):
+                own = A[y] * (i < y) - B[y] * (i < y - 1)
+                s[y, 1 + i] = d * (own - (A[y] - B[y]) * (i < self.anchor))
+        return np.asarray(F[1:] * left[:-1] * inside), s
 
     def score_bound(self, radius: float, spacings: FloatArray) -> float:
         return _bounds(self, radius, tuple(spacings.tolist()))[0]
@@ -105,27 +116,6 @@ class Ordinal:
         return (i < j).astype(np.float64) - (i < self.anchor)
 
 
-class _Cells:
-    """The levels' probabilities (K, rows) and scores (K, 1 + S, rows) at one place."""
-
-    def __init__(self, law: Ordinal, at: Latent) -> None:
-        K, rows = law.levels, at.predictors.shape[1]
-        eta = np.clip(at.predictors[0], -_FARTHEST, _FARTHEST)
-        ends = law.thresholds(at.spacings)[:, None] - eta
-        F = np.vstack([np.zeros(rows), expit(ends), np.ones(rows)])
-        left = np.vstack([np.ones(rows), expit(-ends), np.zeros(rows)])
-        shares = expit(STRETCH * at.spacings)
-        inside = np.concatenate([[1.0], shares, [1.0]])[:, None]
-        self.probabilities = F[1:] * left[:-1] * inside
-        A, B = left[1:] / (left[:-1] * inside), F[:-1] / (F[1:] * inside)
-        self.scores = np.empty((K, 1 + law.spacings, rows))
-        for y in range(K):
-            self.scores[y, 0] = F[y] + F[y + 1] - 1
-            for i, d in enumerate(STRETCH * shares):
-                own = A[y] * (i < y) - B[y] * (i < y - 1)
-                self.scores[y, 1 + i] = d * (own - (A[y] - B[y]) * (i < law.anchor))
-
-
 def _gaps(spacings: FloatArray) -> FloatArray:
     """g (S,) of λ (S,)."""
     return np.logaddexp(0.0, STRETCH * spacings)
@@ -140,7 +130,8 @@ def _spacings(gaps: FloatArray) -> FloatArray:
 def _bounds(law: Ordinal, radius: float, spacings: tuple[float, ...]) -> tuple[float, float]:
     eta = np.linspace(-_FARTHEST, _FARTHEST, _GRID)
     at = Latent(eta[None, :], np.array(spacings))
-    s, J = law.scores(at), information(law.probabilities(at), law.scores(at))
+    p, s = law.cells(at)
+    J = information(p, s)
     score = radius**2 * s[:, 0] ** 2 + np.sum(s[:, 1:] ** 2, axis=1)
     own, across = J[0, 0] ** 2, np.sum(J[0, 1:] ** 2, axis=0)
     rest = np.sum(J[1:, 1:] ** 2, axis=(0, 1))

@@ -256,7 +256,7 @@ def _signal(ground: CategoryGround, sizes: Sizes) -> Signal:
     """What the planner takes for the score of one coefficient: its noise is that of D entries, spread over q."""
     law, R = ground.law, sqrt(sizes.radius_squared)
     at = Latent(ground.start[:, None], ground.spacings)
-    J = information(law.probabilities(at), law.scores(at))[: law.predictors, : law.predictors, 0]
+    J = information(*law.cells(at))[: law.predictors, : law.predictors, 0]
     more = sqrt((law.predictors * sizes.size + law.spacings) / sizes.size)
     return Signal(
         bound=law.score_bound(R, ground.spacings) / R * more,

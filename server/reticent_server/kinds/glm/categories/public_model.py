@@ -69,27 +69,25 @@ class PublicCategories:
     def information(self, parameters: FloatArray) -> FloatArray:
         """J (D, D) to be expected."""
         at, (V, w) = self.latent(parameters), self._weighted
-        return _spread(
-            information(self.law.probabilities(at), self.law.scores(at)) * w, V, self.law
-        )
+        return _spread(information(*self.law.cells(at)) * w, V, self.law)
 
     def meat(self, parameters: FloatArray) -> FloatArray:
         """Q (D, D), the second moment of the scores, to be expected of a settled fit."""
         at, (V, w) = self.latent(parameters), self._weighted
-        J = information(self.law.probabilities(at), self.law.scores(at))
+        J = information(*self.law.cells(at))
         return self.unequal * _spread(J * w**2 * len(V), V, self.law)
 
     def way(
         self, parameters: FloatArray, curvature: StepCurvature
     ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
         """From a way d (D,) to the solution: the mean score (D,) to be expected there, and its derivative (D, D)."""
-        at, (V, w) = self.latent(parameters), self._weighted
+        (_, here), (V, w) = self.law.cells(self.latent(parameters)), self._weighted
         back = curvature.back
         corrected = back @ curvature.E @ np.linalg.inv(back)
         P = self.law.predictors
 
         def mean(d: FloatArray) -> tuple[FloatArray, FloatArray]:
-            s, slope = expected(self.law, at, self.latent(parameters + d))
+            s, slope = expected(here, self.law.cells(self.latent(parameters + d)))
             s = s * w
             g = np.concatenate([(s[:P] @ V).ravel(), s[P:].sum(axis=1)])
             return corrected @ g, corrected @ _spread(slope * w, V, self.law)
