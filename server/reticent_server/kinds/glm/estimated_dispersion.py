@@ -7,14 +7,14 @@ record (1 or its share; 0 where it is not in use):
     score     a χ                    |·| ≤ B = c + sup|m|       VectorSum  Δ = 2B
     spread    (a²χ²/B², a S/sup S)   ‖·‖ ≤ √2                   VectorSum  Δ = 2√2
 
-    M(α̂ eᵈ) = X/(n k),   k = Σ a S/(n S₁),   se² = (Σa²χ² + sd²)/(n k M′)² + 2d² tr C²/(tr C)²,   X = Σaχ, sd its noise
+    M(α̂ eᵈ) = X/(n k),   k = Σ a S/(n S₁),   se² = (Σa²χ² + sd²)/(n k M′)² + 2d² tr C²/(tr C)² + bᵀPb,   X = Σaχ, sd its noise
 
 M(α) is E χ where counts have the dispersion α, over the public rows' predictors, whose S is S₁; M′ = dM/dln α at α̂. A straight line with the slope S
 in its place left α wrong by 5 % where α₁ is off by a third, as it is at small ε.
 
 d = ½ tr C E[∂²E χ/∂η̂²]/E S, over the public rows, is what the noise of the coefficients, C (q, q) in u, adds to the dispersion: predictors that are off by N(0, v)
-look like counts with α + (1 + α)v. What is linear in their error is left out: it changes ln α̂ by at most .27 of what it changes a predictor by on average
-(dispersion_score), and coverage is right without it (tests/audit_models/test_dispersion_audit.py). The interval is that of ln α, and is
+look like counts with α + (1 + α)v. b = E[x̃ ∂E χ/∂η̂]/E S is what is linear in their noise, of covariance P; what is linear in their sampling error
+is left out: ∂E χ/∂θ = −E[χψᵀ], ψ the coefficients' scores (Bartlett), so that it makes the variance smaller. The interval is that of ln α, and is
 given where S̄ is three standard deviations of its noise above 0 and α̂ is above the least.
 
 Privacy (unconditional; neighbours replace one record): each part's contributions are functions of one record and of earlier releases;
@@ -68,7 +68,7 @@ _SCORE = 0.75  # of it, for χ: the other sums need to be known to a tenth only
 _SURE = 3.0  # standard deviations of its noise that the information must exceed
 _LEAST_GIVEN = 1.5 * LEAST  # below, counts are told from Poisson's by nobody
 _ROWS = 1024  # public rows of which predictors are made
-_PLACES = (np.arange(32) + 0.5) / 32  # of their distribution: E over them to 1 %
+_PLACES = 64  # of them that means are taken over
 _STEP = 0.05  # of ln α, of a difference
 _MOST_ADDED = 0.7  # of ln α: beyond it the fit is further off than a square tells
 _TINY = 1e-12  # keeps quotients within the floats
@@ -129,41 +129,61 @@ class Dispersion:
         return [] if self.alpha > _LEAST_GIVEN else [POISSON_LIKE]
 
 
-def predictors(score: DispersionScore, ground: FitGround[Start], fit: StandardFit) -> FloatArray:
-    """(k,) quantiles of the public rows' predictors."""
-    X = np.linalg.solve(ground.coordinates.transform, ground.coordinates.rows[:_ROWS].T).T
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicPredictors:
+    """η (k,) of public rows X̃ (k, q), at the released coefficients."""
+
+    X: FloatArray
+    eta: FloatArray
+
+
+def public_predictors(
+    score: DispersionScore, ground: FitGround[Start], fit: StandardFit
+) -> PublicPredictors:
+    """Of rows that are taken at equal steps of their predictors."""
+    rows = np.linalg.solve(ground.coordinates.transform, ground.coordinates.rows[:_ROWS].T)
+    X = np.asarray(rows.T, dtype=np.float64)
     eta = X @ fit.theta + (0.0 if ground.offset is None else ground.offset[:_ROWS])
     low, high = NegativeBinomial(score.alpha).predictor_limits(score.upper)
-    return np.asarray(np.quantile(np.clip(eta, low, high), _PLACES))
+    order = np.argsort(eta)[:: max(1, len(eta) // _PLACES)]
+    return PublicPredictors(X[order], np.asarray(np.clip(eta[order], low, high)))
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """What noisy coefficients add to ln α̂: d, and its standard deviation."""
+    """What noisy coefficients add to ln α̂: d, and the standard deviation of what they do to it."""
 
     added: float
     sd: float
 
 
-def misfit(score: DispersionScore, eta: FloatArray, fit: StandardFit) -> Misfit:
-    """At predictors η (k,)."""
+def misfit(score: DispersionScore, public: PublicPredictors, fit: StandardFit) -> Misfit:
+    """From public rows and released values."""
     back = np.linalg.inv(fit.transform)
     C = back.T @ fit.privacy @ back
     v, squares = float(np.trace(C)), float(np.sum(C * C))
-    bend = float(np.mean(score.bend(eta))) / max(float(np.mean(score.slope(eta))), _TINY)
-    added = min(max(v * bend / 2, 0.0), _MOST_ADDED)
-    return Misfit(added, added * sqrt(2 * squares) / max(v, _TINY))
+    S = max(float(np.mean(score.slope(public.eta))), _TINY)
+    tilt, bend = score.away(public.eta)
+    along = np.mean(public.X * tilt[:, None], axis=0) / S
+    added = min(max(v * float(np.mean(bend)) / (2 * S), 0.0), _MOST_ADDED)
+    bent = added * sqrt(2 * squares) / max(v, _TINY)
+    return Misfit(added, hypot(bent, sqrt(max(float(along @ fit.privacy @ along), 0.0))))
 
 
 def dispersion_of(
-    score: DispersionScore, eta: FloatArray, released: tuple[Released, ...], off: Misfit
+    score: DispersionScore,
+    eta: FloatArray,
+    released: tuple[Released, ...],
+    off: Misfit,
+    *,
+    settled: bool,
 ) -> Dispersion:
-    """From the released sums; at the public rows' predictors η (k,)."""
+    """From the released sums; at the public rows' predictors η (k,). settled: whether the coefficients are."""
     first, second = released
     total, sd = float(first.values[0]), first.sd
     squares = max(float(second.values[0]), second.sd) * score.bound**2
     information, noise = float(second.values[1]) * score.most, second.sd * score.most
-    known = information > _SURE * noise
+    known = settled and information > _SURE * noise
     count = max(information, noise) / max(float(np.mean(score.slope(eta))), _TINY)
     alpha = score.solved(eta, total / count)
     up, down = (score.expected(eta, alpha * exp(side * _STEP)) for side in (1, -1))
@@ -259,8 +279,9 @@ class DispersedPlan(Planned):
             VectorSum(2, sqrt(2), second),
         )
         sums = yield SumStep("dispersion", parts, DispersionMap(ground.coding, point, score))
-        eta = predictors(score, ground, fit)
-        return dispersion_of(score, eta, sums, misfit(score, eta, fit))
+        public = public_predictors(score, ground, fit)
+        off = misfit(score, public, fit)
+        return dispersion_of(score, public.eta, sums, off, settled=fit.settled)
 
 
 def plan_dispersed(facts: DatasetFacts, design: Design, query: Glm, rho: int) -> DispersedPlan:

@@ -33,7 +33,9 @@ else:
     Link = Literal[LINKS]
 Dispersion = Annotated[
     Annotated[float, Strict(), Ge(0.001), Le(100), AllowInfNan(False)] | None,
-    Field(description="α of the negative binomial, V = μ + αμ²; no other family has one."),
+    Field(
+        description="α of the negative binomial, V = μ + αμ²; null: estimated with the coefficients. No other family has one."
+    ),
 ]
 
 

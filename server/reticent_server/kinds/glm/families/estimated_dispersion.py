@@ -17,7 +17,6 @@ from reticent_server.kinds.glm.dispersion_score import DispersionScore, moved, p
 from reticent_server.kinds.glm.families.base import Start
 from reticent_server.kinds.glm.families.negative_binomial import NegativeBinomialFamily
 from reticent_server.kinds.glm.families.poisson import count_start
-from reticent_server.kinds.glm.quasi import quasi
 
 _EXPLAINED = 0.7  # of the responses' variance beyond a Poisson law's, left by a typical model
 _LEAST_START = 0.05  # α that a start assumes: from there it falls by a factor of four a step
