@@ -973,8 +973,8 @@ class Methods:
         - calibration: "ptr" or "asymptotic". Of the influence mechanism; None: ptr. asymptotic:
           a conditional guarantee.
         - confidence_level: 0.5 to 0.9999.
-        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; no other family has
-          one.
+        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; None: estimated
+          with the coefficients. No other family has one.
         - link: "logit", "log", "probit" or "cloglog". Of the binomial: logit, probit, cloglog,
           or log for relative risks; None: the family's canonical one.
         - weights: A numeric column with declared bounds of at least 0: each record's scores are
@@ -1122,8 +1122,8 @@ class Methods:
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - tuning: 0.1 to 100.
         - confidence_level: 0.5 to 0.9999.
-        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; no other family has
-          one.
+        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; None: estimated
+          with the coefficients. No other family has one.
 
         >>> ds.hypothesis_test("price ~ sqft_living + grade", ["grade = 0"], "score", epsilon=1.0)
         """

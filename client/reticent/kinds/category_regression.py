@@ -49,7 +49,7 @@ class CategoryResults(RegressionResults):
     """A released model of a response with several levels. multinomial: coefficients "level: term" are logarithms of the odds of
     that level against the first; ordinal: slopes (above 0: higher levels), then thresholds "low|high".
 
-    >>> fit = ds.glm("condition ~ grade + sqft_living", "ordinal", epsilon=2.0)
+    >>> fit = ds.glm("condition ~ grade + sqft_living", "ordinal", epsilon=4.0)
     >>> fit.odds_ratios()["grade"], fit.wald_test("grade = 0").pvalue
     >>> fit.predict_levels({"grade": [6, 9], "sqft_living": [1500, 2500]}).probability
     """

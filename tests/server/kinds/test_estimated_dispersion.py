@@ -8,6 +8,8 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
+from reticent._text import number
+from reticent.results.coefficient_table import _model_facts
 from reticent.results.regression import RegressionResults
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.schema import Column, ColumnKind
@@ -130,6 +132,9 @@ def test_the_client_shows_it() -> None:
     document = {"query": {"kind": "glm"}, "result": result}
     fit = RegressionResults(document)
     assert fit.dispersion == result["dispersion"]
+    said = " ".join(_model_facts(fit))
+    assert f"Dispersion: {number(fit.dispersion)} [" in said
+    assert "Dispersion" not in " ".join(_model_facts(RegressionResults(document | {"result": {}})))
     assert fit.dispersion_interval == tuple(result["dispersion_interval"])
     assert np.isnan(RegressionResults({"result": {}}).dispersion)
     assert np.isnan(RegressionResults({"result": {}}).dispersion_interval).all()
