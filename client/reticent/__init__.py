@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from reticent._twin import Twin
     from reticent._vector import Vector
     from reticent.kinds.binned_residuals import BinnedResiduals
+    from reticent.kinds.category_regression import CategoryResults, PredictedLevels
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
@@ -98,6 +99,7 @@ __all__ = [
     "BudgetExhausted",
     "Bundle",
     "BundlePlan",
+    "CategoryResults",
     "Client",
     "Column",
     "ConfirmationNeeded",
@@ -141,6 +143,7 @@ __all__ = [
     "Plan",
     "PolicyRefused",
     "Power",
+    "PredictedLevels",
     "Prediction",
     "Profile",
     "Project",
@@ -184,6 +187,7 @@ _MODULES = {
     "BudgetExhausted": "_errors",
     "Bundle": "_bundle",
     "BundlePlan": "_bundle",
+    "CategoryResults": "kinds.category_regression",
     "Client": "_client",
     "Column": "_schema",
     "ConfirmationNeeded": "_errors",
@@ -227,6 +231,7 @@ _MODULES = {
     "Plan": "_plan",
     "Power": "_power",
     "PolicyRefused": "_errors",
+    "PredictedLevels": "kinds.category_regression",
     "Prediction": "results.prediction",
     "Profile": "_profile",
     "Project": "_projects",

@@ -928,7 +928,15 @@ class Methods:
     def glm(
         self,
         formula: str,
-        family: Literal["binomial", "poisson", "gamma", "negative_binomial", "gaussian"],
+        family: Literal[
+            "binomial",
+            "poisson",
+            "gamma",
+            "negative_binomial",
+            "gaussian",
+            "multinomial",
+            "ordinal",
+        ],
         where: str | None = None,
         *,
         epsilon: float | None = None,
@@ -953,7 +961,10 @@ class Methods:
         """Robust generalised linear model by noisy Newton steps, or the binomial by influence.
 
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
-        - family: "binomial", "poisson", "gamma", "negative_binomial" or "gaussian".
+        - family: "binomial", "poisson", "gamma", "negative_binomial", "gaussian", "multinomial"
+          or "ordinal". Of the response: 0/1 (binomial), counts (poisson, negative_binomial),
+          positive (gamma), any number (gaussian), or one of several levels, without order
+          (multinomial) or in the order of the schema (ordinal).
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - tuning: 0.1 to 100. Where Pearson residuals are cut; None: the family's default
           (binomial: not at all). planned: chosen for the smallest error at this ε, which moves
@@ -962,8 +973,8 @@ class Methods:
         - calibration: "ptr" or "asymptotic". Of the influence mechanism; None: ptr. asymptotic:
           a conditional guarantee.
         - confidence_level: 0.5 to 0.9999.
-        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; no other family has
-          one.
+        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; None: estimated
+          with the coefficients. No other family has one.
         - link: "logit", "log", "probit" or "cloglog". Of the binomial: logit, probit, cloglog,
           or log for relative risks; None: the family's canonical one.
         - weights: A numeric column with declared bounds of at least 0: each record's scores are
@@ -1111,8 +1122,8 @@ class Methods:
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - tuning: 0.1 to 100.
         - confidence_level: 0.5 to 0.9999.
-        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; no other family has
-          one.
+        - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; None: estimated
+          with the coefficients. No other family has one.
 
         >>> ds.hypothesis_test("price ~ sqft_living + grade", ["grade = 0"], "score", epsilon=1.0)
         """

@@ -75,6 +75,8 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "linear_regression, descent": (LINEAR | {"mechanism": "gradient_descent"}, 0.1),
     "linear_regression, tukey": (LINEAR | {"loss": "tukey"}, 0.02),
     "linear_regression, influence": (LINEAR | INFLUENCE, 0.02),
+    "glm, multinomial": ({"kind": "glm", "formula": "g ~ x", "family": "multinomial"}, 0.05),
+    "glm, ordinal": ({"kind": "glm", "formula": "g ~ x", "family": "ordinal"}, 0.05),
     "linear_regression, weights": (LINEAR | {"weights": "k"}, 0.02),
     "discontinuity": (
         {"kind": "discontinuity", "y": "y", "running": "x", "cutoff": 0.0, "bandwidth": 3.0}, 0.02,

@@ -60,11 +60,17 @@ BY_GROUP: Mapping[str, tuple[str, str]] = {
     "quantile_regression": ("kinds.group_quantile_regressions", "GroupQuantileRegressions"),
 }
 """The same for kinds that have another class where the question has `by`."""
+BY_FAMILY: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("glm", "multinomial"): ("kinds.category_regression", "CategoryResults"),
+    ("glm", "ordinal"): ("kinds.category_regression", "CategoryResults"),
+}
+"""The same for families that have another class than the kind."""
 
 
-def result_class(kind: str, *, by_group: bool = False) -> type[Release]:
+def result_class(kind: str, *, by_group: bool = False, family: str = "") -> type[Release]:
     """The class of a kind's releases; `Release` itself for a kind of a later version. by_group: the question has `by`."""
-    place = (BY_GROUP.get(kind) if by_group else None) or KINDS.get(kind)
+    special = BY_GROUP.get(kind) if by_group else BY_FAMILY.get((kind, family))
+    place = special or KINDS.get(kind)
     if place is None:
         return Release
     module, name = place
@@ -74,4 +80,8 @@ def result_class(kind: str, *, by_group: bool = False) -> type[Release]:
 
 def class_of(query: Mapping[str, Any]) -> type[Release]:
     """The class of a question's releases."""
-    return result_class(query["kind"], by_group=query.get("by") is not None)
+    return result_class(
+        query["kind"],
+        by_group=query.get("by") is not None,
+        family=str(query.get("family")),
+    )

@@ -59,7 +59,16 @@ def _model_facts(fit: Coefficients) -> list[str]:
     described = [] if rsquared is None else [f"R-squared: {number(rsquared)}"]
     if family is None:
         return [f"Residual scale: {number(fit.scale)}", cut, *described]
-    return [f"Family: {family}", f"Scale: {number(fit.scale)}", cut, *described]
+    return [f"Family: {family}", f"Scale: {number(fit.scale)}", *_dispersion(fit), cut, *described]
+
+
+def _dispersion(fit: Coefficients) -> list[str]:
+    """α of a negative binomial, with its interval where it was estimated."""
+    value, ends = fit.result.get("dispersion"), fit.result.get("dispersion_interval")
+    if value is None:
+        return []
+    between = "" if ends is None else f" [{number(ends[0])}, {number(ends[1])}]"
+    return [f"Dispersion: {number(value)}{between}"]
 
 
 def coefficient_cells(

@@ -81,6 +81,18 @@ class RegressionResults(Coefficients):
         """The residual standard deviation, of residuals within three scales. As `rsquared`."""
         return self._statistic("residual_standard_deviation")
 
+    @property
+    def dispersion(self) -> float:
+        """α of a negative binomial, whose variance is μ + αμ²; NaN for other models."""
+        value = self.result.get("dispersion")
+        return float("nan") if value is None else float(value)
+
+    @property
+    def dispersion_interval(self) -> tuple[float, float]:
+        """Of an estimated α at the release's level, sampling and noise; (NaN, NaN) where it was given, or hidden by the noise."""
+        low, high = self.result.get("dispersion_interval") or (float("nan"),) * 2
+        return float(low), float(high)
+
     def f_test(self) -> WaldTest:
         """Of all coefficients but the intercept being 0: a Wald test of the released fit, free; its F is statistic / df.
 

@@ -61,7 +61,7 @@ class RowsMap:
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
         block = prepared(self.coding.design, block)
-        used = _used(self.coding, block)
+        used = used_shares(self.coding, block)
         with np.errstate(all="ignore"):
             u = coordinates(self.transform, standardised(self.coding, block), block.scratch)
             w = mallows_weights(squared_lengths(u, np.empty(u.shape[1])), self.radius_squared)
@@ -95,7 +95,7 @@ class ScoreMap:
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
         block = prepared(self.coding.design, block)
-        point, used = self.point, _used(self.coding, block)
+        point, used = self.point, used_shares(self.coding, block)
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
             eta = predictor(point, self.coding, x, block)
@@ -143,7 +143,7 @@ class ResidualMap:
             if self.coding.design.deviations:
                 eta, y = eta * block.columns[STRETCH], y * block.columns[STRETCH]
             contribution = self.residuals.contribution(self.point.score, y, eta)
-        used = _used(self.coding, block)
+        used = used_shares(self.coding, block)
         if used is None:
             return (contribution,)
         if self.coding.design.weight is not None:
@@ -230,7 +230,7 @@ def _signed_root(values: FloatArray) -> FloatArray:
     return np.asarray(np.sign(values) * np.sqrt(np.abs(values)))
 
 
-def _used(coding: TermCoding, block: Block) -> FloatArray | None:
+def used_shares(coding: TermCoding, block: Block) -> FloatArray | None:
     """(rows,) by what w is multiplied: whether a record is in use, and its weight; None where that is 1 for all."""
     design = coding.design
     mask = in_use(design, block).astype(np.float64) if design.masked else None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.coding import Coding, TermCoding
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.results import OpenInterval
 
@@ -126,7 +126,7 @@ def fit_result(
         "privacy_standard_errors": roots(estimates.privacy).tolist(),
         "estimable": [bool(x) for x in ok],
         "directions": estimates.directions,
-        "weighting": weighting(coding, fit, radius_squared),
+        "weighting": weighting(coding, fit.transform, radius_squared),
         "n": n,
         "warnings": warnings(coding, estimates) if fit.settled else [UNSETTLED],
         **_records(coding, fit),
@@ -165,11 +165,11 @@ def without_intervals(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def weighting(coding: Coding, fit: StandardFit, radius_squared: float) -> dict[str, Any]:
-    """The matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design row in the data's units."""
-    matrix = fit.transform / coding.scales
+def weighting(coding: TermCoding, transform: FloatArray, radius_squared: float) -> dict[str, Any]:
+    """Of W (q, q): the matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design row in the data's units."""
+    matrix = transform / coding.scales
     if coding.design.intercept:
-        matrix[:, 0] -= fit.transform @ (coding.centres / coding.scales)
+        matrix[:, 0] -= transform @ (coding.centres / coding.scales)
     return {"matrix": matrix.tolist(), "radius_squared": radius_squared}
 
 

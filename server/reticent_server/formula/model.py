@@ -53,10 +53,12 @@ _Terms = dict[frozenset[str], tuple[Factor, ...]]
 
 
 class ModelParser:
-    """Reads a formula from a cursor; one use. person_means: whether mean(...) of a person is a term."""
+    """Reads a formula from a cursor; one use. person_means: whether mean(...) of a person is a term. levels: whether the
+    response may be a categorical column, whose value is then its level's code."""
 
-    def __init__(self, cursor: Cursor, *, person_means: bool = False) -> None:
+    def __init__(self, cursor: Cursor, *, person_means: bool = False, levels: bool = False) -> None:
         self._cursor = cursor
+        self._levels = levels
         self._person_means = person_means
         self._intercept = True
         self._expansion = 0
@@ -80,7 +82,7 @@ class ModelParser:
             cursor.fail("write the response, a column or a function of a column, and '~'")
         if start.text == "C" and is_call(cursor):
             cursor.fail("the response must be numeric, not C(...); use a numeric or 0/1 column")
-        response = self._two_levels() or parse_value(cursor)
+        response = self._of_levels() or parse_value(cursor)
         if cursor.at("+", "-", "*", ":"):
             cursor.fail("use a single response and write '~' after it")
         if not cursor.at("~"):
@@ -88,13 +90,16 @@ class ModelParser:
         cursor.advance()
         return response
 
-    def _two_levels(self) -> Expression | None:
-        """A categorical column of two levels as a response: whether it is the second one."""
+    def _of_levels(self) -> Expression | None:
+        """A categorical column of two levels as a response: whether it is the second one; of several its code, where that
+        is asked for."""
         column = self._cursor.columns.get(self._cursor.token.text)
-        if column is None or len(column.levels) != 2 or is_call(self._cursor):
+        if column is None or len(column.levels) < 2 or is_call(self._cursor):
+            return None
+        if not self._levels and len(column.levels) != 2:
             return None
         self._cursor.advance()
-        return Indicator(column.name, 1.0)
+        return ColumnValue(column.name) if self._levels else Indicator(column.name, 1.0)
 
     def _sum(self, *, top: bool = False) -> _Terms:
         cursor, terms = self._cursor, _Terms()

@@ -34,15 +34,18 @@ def parse_formula(
     *,
     limits: Limits = _DEFAULT,
     person_means: bool = False,
+    levels: bool = False,
 ) -> Design:
     """The design of `text`, such as "log(y) ~ x1 + C(g) + x1:x2", on the records with `where`.
 
     Term bounds are in the units of the data, by interval arithmetic on the declared bounds.
     person_means: whether a kind can have means of a person as terms (formula.panel), where there are persons.
+    levels: whether the response is a column of levels, of which the design has the codes.
     Raises InvalidFormula, whose text holds constant words, declared names and positions only.
     """
     cursor = Cursor(text, schema, "formula", limits)
-    model = ModelParser(cursor, person_means=person_means and schema.unit.many_rows).parse()
+    means = person_means and schema.unit.many_rows
+    model = ModelParser(cursor, person_means=means, levels=levels).parse()
     _check(model)
     response = make_term(
         _response_name(model.response, schema),

@@ -13,6 +13,10 @@ from reticent_server.fitting.special_columns import offset_design, weighted_desi
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.glm.by_group import plan_glm_by
+from reticent_server.kinds.glm.categories.ask import plan_level_glm
+from reticent_server.kinds.glm.categories.laws import LAWS
+from reticent_server.kinds.glm.categories.report import CategoryResult
+from reticent_server.kinds.glm.estimated_dispersion import plan_dispersed
 from reticent_server.kinds.glm.families import family_of
 from reticent_server.kinds.glm.influence import plan_influence_glm
 from reticent_server.kinds.glm.model import plan_model
@@ -26,6 +30,7 @@ NEWTON_ONLY = (
     "Weights, offset and exposure are for the newton mechanism, and not for the gaussian family."
 )
 WHOLE_ONLY = "by and fit_statistics are for fits without weights, offset and exposure."
+GIVEN_BY_GROUP = "A dispersion is estimated for whole data sets; with by, give dispersion=."
 COUNTS_ONLY = "Offset and exposure are for the families of counts: poisson and negative_binomial."
 
 
@@ -41,25 +46,37 @@ def _has_special(query: Glm) -> bool:
     return True
 
 
+def _estimates_dispersion(query: Glm) -> bool:
+    """Whether a family with a dispersion is asked for without one."""
+    law = family_of(query.family, query.link)
+    return law is not None and law.dispersed and query.dispersion is None
+
+
 def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
+    if query.family in LAWS:
+        return plan_level_glm(facts, query, offer.rho)
     special = _has_special(query)
     if special and (query.fit_statistics or query.by is not None):
         raise InvalidQuery(WHOLE_ONLY)
     if query.fit_statistics:
         return plan_glm_statistics(facts, query, offer.rho)
     if query.by is not None:
+        if _estimates_dispersion(query):
+            raise InvalidQuery(GIVEN_BY_GROUP)
         return plan_glm_by(facts, query, query.by, offer.rho)
     if query.mechanism == "influence":
         design = parse_formula(query.formula, facts.schema, query.where)
         return plan_influence_glm(facts, design, query, sufficient(offer))
     no_calibration(query.calibration)
-    if query.link is not None or special:
+    estimated = _estimates_dispersion(query)
+    if query.link is not None or special or estimated:
         if query.family == GAUSSIAN:
             raise InvalidQuery(NO_LINK)
         design = parse_formula(query.formula, facts.schema, query.where)
         design = weighted_design(design, facts.schema, query.weights)
         design = offset_design(design, facts.schema, query.offset, query.exposure)
-        return plan_glm(facts, design, query, offer.rho)
+        plan = plan_dispersed if estimated else plan_glm
+        return plan(facts, design, query, offer.rho)
     return plan_model(facts, query, offer.rho)
 
 
@@ -74,7 +91,7 @@ KIND = Kind(
     group=QuestionGroup.MODEL,
     asks="How does a yes or no, a count or a positive amount change with x, others equal?",
     plan=_plan,
-    result=RegressionResult | GroupFits,
+    result=RegressionResult | CategoryResult | GroupFits,
     examples=(
         Glm("b ~ x", "binomial"),
         Glm("b ~ x", "binomial", mechanism="influence"),
@@ -87,7 +104,10 @@ KIND = Kind(
         Glm("y ~ x", "gaussian"),
         Glm("k ~ x", "poisson"),
         Glm("k ~ x", "negative_binomial", dispersion=0.5),
+        Glm("k ~ x", "negative_binomial"),
         Glm("exp(x) ~ b", "gamma"),
+        Glm("g ~ x", "multinomial"),
+        Glm("g ~ x", "ordinal"),
     ),
     page="glm",
     title="Generalised linear model",

@@ -18,19 +18,24 @@ from reticent_server.kinds.fields import (
     Weights,
     Where,
 )
+from reticent_server.kinds.glm.categories.laws import LAWS
 from reticent_server.kinds.glm.families import FAMILIES, LINKS
 
 GAUSSIAN = "gaussian"
 """A Gaussian response is a linear regression with Huber's score."""
 if TYPE_CHECKING:
     Family = str
+    AnyFamily = str
     Link = str
 else:
     Family = Literal[(*FAMILIES, GAUSSIAN)]
+    AnyFamily = Literal[(*FAMILIES, GAUSSIAN, *LAWS)]
     Link = Literal[LINKS]
 Dispersion = Annotated[
     Annotated[float, Strict(), Ge(0.001), Le(100), AllowInfNan(False)] | None,
-    Field(description="α of the negative binomial, V = μ + αμ²; no other family has one."),
+    Field(
+        description="α of the negative binomial, V = μ + αμ²; null: estimated with the coefficients. No other family has one."
+    ),
 ]
 
 
@@ -39,7 +44,13 @@ class Glm(Query):
     """Robust generalised linear model by noisy Newton steps, or the binomial by influence."""
 
     formula: Formula
-    family: Family
+    family: Annotated[
+        AnyFamily,
+        Field(
+            description="Of the response: 0/1 (binomial), counts (poisson, negative_binomial), positive (gamma), any number (gaussian), "
+            "or one of several levels, without order (multinomial) or in the order of the schema (ordinal)."
+        ),
+    ]
     where: Where = None
     tuning: Annotated[
         PlannedTuning | None,

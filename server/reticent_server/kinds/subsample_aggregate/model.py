@@ -14,6 +14,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
+from reticent_server.kinds.glm.categories.laws import LAWS
 from reticent_server.kinds.glm.families import family_of
 from reticent_server.kinds.glm.plan import NO_LINK, checked_response
 from reticent_server.kinds.glm.query import Glm
@@ -88,6 +89,8 @@ def _tuning(query: ModelQuery) -> float:
 def regression(design: Design, query: LinearRegression | Glm, correction: bool) -> ModelInBlocks:
     """Raises InvalidQuery for what is not fitted to blocks."""
     _check_newton(query)
+    if isinstance(query, Glm) and query.family in LAWS:
+        raise InvalidQuery(f"The {query.family} family is not fitted to blocks.")
     law = family_of(query.family, query.link) if isinstance(query, Glm) else None
     if law is None and isinstance(query, Glm) and query.link is not None:
         raise InvalidQuery(NO_LINK)

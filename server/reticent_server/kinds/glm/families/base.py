@@ -11,8 +11,8 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal
-from reticent_server.fitting.score import BentScore, Joint
-from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore
+from reticent_server.fitting.score import BentScore, Joint, Residuals
+from reticent_server.kinds.glm.quasi import QuasiScore
 
 _OFFSET = 5.0  # of the link by which a row's predictor may be off at the start
 _SHAPE = 0.25  # separated and rare responses have eigenvalues of J/J̄ between .6 and 1.2
@@ -66,7 +66,7 @@ class GlmFamily(ABC):
         score = self.score(c, start.scale, start)
         return float(score.expected(np.array([start.eta]), np.zeros(1))[0])
 
-    def residuals(self, start: Start) -> CutSquares | None:  # noqa: ARG002 - one interface
+    def residuals(self, start: Start) -> Residuals | None:  # noqa: ARG002 - one interface
         """How the scale is measured; None where it is known."""
         return None
 
@@ -124,7 +124,7 @@ class FittedFamily:
         return _SHAPE
 
     @property
-    def residuals(self) -> CutSquares | None:
+    def residuals(self) -> Residuals | None:
         return self.family.residuals(self.begun)
 
     @property

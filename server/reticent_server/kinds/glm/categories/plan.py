@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of a response with several levels: planned from public facts, on the filter of fitting.filter.
+
+Privacy (unconditional, for every table and every n; neighbours replace one record; zCDP composition): every value that
+leaves the table is a part of one of the steps, whose contributions are functions of one record and of earlier releases:
+
+    rows         ‖u√w′‖ ≤ ρ                  GramSum    Δ = √2 ρ²      (fitting.rounds; w′ = min(1, ρ²/‖u‖²))
+    count        one count, or a − ½ in ±½   CountSum, VectorSum  Δ = 1 (masked and weighted designs)
+    score        ‖w (s_η ⊗ u, s_λ)‖ ≤ C      VectorSum  Δ = 2C         C² = sup (R²‖s_η‖² + ‖s_λ‖²)
+    information  ‖w E x xᵀ‖_F ≤ L            VectorSum  Δ = 2L         L² = sup (R⁴‖I_ηη‖² + 2R²‖I_ηλ‖² + ‖I_λλ‖²)
+    meat         ‖w (s_η ⊗ u, s_λ)‖ ≤ C      GramSum    Δ = √2 C²
+    profile      cells, levels               QuantileTree, CountSum    (no profile)
+
+(categories.law; multinomial: C = √2 R, L = R²/2; ordinal: maxima at the public gaps, C² ≤ R² + b²(K − 2).) The
+primitives enforce each norm by scaling down, so a mistake here would cost accuracy only. The steps' ρ add up to the
+plan's; all else is post-processing.
+
+Units: log odds. Errors: the sandwich of the weighted score, with what the filter says is left of the way to the solution.
+Source: McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh (2023).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import DRAWING, Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
+from reticent_server.fitting.coding import Coding, code_design
+from reticent_server.fitting.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.identifiability import Directions
+from reticent_server.fitting.own_profile import (
+    NO_PROFILE,
+    OwnProfile,
+    guessed_facts,
+    plan_own_profile,
+)
+from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.fitting.report import MOST_NOISE, BoolArray, roots
+from reticent_server.fitting.standardise import Location
+from reticent_server.kinds.glm.categories.forecast import forecast_categories
+from reticent_server.kinds.glm.categories.law import CategoryLaw, Latent, information
+from reticent_server.kinds.glm.categories.laws import LAWS
+from reticent_server.kinds.glm.categories.maps import entry_count
+from reticent_server.kinds.glm.categories.newton import CategoryNewton
+from reticent_server.kinds.glm.categories.report import category_result, in_units
+from reticent_server.kinds.glm.categories.response import MOST_PARAMETERS
+from reticent_server.kinds.shared.tables import Axis
+
+RADIUS = 2.0  # R² for each coefficient: the binomial family's
+_EXPLAINED = 0.7  # of the information at the start: mean information once a model explains some of the responses
+_LEAST_SHARE = 0.002  # of a level, that a start assumes
+_NANOSECONDS = 12  # planned for one entry of a record in one pass: measured 4
+_PRODUCTS_A_MS = 2  # squared parameters of which the work between two passes takes 1 ms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryGround:
+    """What a fit stands on, all public. start (P,), spacings (S,): at the levels' public shares."""
+
+    coding: Coding
+    coordinates: Coordinates
+    law: CategoryLaw
+    start: FloatArray
+    spacings: FloatArray
+    share: float
+    unequal: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryPlan(Planned):
+    """A planned fit. ground: replaced by that of `own_profile` once it is released."""
+
+    facts: DatasetFacts
+    design: Design
+    axis: Axis
+    family: str
+    ground: CategoryGround
+    budget: FitBudget
+    sizes: Sizes
+    own_profile: OwnProfile | None
+    level: float
+    mechanism: str = "noisy Newton (logits of several levels), discrete Gaussian sums"
+    reference: str = "McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh (2023)"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.design.columns
+
+    @property
+    def rho(self) -> int:
+        return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return None if self.own_profile else self.budget.counts(self.sizes.unit_rows)
+
+    @property
+    def passes(self) -> int:
+        return len(self.budget.rounds) + self.budget.steps + (self.own_profile is not None)
+
+    @property
+    def draws(self) -> int:
+        return self.own_profile.draws if self.own_profile else 0
+
+    @property
+    def parameters(self) -> int:
+        """D."""
+        return self.ground.law.predictors * self.sizes.size + self.ground.law.spacings
+
+    @property
+    def column_ms(self) -> int:
+        law = self.ground.law
+        entries = entry_count(law.predictors, law.spacings, self.sizes.size) + self.parameters
+        scores = self.facts.n * self.passes * entries * _NANOSECONDS
+        between = self.passes * self.parameters**2 // _PRODUCTS_A_MS
+        return (self.draws * SELECTION_NANOSECONDS + scores) // 10**6 + between
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """What part of ρ goes where."""
+        b = self.budget
+        amounts = {
+            "profile": self.own_profile.rho if self.own_profile else 0,
+            "records_in_use": b.count,
+            "whitening": sum(rho for rho, _ in b.rounds),
+            "gradients": sum(b.gradients),
+            "jacobians": sum(b.jacobians),
+            "meat": b.meat,
+        }
+        whole = sum(amounts.values())
+        return {name: amount / whole for name, amount in amounts.items()}
+
+    @property
+    def names(self) -> list[str]:
+        """Of the reported coefficients."""
+        return self.ground.law.names(self.axis.levels, self.design.names)
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the coefficients."""
+        _, privacy, sampling, flags = self._expected
+        lost = np.where(flags, privacy, np.inf)
+        return ForecastPrecision(tuple(self.names), tuple(lost.tolist()), tuple(sampling.tolist()))
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """As of a regression (fitting.fit_plan)."""
+        error, privacy, sampling, flags = self._expected
+        pairs = zip((privacy / sampling).tolist(), flags.tolist(), strict=True)
+        return {
+            "steps": self.budget.steps,
+            "tuning": None,
+            "shares": self.shares,
+            "noise_ratio": self.budget.eta,
+            "relative_error": error,
+            "terms": self.names,
+            "privacy_to_sampling": [ratio if ok else None for ratio, ok in pairs],
+            "notes": [NO_PROFILE] if self.own_profile else [],
+        }
+
+    @property
+    def _expected(self) -> tuple[float, FloatArray, FloatArray, BoolArray]:
+        """The error in u, standard errors (D,) of noise and of sampling, and whether there will be intervals."""
+        ground, found = self.ground, forecast_categories(self.newton(self.ground))
+        theta = np.zeros((ground.law.predictors, self.sizes.size))
+        _, A = in_units(ground.coding, ground.law, theta, ground.spacings)
+        tiny = np.finfo(float).tiny
+        privacy, sampling = (
+            np.maximum(roots(A @ C @ A.T), tiny) for C in (found.privacy, found.sampling)
+        )
+        flags = Directions(found.vectors, found.resolved).mapped(A).flags
+        return found.error, privacy, sampling, flags & (privacy <= MOST_NOISE * sampling)
+
+    def newton(self, ground: CategoryGround) -> CategoryNewton:
+        """The fit on a ground."""
+        return CategoryNewton(
+            ground.coding,
+            ground.coordinates,
+            ground.law,
+            self.axis.column,
+            self.axis.lower,
+            self.budget,
+            self.sizes,
+            ground.start,
+            ground.spacings,
+        )
+
+    def expected_ms(self, n: int) -> float:
+        """Passes, what is between them, and an own profile's draws."""
+        drawing = self.draws * SELECTION_NANOSECONDS / 10**6
+        return 0.5 * (self.deadline_ms(n) - drawing) + DRAWING * drawing
+
+    def run(self) -> Recipe:
+        """Always a reply."""
+        ground = self.ground
+        if self.own_profile:
+            facts = self.own_profile.profiled((yield self.own_profile.step))
+            ground = _ground(self.design, facts, self.axis, self.family, masked=False) or ground
+        fit = yield from self.newton(ground).fit()
+        return category_result(self, ground.coding, ground.law, fit)
+
+
+def _ground(
+    design: Design, facts: DatasetFacts, axis: Axis, family: str, *, masked: bool = True
+) -> CategoryGround | None:
+    """None where no profile covers the columns."""
+    rows = draw_public_rows(design, facts, masked=masked)
+    if rows is None or design.response is None:
+        return None
+    counts = np.bincount((rows.y - axis.lower).astype(np.int64), minlength=axis.size)
+    shares = np.maximum(counts / counts.sum(), _LEAST_SHARE)
+    law = LAWS[family](shares / shares.sum())
+    start, spacings = law.start(shares / shares.sum())
+    coding = code_design(design, design.response, rows, Location(0.0, 1.0))
+    coordinates = public_coordinates(coding.standardised(rows.X))
+    return CategoryGround(coding, coordinates, law, start, spacings, rows.share, rows.unequal)
+
+
+def plan_categories(
+    facts: DatasetFacts, design: Design, axis: Axis, family: str, level: float, rho: int
+) -> CategoryPlan:
+    """Plans at `rho` (RHO_UNITS) from public facts alone. Raises InvalidQuery for too many coefficients."""
+    own = None
+    ground = _ground(design, facts, axis, family)
+    if ground is None:
+        own = plan_own_profile(facts, design, rho)
+        ground = _ground(design, guessed_facts(facts, design), axis, family, masked=False)
+    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    q, law = ground.coding.size, ground.law
+    if law.predictors * q + law.spacings > MOST_PARAMETERS:
+        raise InvalidQuery(
+            f"The model has more than {MOST_PARAMETERS} coefficients: name fewer terms, or lump levels."
+        )
+    expected_n = facts.n * ground.share
+    sizes = Sizes(q, RADIUS * q, facts.n, expected_n, unequal=ground.unequal)
+    weighted = design.weight is not None
+    budget = plan_budget(
+        sizes,
+        rho - (own.rho if own else 0),
+        _signal(ground, sizes),
+        masked=design.masked,
+        weighted=weighted,
+    )
+    return CategoryPlan(facts, design, axis, family, ground, budget, sizes, own, level)
+
+
+def _signal(ground: CategoryGround, sizes: Sizes) -> Signal:
+    """What the planner takes for the score of one coefficient: its noise is that of D entries, spread over q."""
+    law, R = ground.law, sqrt(sizes.radius_squared)
+    at = Latent(ground.start[:, None], ground.spacings)
+    J = information(*law.cells(at))[: law.predictors, : law.predictors, 0]
+    more = sqrt((law.predictors * sizes.size + law.spacings) / sizes.size)
+    return Signal(
+        bound=law.score_bound(R, ground.spacings) / R * more,
+        curvature=_EXPLAINED * float(np.trace(J)) / law.predictors,
+        scaled=False,
+        curvature_bound=sqrt(2) * law.information_bound(R, ground.spacings) / R**2 * more,
+        bent=True,
+        early=False,
+    )

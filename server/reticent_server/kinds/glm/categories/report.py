@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a fit of levels in standardised units to what a reply says."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.own_profile import NO_PROFILE
+from reticent_server.fitting.report import (
+    DOMINATED,
+    MOST_NOISE,
+    BoolArray,
+    back_transform,
+    intervals,
+    p_values,
+    roots,
+    weighting,
+)
+from reticent_server.fitting.results import RegressionResult
+from reticent_server.fitting.special_columns import special
+from reticent_server.kinds.glm.categories.law import CategoryLaw
+from reticent_server.kinds.glm.categories.newton import CategoryFit
+
+if TYPE_CHECKING:
+    from reticent_server.kinds.glm.categories.plan import CategoryPlan
+
+_SATURATED = 8.0  # of a predictor, for one length of a whitened regressor: as of a binomial model
+SEPARATED = "A coefficient is so large that levels may be separated: read it as a direction only."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryResult(RegressionResult):
+    """A fit of a response with several `levels`, in their order. multinomial: terms "level: term" are logarithms of odds of
+    that level against the first; ordinal: slopes, then thresholds "low|high", logit P(y ≤ low) = threshold − xᵀslopes."""
+
+    response: str
+    levels: tuple[str, ...]
+
+
+def in_units(
+    coding: Coding, law: CategoryLaw, theta: FloatArray, spacings: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The reported coefficients (D,) of Θ (P, q) of x̃ and λ, and their derivative (D, D) by (Θ row by row, λ)."""
+    L = back_transform(coding).matrix
+    beta, change = law.reported(theta @ L.T, spacings)
+    whole = block_diag(np.kron(np.eye(law.predictors), L), np.eye(law.spacings))
+    return beta, np.asarray(change @ whole)
+
+
+def category_result(
+    plan: "CategoryPlan", coding: Coding, law: CategoryLaw, fit: CategoryFit
+) -> CategoryResult:
+    """The result."""
+    beta, A = in_units(coding, law, fit.theta, fit.spacings)
+    privacy, sampling = (np.asarray(A @ C @ A.T) for C in (fit.privacy, fit.sampling))
+    directions = fit.directions.mapped(A)
+    enough = roots(privacy) <= MOST_NOISE * roots(sampling)
+    ok, se = directions.flags & enough, roots(privacy + sampling)
+    names = law.names(plan.axis.levels, coding.design.names)
+    noisy = ok & (roots(privacy) > DOMINATED * roots(sampling))
+    R2 = plan.sizes.radius_squared
+    return CategoryResult(
+        terms=names,
+        coefficients=beta.tolist(),
+        standard_errors=se.tolist(),
+        covariance=(privacy + sampling).tolist(),
+        confidence_level=plan.level,
+        confidence_intervals=intervals(beta, se, plan.level, ok),
+        p_values=p_values(beta, se, ok),
+        privacy_standard_errors=roots(privacy).tolist(),
+        estimable=[bool(x) for x in ok],
+        directions=directions.shown,  # type: ignore[arg-type]
+        weighting=weighting(coding, fit.transform, R2),  # type: ignore[arg-type]
+        scale=None,
+        tuning=None,
+        steps=plan.budget.steps,
+        shares=plan.shares,
+        estimand=f"{law.words}; weights min(1, {R2:g}/|Ax|^2) with the matrix A of `weighting`"
+        + special(coding.design),
+        n=plan.facts.n,
+        warnings=[*_warnings(names, ok, noisy, fit), *([NO_PROFILE] if plan.own_profile else [])],
+        family=law.name,
+        response=plan.axis.column,
+        levels=plan.axis.levels,
+        **_records(coding, fit),
+    )
+
+
+def _records(coding: Coding, fit: CategoryFit) -> dict[str, Any]:
+    weight = coding.design.weight
+    if weight is not None:
+        return {"sum_of_weights": fit.count * weight.largest}
+    return {"records_in_use": fit.count} if coding.design.masked else {}
+
+
+def _warnings(names: list[str], ok: BoolArray, noisy: BoolArray, fit: CategoryFit) -> list[str]:
+    """From released values only."""
+    said = []
+    lost = [name for name, known in zip(names, ok, strict=True) if not known]
+    if lost:
+        said.append(
+            "Not identifiable at this epsilon (collinear, constant or too rare a level: the data's information is below the "
+            f"noise): {', '.join(lost)}."
+        )
+    loud = [name for name, x in zip(names, noisy, strict=True) if x]
+    if loud:
+        said.append(
+            f"Privacy noise dominates the standard errors of {', '.join(loud)}: a larger epsilon would help."
+        )
+    return [*said, SEPARATED] if fit.length > _SATURATED else said
