@@ -34,6 +34,7 @@ _LEVEL, _TAIL = (
 _SINGULAR = 1e-7  # relative eigenvalue below which the terms as written are collinear
 _CONSTANT = 1e-9  # of a standardised column: it does not vary on the public rows
 _SETTLING = 25  # steps of the fixed point; each leaves about half of the error on heavy tails
+_SETTLED = 1e-4  # of κ: closer than any noise lets a length be known
 _SHRINK, _STRETCH = 1 / 3, 30.0  # bounds of what the fixed point does to a free direction
 
 
@@ -125,6 +126,8 @@ def _settled(W: FloatArray, X: FloatArray, most: FloatArray) -> FloatArray:
     limit = most[free]
     for _ in range(_SETTLING if free.any() else 0):
         K = clipped_moment(X @ W.T, WIDE * q)[np.ix_(free, free)]
+        if np.abs(K / kappa - np.eye(len(K))).max() < _SETTLED:
+            break
         total = power(K / kappa, -0.5, _SINGULAR) @ total
         shape = floored((total.T @ total) / np.outer(limit, limit), (_SHRINK / _STRETCH) ** 2, 1.0)
         total = power(shape * np.outer(limit, limit), 0.5)

@@ -35,7 +35,7 @@ Source: Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2.
 """
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -185,6 +185,8 @@ class FitPlan(Planned, Generic[ResponseT]):
     own_profile: OwnProfile | None
     level: float
     apart: bool = False
+    made: dict[str, Forecast] = field(init=False, repr=False, default_factory=dict)
+    """The forecast, once it is asked for: a plan is asked for it several times."""
 
     @property
     def fit(self) -> "FitPlan[ResponseT]":
@@ -297,7 +299,9 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def forecast_fit(self) -> Forecast:
         """What the fit will be worth, from public facts alone."""
-        return forecast_fit(self.newton)
+        if not self.made:
+            self.made["forecast"] = forecast_fit(self.newton)
+        return self.made["forecast"]
 
     def noise_ratio(self, rho: int) -> float:
         """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were the

@@ -14,9 +14,9 @@ class Limits:
     max_order: of a polynomial. max_knots: of one spline. max_features: of a person, in one query.
     """
 
-    max_length: int = 2_000
+    max_length: int = 8_000
     max_depth: int = 20
-    max_columns: int = 64
+    max_columns: int = 256
     max_factors: int = 6
     max_comparisons: int = 128
     max_expansion: int = 1_024

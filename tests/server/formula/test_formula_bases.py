@@ -107,7 +107,7 @@ def test_they_span_what_powers_span(schema: Schema) -> None:
         ("bs(a, knots=[0], order=2)", "write degree="),
         ("bs(flat, knots=[])", "bounds differ"),
         ("bs(y, knots=[])", "response"),
-        ("poly(a, 8):poly(x1, 8)", "64 design columns"),
+        ("poly(a, 10):poly(x1, 10):poly(x2, 3)", "256 design columns"),
         ("bs(a, knots=[], degree=5)**2", "write a power"),
     ],
 )

@@ -3,10 +3,15 @@
 
 import pytest
 
+from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.design import Apply, ColumnValue, Design, Indicator, Term
-from reticent_server.domain.schema import Schema
-from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.schema import Column, Schema
+from reticent_server.domain.schema import ColumnKind as Kind
+from reticent_server.errors import InvalidFormula, InvalidQuery, ReticentError
 from reticent_server.formula import Limits, mask_design, parse_formula
+from reticent_server.kinds.study.kind import KIND as STUDY
+from reticent_server.kinds.study.kind import Study
 
 
 def names(text: str, schema: Schema) -> list[str]:
@@ -123,7 +128,7 @@ def test_factors_without_a_column_are_still_read(schema: Schema) -> None:
         ("y ~ a - a - 1", "The formula has no terms"),
         ("y ~ system(a)", "use one of the functions log, log1p, log10, sqrt, exp, I, or C"),
         ("y ~ `log`(a)", "use one of the functions|use \\+ - \\* :"),
-        ("y ~ C(zip)", "use a factor with at most 64 levels; C\\(zip\\) has more"),
+        ("y ~ C(zip)", "use a factor with at most 256 levels; C\\(zip\\) has more"),
         ("y ~ a / b", "use \\+ - \\* : and brackets only"),
         ("y ~ (a", "write '\\)'"),
         ("y ~ a)", "use \\+ - \\* : and brackets only"),
@@ -162,15 +167,15 @@ def test_no_refusal_echoes_the_input(text: str, schema: Schema) -> None:
 @pytest.mark.parametrize(
     ("text", "limits", "sentence"),
     [
-        ("y ~ a" + " " * 2_000, Limits(), "too long: at most 2,000 characters"),
-        ("y ~ " + "(" * 5_000, Limits(), "too long"),
+        ("y ~ a" + " " * 8_000, Limits(), "too long: at most 8,000 characters"),
+        ("y ~ " + "(" * 9_000, Limits(), "too long"),
         ("y ~ " + "(" * 900, Limits(), "position 25 of the formula: nest at most 20 levels"),
         ("y ~ I" + "(" * 21 + "a" + ")" * 21, Limits(), "nest at most 20 levels"),
         ("y ~ a + x1 + x2", Limits(max_columns=3), "more than 3 design columns"),
         ("y ~ C(grade):g", Limits(), None),
-        ("y ~ C(grade):g:h:k", Limits(), "more than 64 design columns"),
+        ("y ~ C(grade):g:h:k", Limits(max_columns=64), "more than 64 design columns"),
         ("y ~ a:b:i:x1:x2:g:h", Limits(), "use at most 6 factors in an interaction"),
-        ("y ~ a*b*i*x1*x2*g", Limits(), "more than 64 design columns"),
+        ("y ~ a*b*i*x1*x2*g", Limits(max_columns=64), "more than 64 design columns"),
         ("y ~ " + ":".join(["(a*b*i*x1*x2)"] * 20), Limits(), "there are too many products"),
         ("y ~ " + "+".join(["(a*b*i*x1*x2)"] * 90), Limits(), "there are too many products"),
     ],
@@ -210,3 +215,14 @@ def test_a_categorical_column_of_two_levels_is_a_response(schema: Schema) -> Non
     assert design.columns == ("k", "a")
     with pytest.raises(InvalidFormula, match="also among the terms"):
         parse_formula("k ~ a + k", schema)
+
+
+def test_a_design_has_up_to_256_columns_and_a_study_64() -> None:
+    wide = Schema(tuple(Column(f"x{j}", Kind.NUMERIC, -9.0, 9.0) for j in range(257)))
+    terms = [f"x{j}" for j in range(1, 257)]
+    assert len(parse_formula("x0 ~ " + "+".join(terms[:255]), wide).names) == 256
+    with pytest.raises(InvalidFormula, match="256 design columns"):
+        parse_formula("x0 ~ " + "+".join(terms), wide)
+    facts = DatasetFacts("d", "d", 1, "v", 10_000, wide)
+    with pytest.raises(ReticentError, match="64"):
+        STUDY.plan(facts, Study(tuple(terms[:64])), PrivacyCost(10**9, 10**12, 10**9))

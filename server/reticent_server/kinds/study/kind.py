@@ -17,6 +17,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.public_centres import public_centres
 from reticent_server.formula import parse_formula, parse_variables
 from reticent_server.formula.filled import columns_of, filled, missing_term
+from reticent_server.formula.limits import Limits
 from reticent_server.formula.model import column_levels
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Formula, Level, Name, Text, Where
@@ -56,8 +57,13 @@ class Study(Query):
     kind: Literal["study"] = field(default="study", kw_only=True)
 
 
+_LIMITS = Limits(
+    max_columns=64
+)  # a study of q columns has q²/2 noisy moments, and holds them for every analysis after it
+
+
 def _plan(facts: DatasetFacts, query: Study, offer: PrivacyCost) -> StudyPlan:
-    design, variables = parse_variables(query.variables, facts.schema, query.where)
+    design, variables = parse_variables(query.variables, facts.schema, query.where, limits=_LIMITS)
     main = None
     if query.main is not None:
         main = query.main, parse_formula(query.main, facts.schema, query.where)
