@@ -58,7 +58,7 @@ class TreatmentPlan(FitPlan[PublicResponse]):
     @classmethod
     def of(cls, fit: FitPlan[PublicResponse], **more: Any) -> Self:
         """The plan of a fit, with more fields."""
-        return cls(**{f.name: getattr(fit, f.name) for f in fields(FitPlan)}, **more)
+        return cls(**{f.name: getattr(fit, f.name) for f in fields(FitPlan) if f.init}, **more)
 
     def result(self, ground: FitGround[PublicResponse], fit: StandardFit) -> dict[str, Any]:
         found = FitPlan.result(self, ground, fit)
