@@ -198,4 +198,4 @@ def test_what_cannot_be_asked_is_said() -> None:
     assert "whole numbers" in refusal(EventStudy("y", "x", "year"))
     assert "two columns" in refusal(EventStudy("y", "year", "year"))
     assert "another one" in refusal(Did("on", "on", "year"))
-    assert "may give 63" in refusal(EventStudy("y", "start", "year", before=30, after=30))
+    assert "may give 255" in refusal(EventStudy("y", "start", "year", before=130, after=130))
