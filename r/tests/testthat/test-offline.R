@@ -59,6 +59,8 @@ test_that("inverse links are those of the family", {
   expect_equal(unname(predict(fit, new, type = "response")), plogis(1))
   fit$query$family <- "poisson"
   expect_equal(unname(predict(fit, new, type = "response")), exp(1))
+  fit$result$levels <- list("a", "b", "c")
+  expect_error(predict(fit, new), "each level")
 })
 
 test_that("no term runs code", {
