@@ -252,6 +252,9 @@ def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     desk.services.approvals.approve(proposal.id, by="key:dora")
     assert edit(web, place, wanted).status_code == 201
     assert desk.services.catalog.facts("pairs").population == "people"
+    alone = edit(web, "/console/datasets/people/policy", {"tier-unconditional": "yes"})
+    assert (alone.status_code, "It is proposed as" in alone.text) == (409, True)
+    assert desk.services.catalog.facts("people").policy.second_person
 
 
 def test_files_have_limits_and_are_forgotten(
