@@ -43,3 +43,9 @@ def test_counts_are_of_the_values_that_they_are_of() -> None:
 def test_code_in_a_docstring_is_code_and_its_markup_is_text() -> None:
     assert coded("where `x < 1` & so") == "where <code>x &lt; 1</code> &amp; so"
     assert coded("plain") == "plain"
+
+
+def test_quantiles_are_of_the_probabilities_that_they_are_of() -> None:
+    """A wide column has a median alone, which is no 5 % quantile."""
+    assert ColumnProfile((7.0,), probabilities=(0.5,)).known_quantiles() == {0.5: 7.0}
+    assert ColumnProfile().known_quantiles() == {}
