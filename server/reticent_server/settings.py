@@ -28,7 +28,8 @@ class Settings(BaseSettings):
     A variable of that prefix that is none of these is refused: a misspelt limit is no limit.
     max_body_seconds: for a request's head, and then for its body.
     upload_bytes: of a file that a curator sends to the console, 0: none is taken; upload_seconds: for its way
-    here; staging_folder: where it waits for its schema, by default beside a vault that is a file.
+    here; staging_folder: where it waits for its schema, by default beside a vault that is a file. sources_folder:
+    with folders of Parquet files, which curators may register in the console; none: no folder.
     release_threads: of this process, for releases that are waited for; one analyst has at most half.
     release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
     one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
@@ -81,6 +82,7 @@ class Settings(BaseSettings):
     upload_bytes: int = Field(default=64 << 20, ge=0, le=1 << 30)
     upload_seconds: int = Field(default=600, ge=1, le=3600)
     staging_folder: Path | None = None
+    sources_folder: Path | None = None
     requests_per_minute: int = Field(default=600, ge=1, le=10**9)
     sign_ins_per_minute: int = Field(default=10, ge=1, le=10**9)
     cors_origins: str = Field(default="", pattern=rf"^({_ORIGIN}( {_ORIGIN})*)?$")

@@ -52,8 +52,8 @@ def fill_in(page: Page) -> None:
     salary = column(page, "Salary")
     salary.get_by_label("Kind").select_option("boolean")
     salary.get_by_label("Name").fill("high")
-    salary.get_by_label("Texts that mean true").fill(">50K")
-    salary.get_by_label("Texts that mean false").fill("<=50K")
+    salary.get_by_label("Means true").fill(">50K")
+    salary.get_by_label("Means false").fill("<=50K")
 
 
 def test_from_a_file_to_a_table(inside: Page, desk: Desk, file: Path) -> None:

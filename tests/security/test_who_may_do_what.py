@@ -43,6 +43,7 @@ OPEN = {
     "GET /workbench/static/{name}",
     "GET /workbench/{path:path}",
     "GET /verify",
+    "GET /",
     "POST /verify",
     "GET /verify/static/{name}",
 }
@@ -61,6 +62,7 @@ PARTS = {
     "file_id": "0" * 32,
     "request_id": "rq_x",
     "proposal_id": "ap_x",
+    "file_id": "0" * 32,
 }
 
 

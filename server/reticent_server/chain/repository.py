@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
@@ -13,12 +14,14 @@ from sqlalchemy import (
     ScalarSelect,
     Select,
     Table,
+    and_,
     bindparam,
     func,
     insert,
     literal,
     or_,
     select,
+    true,
     update,
 )
 
@@ -120,14 +123,44 @@ def entries_with(
     return [_entry(row) for row in connection.execute(query.order_by(entries.c.seq)).mappings()]
 
 
+class TrailPart(StrEnum):
+    """Which entries: each release once, as the cap was charged for it; budgets, as they were set and credited;
+    administrative acts."""
+
+    ALL = ""
+    RELEASES = "releases"
+    BUDGETS = "budgets"
+    ACTS = "acts"
+
+
+_OF_A_CAP = "population:"
+"""How the account of a cap over all analysts begins (ledger.model.population_account)."""
+
+_PARTS: Mapping[TrailPart, ColumnElement[bool]] = {
+    TrailPart.ALL: true(),
+    TrailPart.RELEASES: and_(
+        entries.c.action == "debit",
+        entries.c.release_id.is_not(None),
+        entries.c.account.startswith(_OF_A_CAP, autoescape=True),
+    ),
+    TrailPart.BUDGETS: and_(entries.c.account.is_not(None), entries.c.release_id.is_(None)),
+    TrailPart.ACTS: entries.c.account.is_(None),
+}
+
+
 def entries_about(
-    connection: Connection, words: Sequence[str], *, before: int | None, limit: int
+    connection: Connection,
+    words: Sequence[str],
+    *,
+    before: int | None,
+    limit: int,
+    part: TrailPart = TrailPart.ALL,
 ) -> list[Entry]:
-    """The last entries before number `before` that name one of `words` anywhere, newest first.
+    """The last entries of a part before number `before` that name one of `words` anywhere, newest first.
 
     Every word is taken literally, in any case of its ASCII letters. words empty: all entries.
     """
-    query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
+    query = select(entries).where(_PARTS[part]).order_by(entries.c.seq.desc()).limit(limit)
     if before is not None:
         query = query.where(entries.c.seq < before)
     if words:

@@ -24,7 +24,7 @@ from reticent_server.cli.common import (
     user,
     waiting,
 )
-from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts, Policy, Profile
+from reticent_server.domain.facts import DatasetFacts, Policy, Profile
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
 from reticent_server.domain.source import LinkedTables, Source
@@ -326,7 +326,7 @@ def _profile_rows(facts: DatasetFacts, profile: Profile) -> list[dict[str, Any]]
 
 def _profile_row(column: Column, profile: Profile) -> dict[str, Any]:
     known = profile.columns[column.name]
-    quantiles = dict(zip(PROFILE_PROBABILITIES, known.quantiles or (), strict=False))
+    quantiles = known.known_quantiles()
     counts = (f"{level}: {count:g}" for level, count in known.counted(column).items())
     shown = {f"{p:.0%}": quantiles.get(p) for p in _SHOWN_QUANTILES}
     return {"column": column.name, **shown, "counts": _listed(counts), "missing": known.missing}

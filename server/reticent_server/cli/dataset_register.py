@@ -3,15 +3,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from reticent_server.access.secret_places import add_source, place_of
 from reticent_server.cli.common import user
-from reticent_server.cli.dataset_load import approve_load, checked_schema
+from reticent_server.cli.dataset_load import checked_schema
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError
-from reticent_server.intake.versions import LoadedVersion
-from reticent_server.opening import open_catalog
+from reticent_server.intake.registering import add_registered
+from reticent_server.intake.versions import LoadedVersion, Named
+from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file
 from reticent_server.vault.registering import Registration, register_files, register_table
@@ -55,24 +57,10 @@ def register_dataset(
     """
     is_table = place.is_table
     schema = checked_schema(schema_file)
-    if schema.unit.many_rows:
-        raise CuratorError(
-            "Rows of persons are kept in the vault, in the order of persons: use `reticent dataset load`."
-        )
-    with open_catalog(settings) as catalog:
-        catalog.population_for(name, population)
-        register = _register_table if is_table else _register_files
-        registration = register(settings, place, schema, strict, progress)
-        approve_load(settings, catalog, (name, population), schema, registration.source.n)
-        facts = catalog.add_version(
-            name=name,
-            population=population,
-            schema=schema,
-            n=registration.source.n,
-            source=registration.source,
-            by=user(),
-        )
-    return LoadedVersion(facts, registration.clipped)
+    register = _register_table if is_table else _register_files
+    scan = partial(register, settings, place, schema, strict, progress)
+    with open_catalog(settings) as catalog, open_approvals(settings) as approvals:
+        return add_registered(catalog, approvals, Named(name, population), schema, scan, by=user())
 
 
 def _register_files(

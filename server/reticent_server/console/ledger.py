@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Response
 
+from reticent_server.chain.repository import TrailPart
 from reticent_server.console.looking import Signed
 from reticent_server.domain.roles import Act
 from reticent_server.pipeline import oversight
@@ -21,6 +22,12 @@ MOST = 5_000
 """Entries of an export: a file that a spreadsheet opens at once; `reticent ledger export` writes all."""
 
 COLUMNS = tuple(each.name for each in fields(oversight.TrailRow))
+PARTS = {
+    TrailPart.ALL: "everything",
+    TrailPart.RELEASES: "releases",
+    TrailPart.BUDGETS: "budgets",
+    TrailPart.ACTS: "administrative acts",
+}
 _FORMULAS = frozenset("=+-@\t\r")
 _LONGEST = 100
 
@@ -29,20 +36,37 @@ _LONGEST = 100
 def show(visit: Signed) -> Response:
     """Entries, newest first; for htmx, the table alone."""
     query = visit.request.query_params
-    text = query.get("q", "").strip()[:_LONGEST]
-    page = oversight.trail(visit.services, text, before=whole(query.get("before")))
+    text, part = _wanted(visit)
+    page = oversight.trail(visit.services, text, before=whole(query.get("before")), part=part)
     is_part = visit.request.headers.get("hx-target") == "entries"
     template = "_entries.html" if is_part else "ledger.html"
     head = visit.services.ledger.head()
     asked = oversight.asked(visit.services, page.rows)
-    return visit.page(template, text=text, page=page, rows=page.rows, head=head, asked=asked)
+    return visit.page(
+        template,
+        text=text,
+        part=part,
+        parts=PARTS,
+        page=page,
+        rows=page.rows,
+        head=head,
+        asked=asked,
+    )
+
+
+def _wanted(visit: Visit) -> tuple[str, TrailPart]:
+    """The text that is searched for, and the part of the trail; all of it for one that there is not."""
+    query = visit.request.query_params
+    known = {part.value: part for part in PARTS}
+    part = known.get(query.get("show", ""), TrailPart.ALL)
+    return query.get("q", "").strip()[:_LONGEST], part
 
 
 @router.get("/ledger.csv")
 def export(visit: Annotated[Visit, Depends(SignedFor(Act.EXPORT))]) -> Response:
     """The last entries that name a text, as CSV; no cell begins as a formula of a spreadsheet would."""
-    text = visit.request.query_params.get("q", "").strip()[:_LONGEST]
-    rows = oversight.trail(visit.services, text, limit=MOST).rows
+    text, part = _wanted(visit)
+    rows = oversight.trail(visit.services, text, limit=MOST, part=part).rows
     asked = oversight.asked(visit.services, rows)
     out = StringIO()
     lines = writer(out)

@@ -9,7 +9,7 @@ from fastapi import Depends, Response
 
 from reticent_server.console.charts import BurnDown, burn_down
 from reticent_server.console.looking import Signed
-from reticent_server.domain.facts import PROFILE_PROBABILITIES, DatasetFacts
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidRequest, ReticentError
@@ -129,7 +129,7 @@ def _curators_own(services: Services, cap: Balance | None) -> float:
 
 def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:
     known = facts.profile.columns.get(column.name) if facts.profile else None
-    quantiles = dict(zip(PROFILE_PROBABILITIES, (known and known.quantiles) or (), strict=False))
+    quantiles = {} if known is None else known.known_quantiles()
     by_level = known is not None and not known.quantiles  # of numbers, quantiles say more
     counts = known.counted(column) if known is not None and by_level else {}
     return {

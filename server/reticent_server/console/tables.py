@@ -14,8 +14,9 @@ from reticent_server.console.schema_form import OPEN, CheckedForm, check, propos
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import ColumnKind
-from reticent_server.errors import CuratorError, ReticentError
+from reticent_server.errors import CuratorError, InvalidRequest, ReticentError
 from reticent_server.intake.loading import FileToLoad, load_file
+from reticent_server.intake.registering import folders, register_folder
 from reticent_server.intake.staged import Incoming, StagedFile, Staging, look, staging
 from reticent_server.intake.versions import LoadedVersion, Named
 from reticent_server.web.forms import read_long_form
@@ -26,6 +27,7 @@ from reticent_server.web.visits import SignedFor, Visit, posted_again, posted_fo
 router = pages_router("console")
 
 Loading = Annotated[Visit, Depends(SignedFor(Act.LOAD))]
+Referring = Annotated[Visit, Depends(posted_for(Act.LOAD))]
 Editing = Annotated[Visit, Depends(posted_for(Act.LOAD, read_long_form))]
 Drafting = Annotated[Visit, Depends(posted_again(Act.LOAD, read_long_form))]
 
@@ -49,6 +51,7 @@ def _tables(visit: Visit, problem: ReticentError | None = None) -> Response:
         waiting=staging(settings, visit.services.clock).of(_owner(visit)),
         problem=problem.detail if problem else "",
         limit=settings.upload_bytes,
+        folders=[folder.name for folder in folders(settings.sources_folder)],
     )
 
 
@@ -65,6 +68,17 @@ async def send(visit: Loading, request: Request) -> Response:
     form = FileForm(request.headers.get("content-type", ""), opened, settings.upload_bytes)
     await receive(request, form, settings.upload_bytes, settings.upload_seconds)
     staged = cast(Incoming, form.sink).keep()
+    return visit.redirect(f"/console/tables/{staged.id}")
+
+
+@router.post("/tables/folder")
+def refer(visit: Referring) -> Response:
+    """Begins the schema of a folder of Parquet files, which stay where they are."""
+    known = {folder.name: folder for folder in folders(visit.services.settings.sources_folder)}
+    folder = known.get(visit.fields.get("folder", ""))
+    if folder is None:
+        return _tables(visit, InvalidRequest("Choose one of the folders."))
+    staged = _place(visit).refer(_owner(visit), folder)
     return visit.redirect(f"/console/tables/{staged.id}")
 
 
@@ -102,7 +116,9 @@ def _load(visit: Visit, staged: StagedFile) -> Response:
     except ReticentError as error:
         return _editor(visit, staged, error.detail, error.status, is_checked=True)
     _place(visit).discard(staged)
-    return visit.page("table_loaded.html", 201, loaded=loaded, clipped=_clipped(loaded))
+    return visit.page(
+        "table_loaded.html", 201, loaded=loaded, staged=staged, clipped=_clipped(loaded)
+    )
 
 
 def _loaded(visit: Visit, staged: StagedFile) -> LoadedVersion:
@@ -112,10 +128,12 @@ def _loaded(visit: Visit, staged: StagedFile) -> LoadedVersion:
     if form.schema is None:
         raise CuratorError(form.problem or _INCOMPLETE)
     named = Named(fields.get("dataset", ""), fields.get("population") or None)
-    wanted = FileToLoad(named, staged.path, form.schema, strict=fields.get("strict") == "yes")
-    return load_file(
-        services.settings, services.catalog, services.approvals, wanted, by=visit.actor
-    )
+    strict = fields.get("strict") == "yes"
+    catalog, approvals, by = services.catalog, services.approvals, visit.actor
+    wanted = FileToLoad(named, staged.path, form.schema, strict=strict)
+    if staged.stays:
+        return register_folder(catalog, approvals, wanted, by=by)
+    return load_file(services.settings, catalog, approvals, wanted, by=by)
 
 
 def _clipped(loaded: LoadedVersion) -> list[tuple[str, int, float]]:

@@ -33,6 +33,10 @@ class ColumnProfile:
     first: float = 0.0
     count_sd: float | None = None
 
+    def known_quantiles(self) -> dict[float, float]:
+        """The quantiles by the probability that each is of; a wide column has few of them."""
+        return dict(zip(self.probabilities, self.quantiles or (), strict=False))
+
     def counted(self, column: Column) -> dict[str, float]:
         """The counts by the value that each is of: a level, or a whole number."""
         counts = self.counts or ()

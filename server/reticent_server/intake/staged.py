@@ -52,4 +52,5 @@ def sweep(settings: Settings, clock: Clock) -> None:
 
 def look(staged: StagedFile) -> Opened:
     """What the file's columns may be, and its first rows. Raises CuratorError."""
-    return Opened(propose(staged.path), preview(staged.path))
+    path = min(staged.path.glob("*.parquet"), default=staged.path) if staged.stays else staged.path
+    return Opened(propose(path), preview(path))

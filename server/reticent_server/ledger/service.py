@@ -14,6 +14,7 @@ from reticent_server.accounting.conversions import zcdp_caps
 from reticent_server.chain import repository as chain
 from reticent_server.chain.anchors import Anchor
 from reticent_server.chain.entries import Entry, canonical_json, entry_row
+from reticent_server.chain.repository import TrailPart
 from reticent_server.chain.rows import stored_rows
 from reticent_server.database import reading, writing
 from reticent_server.domain.amounts import Amounts, Rule
@@ -315,11 +316,16 @@ class Ledger:
             return tuple(chain.last_entries(connection, account, limit, actions))
 
     def search(
-        self, words: Sequence[str] = (), *, before: int | None = None, limit: int = 50
+        self,
+        words: Sequence[str] = (),
+        *,
+        before: int | None = None,
+        limit: int = 50,
+        part: TrailPart = TrailPart.ALL,
     ) -> tuple[Entry, ...]:
-        """The last entries before number `before` that name one of `words`, newest first."""
+        """The last entries of a part before number `before` that name one of `words`, newest first."""
         with reading(self._engine) as connection:
-            entries = chain.entries_about(connection, words, before=before, limit=limit)
+            entries = chain.entries_about(connection, words, before=before, limit=limit, part=part)
         return tuple(entries)
 
     def any_release(self, release_id: str) -> tuple[str | None, bytes | Pending] | None:

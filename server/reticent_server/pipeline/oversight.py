@@ -11,6 +11,7 @@ from typing import Any
 
 from reticent_server.chain.acts import DIGEST
 from reticent_server.chain.entries import Draft, Entry
+from reticent_server.chain.repository import TrailPart
 from reticent_server.domain.amounts import SYMBOLS
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
 from reticent_server.domain.query import Query, query_json
@@ -52,13 +53,18 @@ class TrailPage:
 
 
 def trail(
-    services: Services, text: str = "", *, before: int | None = None, limit: int = 50
+    services: Services,
+    text: str = "",
+    *,
+    before: int | None = None,
+    limit: int = 50,
+    part: TrailPart = TrailPart.ALL,
 ) -> TrailPage:
-    """The last entries that name `text`: an analyst, a data set, an action, a reason, a release."""
+    """The last entries of a part that name `text`: an analyst, a data set, an action, a reason, a release."""
     names = services.names()
     ids = [holder for holder, name in names.items() if text.casefold() in name.casefold()]
     words = [text, *ids] if text else []
-    entries = services.ledger.search(words, before=before, limit=limit + 1)
+    entries = services.ledger.search(words, before=before, limit=limit + 1, part=part)
     accounts = {b.account: b for b in services.ledger.all_balances()}
     rows = tuple(_row(e, accounts.get(e.draft.account or ""), names) for e in entries[:limit])
     return TrailPage(rows, entries[limit - 1].seq if len(entries) > limit else None)

@@ -35,7 +35,7 @@ _NOTHING = "There is no such file; it may have been given up, or have waited for
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that waits. fields: of its schema's form, as they were sent last."""
+    """A file that waits, or a folder of them. fields: of its schema's form, as they were sent last."""
 
     id: str
     owner: str
@@ -45,6 +45,11 @@ class StagedFile:
     @property
     def name(self) -> str:
         return self.path.name
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is a folder elsewhere, whose files are registered and not loaded."""
+        return self.path.is_dir()
 
 
 class Incoming:
@@ -70,7 +75,7 @@ class Incoming:
     def keep(self) -> StagedFile:
         self._file.close()
         staged = StagedFile(self._folder.name, self._owner, self._path, {})
-        _save(staged, self._clock)
+        _save(self._folder, staged, self._clock)
         return staged
 
     def drop(self) -> None:
@@ -87,10 +92,21 @@ class Staging:
 
     def receive(self, owner: str, name: str) -> Incoming:
         """owner: whose file it is; nobody else sees it. Raises Conflict where too many of hers or his wait."""
+        self._make_room(owner)
+        return Incoming(self._folder / token_hex(16), name, owner, self._clock)
+
+    def refer(self, owner: str, folder: Path) -> StagedFile:
+        """A folder of files that stay where they are, for which a schema is filled in. Raises Conflict."""
+        self._make_room(owner)
+        staged = StagedFile(token_hex(16), owner, folder.resolve(), {})
+        (self._folder / staged.id).mkdir(mode=0o700)
+        _save(self._folder / staged.id, staged, self._clock)
+        return staged
+
+    def _make_room(self, owner: str) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if len(self.of(owner)) >= MOST:
             raise Conflict(f"{MOST} of your files wait already; load or give up one of them.")
-        return Incoming(self._folder / token_hex(16), name, owner, self._clock)
 
     def of(self, owner: str) -> list[StagedFile]:
         """The files of somebody, by their names."""
@@ -107,7 +123,7 @@ class Staging:
     def fill_in(self, staged: StagedFile, fields: Mapping[str, str]) -> StagedFile:
         """With the fields of its form, from now on."""
         filled = StagedFile(staged.id, staged.owner, staged.path, fields)
-        _save(filled, self._clock)
+        _save(self._folder / filled.id, filled, self._clock)
         return filled
 
     def discard(self, staged: StagedFile) -> None:
@@ -148,10 +164,11 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", last).lstrip("._-")[-_NAME_LENGTH:] or "table"
 
 
-def _save(staged: StagedFile, clock: Clock) -> None:
+def _save(folder: Path, staged: StagedFile, clock: Clock) -> None:
     """Replaces the state at once, as of now by the clock."""
-    state = staged.path.with_name(_STATE)
-    document = {"owner": staged.owner, "file": staged.name, "fields": dict(staged.fields)}
+    state = folder / _STATE
+    place = str(staged.path) if staged.stays else staged.name
+    document = {"owner": staged.owner, "file": place, "fields": dict(staged.fields)}
     made = state.with_suffix(f".{token_hex(8)}")
     descriptor = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -4,6 +4,7 @@
 from pathlib import Path
 
 from fastapi import FastAPI, Response
+from fastapi.responses import RedirectResponse
 
 from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
@@ -60,6 +61,7 @@ def install_workbench(application: FastAPI, services: Services) -> None:
     last = pages_router(IDENTITY.name)
     last.add_api_route("/{path:path}", _nothing, methods=["GET"], response_model=None)
     application.include_router(last, include_in_schema=False)
+    application.add_api_route("/", _home, include_in_schema=False, response_model=None)
 
 
 _LABELS = {kind.name: kind.label for kind in OFFERED}
@@ -68,6 +70,11 @@ _LABELS = {kind.name: kind.label for kind in OFFERED}
 def _title(name: str) -> str:
     """The label of a kind; of another name its words."""
     return _LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def _home() -> Response:
+    """Whoever types the server's name alone is an analyst in front of a browser."""
+    return RedirectResponse(IDENTITY.home, 303)
 
 
 def _nothing(path: str) -> Response:  # noqa: ARG001

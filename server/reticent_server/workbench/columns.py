@@ -11,6 +11,9 @@ from reticent_server.domain.schema import Column
 WIDTH, HEIGHT = 88.0, 26.0
 """Of a sparkline, in the units of its viewBox: pixels in the codebook."""
 
+SPIKE = 2.0
+"""Width of the bar of a single value, in the same units: the least that is seen."""
+
 _MANY_LEVELS = 12
 """Labels that are listed; of more, only how many there are."""
 
@@ -93,9 +96,12 @@ def _density(known: ColumnProfile) -> tuple[tuple[SparkBar, ...], str]:
     if high <= low:
         return (), told
     scale = WIDTH / (high - low)
-    pieces = [(a, b) for a, b in pairwise(inner) if b[1] > a[1]]
-    widths = [((a[1] - low) * scale, (b[1] - a[1]) * scale) for a, b in pieces]
-    return _bars(widths, [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pieces]), told
+    shares: dict[tuple[float, float], float] = {}
+    for (p, a), (q, b) in pairwise(inner):  # a value that many records share is a bar of its own
+        wide = max(SPIKE, (b - a) * scale)
+        place = (min((a - low) * scale, WIDTH - wide), wide)
+        shares[place] = shares.get(place, 0.0) + q - p
+    return _bars(list(shares), [share / wide for (_, wide), share in shares.items()]), told
 
 
 def _bars(widths: Sequence[tuple[float, float]], heights: Sequence[float]) -> tuple[SparkBar, ...]:

@@ -424,3 +424,27 @@ def test_a_burn_down_says_when_the_cap_was_what(inside: httpx.Client, desk: Desk
     desk.services.ledger.set_population_cap("people", epsilon=60, delta=0.01, by="t")
     page = inside.get("/console/budgets?account=population:people").text
     assert re.search(r"The cap: .*ε 40 from [-0-9: ]+; ε 60 from [-0-9: ]+\.", page)
+
+
+def test_the_trail_shows_a_part(desk: Desk, inside: httpx.Client) -> None:
+    """Each release once, with what was asked; budgets; acts; and all of them for a part that there is not."""
+
+    def actions(show: str, text: str = "") -> list[str]:
+        page = inside.get("/console/ledger", params={"show": show, "q": text}).text
+        return re.findall(r'<span class="tag ([a-z_.]+)"', page)
+
+    ana = desk.services.access.analyst("ana")
+    asked = len(desk.services.ledger.releases(ana.id, 9, 0))
+    assert actions("releases") == ["debit"] * (asked + 1)  # and the profile
+    rows = inside.get("/console/ledger", params={"show": "releases"}).text
+    assert rows.count("mean: y") == 1
+    assert set(actions("budgets")) == {"open", "cap", "credit"}
+    acts = actions("acts")
+    assert "dataset.load" in acts
+    assert not {"debit", "credit", "settle"} & set(acts)
+    assert actions("releases", "people") == actions("releases")
+    assert actions("releases", "nobody") == []
+    assert len(actions("evil")) == len(actions("")) > len(acts)
+    csv = inside.get("/console/ledger.csv", params={"show": "releases"})
+    assert csv.status_code == 200
+    assert len(csv.text.splitlines()) == 1 + asked + 1

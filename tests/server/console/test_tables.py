@@ -50,7 +50,17 @@ GOOD = {
 @pytest.fixture(scope="module")
 def desk(history: History, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """One for all of these tests: each uses names of its own."""
-    with console(history.copied(tmp_path_factory.mktemp("tables") / "desk"), reads=True) as desk:
+    place = tmp_path_factory.mktemp("tables")
+    copied = history.copied(place / "desk")
+    sources = place / "sources"
+    for name in ("towns", "empty"):
+        (sources / name).mkdir(parents=True)
+    (sources / "towns" / "part-1.parquet").write_bytes(parquet())
+    (place / "elsewhere").mkdir()
+    (place / "elsewhere" / "b.parquet").write_bytes(parquet())
+    (sources / "link").symlink_to(place / "elsewhere")
+    settings = copied.installation.settings.model_copy(update={"sources_folder": sources})
+    with console(copied, lambda _: settings, reads=True) as desk:
         yield desk
 
 
@@ -252,6 +262,9 @@ def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     desk.services.approvals.approve(proposal.id, by="key:dora")
     assert edit(web, place, wanted).status_code == 201
     assert desk.services.catalog.facts("pairs").population == "people"
+    alone = edit(web, "/console/datasets/people/policy", {"tier-unconditional": "yes"})
+    assert (alone.status_code, "It is proposed as" in alone.text) == (409, True)
+    assert desk.services.catalog.facts("people").policy.second_person
 
 
 def test_files_have_limits_and_are_forgotten(
@@ -290,6 +303,30 @@ def parquet() -> bytes:
     written = io.BytesIO()
     pq.write_table(pa.table({"x": [1.0, 2.5], "when": pa.array([0, 1], pa.date32())}), written)
     return written.getvalue()
+
+
+def test_a_folder_of_files_is_registered_where_it_is(desk: Desk, web: httpx.Client) -> None:
+    page = web.get("/console/tables").text
+    assert re.findall(r"<option>([^<]*)", page) == ["towns"]
+    for name in ("../elsewhere", "link", "empty", "", "/etc"):
+        assert edit(web, "/console/tables/folder", {"folder": name}).status_code == 422
+    reply = edit(web, "/console/tables/folder", {"folder": "towns"})
+    place = reply.headers["location"]
+    assert "2.5" in web.get(place).text
+    assert [each.name for each in files(desk)] == [".state.json"]
+    form = {"dataset": "kept", "c0.use": "yes", "c0.name": "x", "c0.kind": "numeric"}
+    form |= {"c0.lower": "0", "c0.upper": "2", "action": "load"}
+    refused = edit(web, place, form | {"strict": "yes"})
+    assert (refused.status_code, "part-1.parquet: In row 2" in refused.text) == (422, True)
+    persons = edit(web, place, form | {"unit": "x", "max_rows": "2"})
+    assert (persons.status_code, "use `reticent dataset load`" in persons.text) == (422, True)
+    loaded = edit(web, place, form)
+    assert (loaded.status_code, "stay where they are" in loaded.text) == (201, True)
+    assert desk.services.catalog.facts("kept").n == 2
+    source = desk.services.settings.sources_folder
+    assert source is not None
+    assert (source / "towns" / "part-1.parquet").is_file()
+    assert files(desk) == []
 
 
 def test_a_file_that_is_too_large(history: History, tmp_path: Path) -> None:

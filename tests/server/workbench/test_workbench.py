@@ -273,6 +273,11 @@ def test_pages_are_for_analysts_who_have_signed_in_and_are_kept_nowhere(bench: B
     assert "onclick" not in reply.text
 
 
+def test_the_name_of_the_server_leads_to_the_workbench(bench: Bench) -> None:
+    reply = bench.browser().get("/")
+    assert (reply.status_code, reply.headers["location"]) == (303, "/workbench/")
+
+
 def test_a_session_of_one_site_opens_no_other(bench: Bench) -> None:
     ana = bench.browser("ana")
     cookie = ana.cookies["reticent-workbench"]

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes rows that stay where they are a new version of a data set: the steps behind `dataset register` and the console."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from reticent_server.access.approvals import Approvals
+from reticent_server.catalog.repository import Catalog
+from reticent_server.domain.schema import Schema
+from reticent_server.errors import CuratorError
+from reticent_server.intake.loading import FileToLoad
+from reticent_server.intake.versions import LoadedVersion, Named, approve_version
+from reticent_server.vault.registering import Registration, register_files
+
+_PERSONS = (
+    "Rows of persons are kept in the vault, in the order of persons: use `reticent dataset load`."
+)
+
+
+def add_registered(
+    catalog: Catalog,
+    approvals: Approvals,
+    named: Named,
+    schema: Schema,
+    scan: Callable[[], Registration],
+    *,
+    by: str,
+) -> LoadedVersion:
+    """Adds what `scan` has found good in every cell, or changes nothing. Raises CuratorError, SecondPerson,
+    PolicyRefused, Conflict."""
+    if schema.unit.many_rows:
+        raise CuratorError(_PERSONS)
+    catalog.population_for(named.name, named.population)
+    registration = scan()
+    n = registration.source.n
+    approve_version(catalog, approvals, named, schema, n, by=by)
+    facts = catalog.add_version(
+        name=named.name,
+        population=named.population,
+        schema=schema,
+        n=n,
+        source=registration.source,
+        by=by,
+    )
+    return LoadedVersion(facts, registration.clipped)
+
+
+def register_folder(
+    catalog: Catalog, approvals: Approvals, wanted: FileToLoad, *, by: str
+) -> LoadedVersion:
+    """Registers a folder of Parquet files. Raises as `add_registered`."""
+    scan = partial(register_files, wanted.file, wanted.schema, strict=wanted.strict)
+    return add_registered(catalog, approvals, wanted.named, wanted.schema, scan, by=by)
+
+
+def folders(root: Path | None) -> list[Path]:
+    """The folders of Parquet files in `root`, the only ones that a curator may name in a browser; None: none."""
+    if root is None or not root.is_dir():
+        return []
+    inside = (each for each in sorted(root.iterdir()) if each.is_dir() and not each.is_symlink())
+    return [each for each in inside if next(each.glob("*.parquet"), None) is not None]
