@@ -39,6 +39,15 @@ class Indicator:
 
 
 @dataclass(frozen=True, slots=True)
+class Coded:
+    """The public number among `values` that stands at a column's stored value among `codes` (increasing); 0 at any other."""
+
+    column: str
+    codes: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Filled:
     """The value of a numeric, integer or boolean column; `value`, a public one, where the cell is missing."""
 
@@ -92,7 +101,7 @@ class PersonMean:
     argument: "Expression"
 
 
-Expression = ColumnValue | Indicator | Filled | Missing | Apply | EventTime | PersonMean
+Expression = ColumnValue | Indicator | Coded | Filled | Missing | Apply | EventTime | PersonMean
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from reticent_server.domain.design import (
     Apply,
+    Coded,
     ColumnValue,
     EventTime,
     Expression,
@@ -46,6 +47,9 @@ def interval(expression: Expression, columns: Mapping[str, Column]) -> Interval:
             return float(columns[column].lower), float(columns[column].upper)
         case Indicator() | Missing() | EventTime():
             return 0.0, 1.0
+        case Coded(_, _, values):
+            # a cell that belongs to none of the codes counts 0
+            return min(*values, 0.0), max(*values, 0.0)
         case PersonMean():
             return interval(expression.argument, columns)
         case Apply():

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
+from reticent_server.domain.facts import Profile
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.errors import InvalidFormula
 from reticent_server.formula.limits import Limits
@@ -83,10 +84,18 @@ def _bad_character(place: Place, position: int) -> InvalidFormula:
 
 
 class Cursor:
-    """A place in a list of tokens, with the schema to look names up in."""
+    """A place in a list of tokens, with the schema to look names up in, and the released profile where there is one."""
 
-    def __init__(self, text: str, schema: Schema, place: Place, limits: Limits) -> None:
+    def __init__(
+        self,
+        text: str,
+        schema: Schema,
+        place: Place,
+        limits: Limits,
+        profile: Profile | None = None,
+    ) -> None:
         self.place = place
+        self.profile = profile
         self.limits = limits
         self.columns: Mapping[str, Column] = {c.name: c for c in schema.columns}
         self._tokens = tokenize(text, place, limits)

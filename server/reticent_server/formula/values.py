@@ -6,6 +6,7 @@ from typing import get_args
 
 from reticent_server.domain.design import (
     Apply,
+    Coded,
     ColumnValue,
     EventTime,
     Expression,
@@ -44,6 +45,8 @@ def _inner_label(expression: Expression) -> str:  # noqa: PLR0911 - one for each
             return f"{'observed' if present else 'missing'}({quote(column)})"
         case Indicator(column, code):
             return f"{quote(column)}[{code:g}]"
+        case Coded(column):
+            return f"{quote(column)}[coded]"
         case Apply(function, argument, parameter):
             inner = _inner_label(argument)
             if not _is_power(expression):

@@ -13,6 +13,7 @@ from reticent_server.domain.design import (
     AllOf,
     AnyOf,
     Apply,
+    Coded,
     ColumnValue,
     ColumnWeight,
     Compare,
@@ -69,7 +70,9 @@ def apply_function(
         return np.asarray(_FUNCTIONS[name](values), dtype=np.float64)
 
 
-def evaluate(expression: Expression, block: Block) -> FloatArray:
+def evaluate(  # noqa: PLR0911 - one for each sort of expression
+    expression: Expression, block: Block
+) -> FloatArray:
     """(rows,) values of an expression; a view of the block's own array for a plain column."""
     match expression:
         case ColumnValue(column) | PersonMean(column):
@@ -77,6 +80,8 @@ def evaluate(expression: Expression, block: Block) -> FloatArray:
             return values
         case Indicator(column, code):
             return np.asarray(block.columns[column] == code, dtype=np.float64)
+        case Coded(column, codes, numbers):
+            return _coded(block.columns[column], np.asarray(codes), np.asarray(numbers))
         case Filled(column, value):
             return np.where(block.missing[column], value, block.columns[column])
         case Missing(column, present):
@@ -85,6 +90,12 @@ def evaluate(expression: Expression, block: Block) -> FloatArray:
             return apply_function(function, evaluate(argument, block), parameter, basis)
         case EventTime():
             return _event_time(expression, block)
+
+
+def _coded(cells: FloatArray, codes: FloatArray, numbers: FloatArray) -> FloatArray:
+    """The number at each cell's code; 0 where it has none, so that no cell whatever gives another number."""
+    place = np.minimum(np.searchsorted(codes, cells), len(codes) - 1)
+    return np.where(codes[place] == cells, numbers[place], 0.0)
 
 
 def _event_time(event: EventTime, block: Block) -> FloatArray:

@@ -48,13 +48,13 @@ def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
     if query.by is not None:
         return plan_glm_by(facts, query, query.by, offer.rho)
     if query.mechanism == "influence":
-        design = parse_formula(query.formula, facts.schema, query.where)
+        design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
         return plan_influence_glm(facts, design, query, sufficient(offer))
     no_calibration(query.calibration)
     if query.link is not None or special:
         if query.family == GAUSSIAN:
             raise InvalidQuery(NO_LINK)
-        design = parse_formula(query.formula, facts.schema, query.where)
+        design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
         design = weighted_design(design, facts.schema, query.weights)
         design = offset_design(design, facts.schema, query.offset, query.exposure)
         return plan_glm(facts, design, query, offer.rho)

@@ -58,7 +58,7 @@ def parse_hazards(
     start = names[0] if len(names) == 3 else None
     measured = _checked_columns(facts, start, time, event)
     head = quote(event).ljust(tilde)[:tilde] if len(quote(event)) <= tilde else quote(event)
-    design = parse_formula(head + text[tilde:], facts.schema, where)
+    design = parse_formula(head + text[tilde:], facts.schema, where, profile=facts.profile)
     if not design.intercept:
         raise InvalidFormula("Leave 0 and -1 out: the baseline hazard takes the intercept's place.")
     if not design.terms:

@@ -109,7 +109,7 @@ class TreatmentQuestion:
         whole_numbers(facts, self.time)
         tail = f" + {self.covariates}" if self.covariates else ""
         text = f"{self.response} ~ C({quote(self.time)}){tail}"
-        design = parse_formula(text, facts.schema, self.where)
+        design = parse_formula(text, facts.schema, self.where, profile=facts.profile)
         mask = mask_design(self.reads, facts.schema, None)
         if design.response is not None and column_of(design.response.factors[0]) in self.reads:
             raise InvalidQuery("The response is a column of the treatment: name another one.")
