@@ -6,6 +6,7 @@ The installation's module is imported when it is asked for: it needs most of the
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 from support.databases import postgresql
-from support.processes import chromium, r_language
+from support.processes import chromium, memory, r_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 settings.register_profile("a busy machine", deadline=None, derandomize=True)
 settings.load_profile("a busy machine")
+os.environ.setdefault("TMPDIR", str(memory.folder()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

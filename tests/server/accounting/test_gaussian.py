@@ -74,8 +74,16 @@ def test_what_is_found_is_certified_and_the_most(epsilon: Any, delta: Any) -> No
         assert exact[0] <= allowed < exact[1]
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-4])
+@pytest.mark.parametrize(
+    "epsilon",
+    [
+        0.01,
+        pytest.param(0.5, marks=pytest.mark.audit),
+        1.0,
+        pytest.param(3.0, marks=pytest.mark.audit),
+    ],
+)
+@pytest.mark.parametrize("delta", [1e-9, pytest.param(1e-6, marks=pytest.mark.audit), 1e-4])
 def test_another_accountant_says_the_same(epsilon: Any, delta: Any) -> None:
     """Its discretised losses are rounded against the user, so its δ is a little above the true one."""
     rho = gaussian.rho_units(epsilon, delta) / RHO_UNITS

@@ -57,7 +57,9 @@ def test_it_is_near_maximum_likelihood_of_statsmodels(link: Any) -> None:
 
 
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize(("n", "epsilon"), [(2000, 4.0), (10_000, 1.0)])
+@pytest.mark.parametrize(
+    ("n", "epsilon"), [(2000, 4.0), pytest.param(10_000, 1.0, marks=pytest.mark.audit)]
+)
 def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
     link: Any, n: Any, epsilon: Any
 ) -> None:

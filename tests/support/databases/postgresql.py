@@ -22,6 +22,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from support.processes import memory
+
 CONNECTIONS = 200
 DEFAULT_PORT = 5432
 _numbers = count(1)
@@ -93,7 +95,9 @@ class Cluster:
             part for name, value in chosen.items() for part in ("-c", f"{name}={value}")
         ]
         self._owner = _owner()
-        self.home = Path(tempfile.mkdtemp(prefix="reticent-pg-", dir="/tmp"))
+        self.home = Path(
+            tempfile.mkdtemp(prefix="reticent-pg-", dir="/tmp" if durable else memory.folder())
+        )
         if self._owner:
             shutil.chown(self.home, **self._owner)
         self._port = port or DEFAULT_PORT
@@ -147,7 +151,7 @@ class Cluster:
 @cache
 def _made(folder: Path) -> Path:
     """A data folder, made once a process and copied for each server."""
-    home = Path(tempfile.mkdtemp(prefix="reticent-pg-", dir="/tmp"))
+    home = Path(tempfile.mkdtemp(prefix="reticent-pg-", dir=memory.folder()))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     owner = _owner()
     if owner:

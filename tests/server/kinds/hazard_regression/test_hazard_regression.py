@@ -72,7 +72,7 @@ def test_late_entry_matters() -> None:
     assert early[0] < 0.85 * right[0]
 
 
-CELLS = [(2000, 4.0), (5000, 1.0), (20_000, 1.0)]
+CELLS = [(2000, 4.0), (5000, 1.0), pytest.param(20_000, 1.0, marks=pytest.mark.audit)]
 
 
 @pytest.mark.parametrize(("n", "epsilon"), CELLS)

@@ -152,8 +152,12 @@ def test_the_largest_distance_of_two_groups_is_that_at_the_edges() -> None:
     ("law", "parameters", "draw"),
     [
         ("normal", (1.0, 2.0), lambda rng, n: rng.normal(1, 2, n)),
-        ("uniform", (-2.0, 3.0), lambda rng, n: rng.uniform(-2, 3, n)),
-        ("exponential", (1.5,), lambda rng, n: rng.exponential(1.5, n)),
+        pytest.param(
+            "uniform", (-2.0, 3.0), lambda rng, n: rng.uniform(-2, 3, n), marks=pytest.mark.audit
+        ),
+        pytest.param(
+            "exponential", (1.5,), lambda rng, n: rng.exponential(1.5, n), marks=pytest.mark.audit
+        ),
     ],
 )
 def test_a_law_is_refused_at_its_level_and_another_one_always(
@@ -167,7 +171,7 @@ def test_a_law_is_refused_at_its_level_and_another_one_always(
     assert shifted.p_value < 0.001
 
 
-@pytest.mark.parametrize("law", ["ties", "continuous"])
+@pytest.mark.parametrize("law", ["ties", pytest.param("continuous", marks=pytest.mark.audit)])
 def test_two_equal_distributions_are_refused_at_the_level(law: str) -> None:
     rng = np.random.default_rng(5)
     n = 1000
