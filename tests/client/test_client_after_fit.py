@@ -259,3 +259,56 @@ def test_every_level_has_an_indicator_without_an_intercept(data: pd.DataFrame) -
     np.testing.assert_allclose(mine.marginal_means("g").estimates, fit.params)
     with pytest.raises(reticent.InvalidFormula, match="cannot all be"):
         mine.predict({"g": ["z"]})
+
+
+@pytest.mark.parametrize("contrast", ["Sum", "Helmert"])
+@pytest.mark.parametrize("terms", ["C(g, {})*x + h", "0 + C(g, {}) + x:h"])
+def test_contrasts_are_read_from_the_names(data: pd.DataFrame, contrast: str, terms: str) -> None:
+    formula = f"y ~ {terms.format(contrast)}"
+    fit = smf.ols(formula, data).fit(use_t=False)
+    mine = released(fit, formula)
+    theirs = fit.get_prediction(data.iloc[:9]).summary_frame()
+    np.testing.assert_allclose(
+        mine.get_prediction(data.iloc[:9]).summary_frame(), theirs, rtol=1e-9
+    )
+    at = {"x": 0.5}
+    means = mine.marginal_means("g", at=at)
+    last = {"Sum": "c", "Helmert": "a"}[contrast]
+    named = ["(baseline)" if level == last else level for level in "abc"]
+    assert sorted(means.names) == sorted(named)
+    for name, mean in zip(means.names, means.estimates, strict=True):
+        level = last if name == "(baseline)" else name
+        grid = pd.DataFrame({"g": level, "h": ["u", "v"], **at})
+        assert mean == pytest.approx(float(fit.predict(grid).mean()))
+
+
+GROUPED = 'merge(g, low=["a", "b"])'
+LUMPED = """lump(g, keep=["b"], other="the rest")"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "group"),
+    [
+        (GROUPED, {"a": "low", "b": "low", "c": "c"}),
+        (LUMPED, {"a": "the rest", "b": "b", "c": "the rest"}),
+    ],
+)
+def test_joined_levels_are_read_from_the_names(
+    data: pd.DataFrame, factor: str, group: dict[str, str]
+) -> None:
+    joined = data.assign(g=data.g.map(group))
+    for contrast in ("", ", Sum"):
+        coded = f"C(g{contrast})"
+        fit = smf.ols(f"y ~ {coded}*x", joined).fit(use_t=False)
+        name = f"C({factor}{contrast})" if contrast else factor
+        names = [n.replace("[T.", "[").replace(coded, name) for n in fit.params.index]
+        mine = released(fit, f"y ~ {name}*x", terms=names)
+        np.testing.assert_allclose(mine.predict(data.iloc[:9]), fit.predict(joined.iloc[:9]))
+        assert set(mine.marginal_means("g", at={"x": 1.0}).names) <= {
+            *group.values(),
+            "(baseline)",
+        }
+        effects = mine.margins(data)
+        levels = sorted(set(group.values()))
+        ends = [fit.predict(joined.assign(g=level)).mean() for level in levels]
+        assert abs(effects.estimates[-1]) == pytest.approx(abs(ends[1] - ends[0]))

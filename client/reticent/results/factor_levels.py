@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A column of a design that is made of a factor's levels, from its name alone.
 
-    g[b], C(g)[b]                          1 at the level b
-    C(g, Sum)[S.a]                         1 at a, −1 at the level that has no column
-    C(g, Helmert)[H.b]                     j at the j-th level that has a column, −1 at those before it
-    C(g, Sum)[mean], C(g, Helmert)[H.intercept]    1
-    merge(g, low=["a", "b"])[low]          of levels that are joined; the others stay
-    lump(g, keep=["a"], other="rest")[a]   of levels of which all but the listed ones are joined
+g[b], C(g)[b]                          1 at the level b
+C(g, Sum)[S.a]                         1 at a, −1 at the level that has no column
+C(g, Helmert)[H.b]                     j at the j-th level that has a column, −1 at those before it
+C(g, Sum)[mean], C(g, Helmert)[H.intercept]    1
+merge(g, low=["a", "b"])[low]          of levels that are joined; the others stay
+lump(g, keep=["a"], other="rest")[a]   of levels of which all but the listed ones are joined
 """
 
 import re
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 NAME = r"`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*"
-BASELINE = "baseline"
-"""A level that has no column of its own, whatever its name is."""
+BASELINE = "(baseline)"
+"""Stands for a factor's level without a column where nobody has said its name."""
 _QUOTED = r"\"[^\"]*\"|'[^']*'"
 _LIST = rf"\[(?:[^\"'\[\]]|{_QUOTED})*\]"
 _GROUPED = rf"(?:merge|lump)\((?:[^\"'`()\[\]]|{_QUOTED}|`[^`]*`|{_LIST})*\)"

@@ -147,10 +147,9 @@ def _merged(cursor: Cursor, factor: Factor) -> tuple[str, tuple[FactorLevel, ...
         cursor.expect("=")
         taken = {text for texts in groups.values() for text in texts}
         groups[start.text] = _listed(cursor, factor, taken)
-        kept = {v.text for v in factor.levels} - taken - set(groups[start.text])
-        if start.text in kept:
+        if start.text in {v.text for v in factor.levels} - set(groups[start.text]):
             cursor.fail(
-                "a level that stays has this name: use another one, or list that level, too", start
+                "another level has this name: use another one, or list that level, too", start
             )
         if not cursor.at(","):
             break
