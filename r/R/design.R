@@ -23,12 +23,23 @@ value_of <- function(piece, newdata, terms = piece) {
   if (grepl("^(poly|bs)\\(", piece)) stop("predict() of poly() and bs() terms is in the Python client only.", call. = FALSE)
   expression <- parse(text = r_spelling(piece), keep.source = FALSE)[[1]]
   check_expression(expression)
-  as.numeric(eval(expression, lapply(newdata, plain_column), baseenv()))
+  as.numeric(eval(expression, c(own_functions, lapply(newdata, plain_column)), baseenv()))
 }
+
+# The grammar's functions that R has not, or has with another meaning. Dates are days since 1970-01-01, as in R.
+own_functions <- list(
+  center = function(x, at) x - at,
+  scale = function(x, at, by) (x - at) / by,
+  days_since = function(x, since) days(x) - days(since),
+  year = function(x) as.numeric(format(as.Date(days(x), origin = "1970-01-01"), "%Y")),
+  month = function(x) as.numeric(format(as.Date(days(x), origin = "1970-01-01"), "%m"))
+)
+
+days <- function(x) if (is.character(x) || is.factor(x)) as.numeric(as.Date(as.character(x))) else as.numeric(x)
 
 # Names, numbers and the grammar's own functions: nothing else is evaluated.
 check_expression <- function(expression) {
-  known <- c("log", "log1p", "log10", "sqrt", "exp", "I", "^", "(", "-")
+  known <- c("log", "log1p", "log10", "sqrt", "exp", "I", "^", "(", "-", names(own_functions))
   if (is.call(expression)) {
     if (!as.character(expression[[1]])[1] %in% known) stop("A term of this fit cannot be computed here: ", deparse(expression), call. = FALSE)
     for (part in as.list(expression)[-1]) check_expression(part)
@@ -40,7 +51,7 @@ new_column <- function(name, newdata) {
   newdata[[name]]
 }
 
-plain_column <- function(column) if (is.logical(column)) as.numeric(column) else column
+plain_column <- function(column) if (is.logical(column) || inherits(column, "Date")) as.numeric(column) else column
 
 r_spelling <- function(text) gsub("**", "^", gsub("\\bC\\(", "factor(", text), fixed = TRUE)
 

@@ -312,3 +312,26 @@ def test_joined_levels_are_read_from_the_names(
         levels = sorted(set(group.values()))
         ends = [fit.predict(joined.assign(g=level)).mean() for level in levels]
         assert abs(effects.estimates[-1]) == pytest.approx(abs(ends[1] - ends[0]))
+
+
+def test_centres_scales_and_dates_are_read_from_the_names(data: pd.DataFrame) -> None:
+    from reticent.results.design import Design
+
+    scaled = "scale(x, at=3, by=2)"
+    names = [
+        "center(x, at=-0.5)",
+        "I(scale(log(w), at=1e-05, by=2.5)**2)",
+        scaled,
+        f"{scaled}:h[v]",
+    ]
+    design, log_w, x = Design(names), (np.log(data.w) - 1e-5) / 2.5, (data.x - 3) / 2
+    expected = np.column_stack([data.x + 0.5, log_w**2, x, x * (data.h == "v")])
+    np.testing.assert_allclose(design.rows(data), expected)
+    slopes = np.column_stack([0 * x, 2 * log_w / 2.5 / data.w, 0 * x, 0 * x])
+    np.testing.assert_allclose(design.derivative(data, "w"), slopes, atol=1e-12)
+    dates = pd.to_datetime(["2014-05-02", "1969-12-31", None])
+    dated = Design(["year(sold)", "month(sold)", 'days_since(sold, "2014-05-01")', "sold"])
+    lines = [[2014, 5, 1, 16192], [1969, 12, -16192, -1], [np.nan] * 4]
+    for cells in (dates, dates.date, ["2014-05-02", "1969-12-31", ""], [16192, -1, None]):
+        np.testing.assert_array_equal(dated.rows({"sold": cells}), lines)
+    np.testing.assert_array_equal(dated.derivative({"sold": [0.0]}, "sold"), [[0, 0, 1, 1]])

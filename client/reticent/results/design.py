@@ -8,11 +8,13 @@ The names of released terms say what each column is: products of values, `log(x)
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent._dates import date_days, months, years
 from reticent._errors import InvalidFormula
 from reticent._text_pieces import quoted_split
 from reticent.results.factor_levels import NAME, Indicator, indicator
@@ -20,7 +22,12 @@ from reticent.results.factor_levels import NAME, Indicator, indicator
 FloatArray = NDArray[np.float64]
 Frame = Mapping[str, Any]
 INTERCEPT = "Intercept"
-_CALL = re.compile(r"(log|log1p|log10|sqrt|exp|I)\((.*)\)", re.DOTALL)
+_SPELLED = r"-?[0-9.]+(?:e[+-]?[0-9]+)?"
+_CALL = re.compile(r"(log|log1p|log10|sqrt|exp|I|year|month)\((.*)\)", re.DOTALL)
+_SHIFTED = re.compile(
+    rf"(?:center|scale)\((.*), at=({_SPELLED})(?:, by=({_SPELLED}))?\)", re.DOTALL
+)
+_SINCE = re.compile(r"days_since\((.*), \"([0-9-]+)\"\)", re.DOTALL)
 _POWER = re.compile(r"(.*)\*\*(-?[0-9.eE+-]+)", re.DOTALL)
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "log": np.log,
@@ -29,6 +36,8 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sqrt": np.sqrt,
     "exp": np.exp,
     "I": lambda x: x,
+    "year": years,
+    "month": months,
 }
 _STEP = 1e-30
 """Of complex-step derivatives: far below rounding, so that their only error is rounding (Squire & Trapp, 1998)."""
@@ -140,6 +149,8 @@ def _piece(text: str) -> str | Indicator:
 
 def _column(text: str) -> str:
     """The column that a value is made of."""
+    if match := _SHIFTED.fullmatch(text) or _SINCE.fullmatch(text):
+        return _column(match[1])
     if match := _CALL.fullmatch(text) or _POWER.fullmatch(text):
         return _column(match[2] if match.re is _CALL else match[1])
     if text.startswith("(") and text.endswith(")"):
@@ -150,6 +161,10 @@ def _column(text: str) -> str:
 
 
 def _number(text: str, frame: Frame, moved: str) -> NDArray[np.complex128]:
+    if match := _SHIFTED.fullmatch(text):
+        return (_number(match[1], frame, moved) - float(match[2])) / float(match[3] or 1)
+    if match := _SINCE.fullmatch(text):
+        return _number(match[1], frame, moved) - date_days(match[2])
     if match := _CALL.fullmatch(text):
         argument = _number(match[2], frame, moved)
         value = np.asarray(_FUNCTIONS[match[1]](argument), dtype=np.complex128)
@@ -171,6 +186,9 @@ def _number(text: str, frame: Frame, moved: str) -> NDArray[np.complex128]:
 
 
 def _cell(value: Any) -> float:
+    """A number; of a date, or its text, the days since 1970-01-01."""
+    if isinstance(value, str | date | np.datetime64):
+        return date_days(value)
     return float("nan") if value is None else float(value)
 
 

@@ -79,6 +79,12 @@ test_that("contrasts and joined levels are read from the names of terms", {
   expect_equal(reticent:::term_of(joined[1]), 'merge(g, low=["a", "b"])')
 })
 
+test_that("centres, scales and dates are in the names of terms", {
+  new <- data.frame(x = 5, sold = as.Date("2014-05-02"))
+  terms <- c("center(x, at=3)", "I(scale(x, at=-1, by=2)**2)", "year(sold)", "month(sold)", 'days_since(sold, "2014-05-01")', "sold")
+  expect_equal(c(reticent:::design_of(terms, new)), c(2, 9, 2014, 5, 1, 16192))
+})
+
 test_that("a question is the JSON that the server reads", {
   body <- reticent:::question_body(houses, "crosstab", list(columns = c("a", "b"), where = NULL), 1, NULL, "columns")
   expect_equal(body$query, list(kind = "crosstab", columns = list("a", "b")))

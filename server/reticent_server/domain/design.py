@@ -19,6 +19,11 @@ FunctionName = Literal[
     "bspline",
     "step",
     "hinge",
+    "shift",
+    "divide",
+    "days_since",
+    "year",
+    "month",
 ]
 ComparisonName = Literal["==", "!=", "<", "<=", ">", ">="]
 
@@ -66,7 +71,8 @@ class Missing:
 @dataclass(frozen=True, slots=True)
 class Apply:
     """A named function of an expression; `parameter` is the exponent of "power", and where "step" (1 from there on, else 0)
-    and "hinge" (how far above it) begin.
+    and "hinge" (how far above it) begin, what "shift" and "days_since" take off, and "divide" divides by (above 0).
+    "year" and "month" are those of a day, counted from 1970-01-01.
 
     Of a basis (numerics.bases), `parameter` is the function's number, and `basis` what all of its
     functions share: "legendre" (lower, upper, largest order), "bspline" the knot vector.

@@ -35,12 +35,14 @@ class Recode:
     source: the column's name in the file; empty where it is the declared name. codes: texts of the file,
     each with the value that is stored for it, in place of the levels (or of a boolean column's words).
     other: the value of every text that is neither among them nor a marker of a missing cell; None: such a
-    cell is an error.
+    cell is an error. date: of a column of dates the format of its texts (strptime's); they are stored as days
+    since 1970-01-01.
     """
 
     source: str = ""
     codes: tuple[tuple[str, float], ...] = ()
     other: float | None = None
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,16 @@ class Column:
     def reads_texts(self) -> bool:
         """Whether its cells are compared as texts, whatever their type in the file."""
         return self.kind is ColumnKind.CATEGORICAL or bool(self.recode.codes)
+
+    @property
+    def is_date(self) -> bool:
+        """Whether its values are days since 1970-01-01: an integer column to everything but the eye."""
+        return bool(self.recode.date)
+
+    @property
+    def shown_kind(self) -> str:
+        """The kind that the schema file declares."""
+        return "date" if self.is_date else self.kind.value
 
     @property
     def may_be_missing(self) -> bool:

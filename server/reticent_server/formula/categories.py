@@ -21,8 +21,9 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.fitting.public_rows import level_shares
 from reticent_server.formula.contrasts import CONTRASTS, FactorLevel
 from reticent_server.formula.factor import Factor, column_levels
+from reticent_server.formula.labels import quote, spelled
 from reticent_server.formula.tokens import Cursor, Token
-from reticent_server.formula.values import is_call, quote, spelled
+from reticent_server.formula.values import is_call
 
 _GROUPS = ("merge", "lump")
 _OTHER = "other"

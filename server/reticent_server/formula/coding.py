@@ -28,9 +28,9 @@ from reticent_server.errors import InvalidFormula
 from reticent_server.formula.factor import Factor
 from reticent_server.formula.intervals import interval
 from reticent_server.formula.intervals import product as interval_product
+from reticent_server.formula.labels import quote
 from reticent_server.formula.limits import Limits
 from reticent_server.formula.model import Model
-from reticent_server.formula.values import quote
 
 # A coding of categorical factors: (key, whether in full).
 _Coding = frozenset[tuple[str, bool]]

@@ -25,8 +25,8 @@ from reticent_server.domain.design import (
     Predicate,
     Term,
 )
+from reticent_server.formula.labels import label
 from reticent_server.formula.parse import column_of
-from reticent_server.formula.values import label
 
 
 def columns_of(terms: Iterable[Term]) -> tuple[str, ...]:

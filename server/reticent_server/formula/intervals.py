@@ -23,7 +23,7 @@ from reticent_server.domain.design import (
 )
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidFormula
-from reticent_server.formula.values import label
+from reticent_server.formula.labels import label
 from reticent_server.numerics.evaluate import apply_function
 
 Interval = tuple[float, float]
@@ -37,6 +37,8 @@ _NEEDS = {
     "exp": "smaller values (the result is too large for a double)",
     "square": "smaller values (the result is too large for a double)",
     "power": "smaller values (the result is too large for a double)",
+    "shift": "smaller values (the result is too large for a double)",
+    "divide": "smaller values, or a larger scale (the result is too large for a double)",
 }
 
 
@@ -70,6 +72,8 @@ def product(left: Interval, right: Interval, name: str) -> Interval:
 def _applied(call: Apply, argument: Interval) -> Interval:
     if call.basis:
         return _BASIS_RANGES[call.function]
+    if call.function == "month":
+        return _months(argument)
     if not _defined(call, argument):
         raise _undefined(call, argument)
     even = call.function == "square" or (call.function == "power" and call.parameter % 2 == 0)
@@ -79,6 +83,15 @@ def _applied(call: Apply, argument: Interval) -> Interval:
     if not np.all(np.isfinite(values)):
         raise _undefined(call, argument)
     return float(values.min()) + 0.0, float(values.max()) + 0.0
+
+
+def _months(days: Interval) -> Interval:
+    """All of them, unless both ends are in one year, where months increase."""
+    first, last = apply_function("year", np.array(days))
+    if first < last:
+        return 1.0, 12.0
+    low, high = apply_function("month", np.array(days))
+    return float(low), float(high)
 
 
 def _defined(call: Apply, argument: Interval) -> bool:

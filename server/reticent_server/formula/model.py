@@ -20,8 +20,9 @@ from reticent_server.domain.schema import ColumnKind
 from reticent_server.formula.bases import is_basis, parse_basis
 from reticent_server.formula.categories import is_category, parse_category, plain_category
 from reticent_server.formula.factor import Factor
+from reticent_server.formula.labels import label
 from reticent_server.formula.tokens import Cursor
-from reticent_server.formula.values import is_call, label, parse_call, parse_value
+from reticent_server.formula.values import is_call, parse_call, parse_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from reticent_server.domain.schema import ABSENT, Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.formula.coding import code_terms, columns_by_term, is_dummy, make_term
 from reticent_server.formula.factor import Factor
+from reticent_server.formula.labels import label, quote
 from reticent_server.formula.limits import Limits
 from reticent_server.formula.model import Model, ModelParser
 from reticent_server.formula.predicate import PredicateParser
 from reticent_server.formula.tokens import Cursor
-from reticent_server.formula.values import label, quote
 
 _DEFAULT = Limits()
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
+from reticent_server.domain.dates import date_days
 from reticent_server.domain.facts import Profile
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.errors import InvalidFormula
@@ -166,6 +167,22 @@ class Cursor:
             self.fail("write a number that a double can hold")
         self.advance()
         return sign * value
+
+    def date(self) -> float:
+        """Takes a date in quotes: days since 1970-01-01."""
+        token = self.token
+        if token.kind != "string":
+            self.fail('write a date in quotes, such as "2020-01-31"')
+        days = self.date_of(token)
+        self.advance()
+        return days
+
+    def date_of(self, token: Token) -> float:
+        """The day that a token names."""
+        try:
+            return date_days(token.text)
+        except ValueError:
+            self.fail('write a date that the calendar has, such as "2020-01-31"', token)
 
     def fail(self, advice: str, token: Token | None = None) -> NoReturn:
         """Raises InvalidFormula: what to do, and where."""

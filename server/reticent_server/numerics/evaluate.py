@@ -33,6 +33,7 @@ from reticent_server.domain.design import (
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.numerics.bases import bspline, legendre
+from reticent_server.numerics.calendar import months, years
 
 _COMPARISONS = {
     "==": np.equal,
@@ -52,7 +53,10 @@ _FUNCTIONS = {
 }
 
 
-def apply_function(
+_PARTS = {"year": years, "month": months}
+
+
+def apply_function(  # noqa: PLR0911 - one for each sort of function
     name: str, values: FloatArray, parameter: float = 1.0, basis: tuple[float, ...] = ()
 ) -> FloatArray:
     """A named function of values; results that are not finite stay so (no warning)."""
@@ -65,6 +69,12 @@ def apply_function(
             return np.asarray(values >= parameter, dtype=np.float64)
         if name == "hinge":
             return np.asarray(np.maximum(values - parameter, 0.0), dtype=np.float64)
+        if name in {"shift", "days_since"}:
+            return np.asarray(values - parameter, dtype=np.float64)
+        if name == "divide":
+            return np.asarray(values / parameter, dtype=np.float64)
+        if name in _PARTS:
+            return _PARTS[name](values)
         if name == "power":
             return np.asarray(np.power(values, parameter), dtype=np.float64)
         return np.asarray(_FUNCTIONS[name](values), dtype=np.float64)

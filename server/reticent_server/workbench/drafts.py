@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from reticent_server.errors import ReticentError
-from reticent_server.formula.values import quote
+from reticent_server.formula.labels import quote
 from reticent_server.kinds import KINDS
 from reticent_server.kinds.base import Kind
 from reticent_server.pipeline.ask import Ask

@@ -12,10 +12,10 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.formula import mask_design, parse_formula
+from reticent_server.formula.labels import quote
 from reticent_server.formula.limits import Limits
 from reticent_server.formula.parse import column_of
 from reticent_server.formula.tokens import Cursor
-from reticent_server.formula.values import quote
 from reticent_server.kinds.shared.columns import declared
 
 MOST_INTERVALS = 20
