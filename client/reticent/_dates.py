@@ -15,7 +15,7 @@ def date_days(value: str | date | np.datetime64) -> float:
     """
     if not value or value != value:  # noqa: PLR0124 - NaT of any library
         return float("nan")
-    return float(np.datetime64(value, "D").astype(np.int64))
+    return float(np.array(value, dtype="datetime64[D]").astype(np.int64))
 
 
 def date_text(days: float) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reticent._dates import date_text
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. lower, upper: declared bounds of a number. levels: of a categorical one."""
+    """A declared column. lower, upper: declared bounds of a number; of a date days since 1970-01-01. levels: of a categorical one."""
 
     name: str
     kind: str
@@ -19,7 +21,7 @@ class Column:
 
     @classmethod
     def from_json(cls, name: str, content: Mapping[str, Any]) -> "Column":
-        numeric = content["kind"] in {"numeric", "integer"}
+        numeric = content["kind"] in {"numeric", "integer", "date"}
         return cls(
             name=name,
             kind=str(content["kind"]),
@@ -32,6 +34,8 @@ class Column:
     @property
     def domain(self) -> str:
         """Bounds or levels, as a text."""
+        if self.kind == "date" and self.lower is not None and self.upper is not None:
+            return f"{date_text(self.lower)} … {date_text(self.upper)}"
         if self.lower is not None:
             return f"{self.lower:g} … {self.upper:g}"
         return ", ".join(self.levels) or "false, true"

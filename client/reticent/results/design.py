@@ -160,7 +160,9 @@ def _column(text: str) -> str:
     return text.strip("`")
 
 
-def _number(text: str, frame: Frame, moved: str) -> NDArray[np.complex128]:
+def _number(  # noqa: PLR0911 - one for each sort of value
+    text: str, frame: Frame, moved: str
+) -> NDArray[np.complex128]:
     if match := _SHIFTED.fullmatch(text):
         return (_number(match[1], frame, moved) - float(match[2])) / float(match[3] or 1)
     if match := _SINCE.fullmatch(text):

@@ -54,7 +54,7 @@ class Indicator:
         if self.factor.startswith("merge"):
             return groups.get(text, text)
         other = _OTHER.search(self.factor)
-        return text if text in groups else (other[1][1:-1] if other else "other")
+        return text if text in groups else str(other[1][1:-1] if other else "other")
 
     def number(self, text: str, levels: Sequence[str]) -> float:
         """The column's value at a level's text; levels: those that have columns, in order."""

@@ -47,8 +47,14 @@ def _column_to_json(column: Column) -> Json:
         "kind": column.kind.value,
         "levels": list(column.levels),
         "missing": list(column.missing),
-        "recode": asdict(column.recode) | {"codes": [list(code) for code in column.recode.codes]},
+        "recode": _recode_to_json(column.recode),
     }
+
+
+def _recode_to_json(recode: Recode) -> Json:
+    """Without the format of dates where there are none, as in schemas of earlier versions, which approvals refer to."""
+    stored = asdict(recode) | {"codes": [list(code) for code in recode.codes]}
+    return stored if recode.date else {k: v for k, v in stored.items() if k != "date"}
 
 
 def schema_from_json(stored: Json) -> Schema:
@@ -76,7 +82,7 @@ def _column_from_json(stored: Json) -> Column:
 def _recode_from_json(stored: Json) -> Recode:
     """Schemas stored before there were recodes have none."""
     codes = tuple((text, float(value)) for text, value in stored.get("codes", ()))
-    return Recode(stored.get("source", ""), codes, stored.get("other"))
+    return Recode(stored.get("source", ""), codes, stored.get("other"), stored.get("date", ""))
 
 
 def source_to_json(source: Source) -> Json:

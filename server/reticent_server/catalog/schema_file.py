@@ -14,6 +14,8 @@ from pathlib import Path
 from reticent_server.catalog.recodes import (
     MAX_TEXT,
     column_error,
+    read_date,
+    read_format,
     read_levels,
     read_words,
     texts_in,
@@ -46,6 +48,8 @@ _KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
     ColumnKind.CATEGORICAL: ("kind", "from", "levels", "other", "missing"),
     ColumnKind.BOOLEAN: ("kind", "from", "true", "false", "missing"),
 }
+_DATE = "date"  # a kind of the file: an integer column of days since 1970-01-01
+_DATE_KEYS = ("kind", "from", "lower", "upper", "format", "missing")
 _WORDS: Mapping[object, object] = {True: "true", False: "false"}  # YAML reads these keys as values
 
 
@@ -111,11 +115,24 @@ def _column(name: object, body: object) -> Column:
     declared = _mapping(body, f"Column {name}: write {{kind: …}} after the name.")
     declared = {_WORDS.get(key, key): value for key, value in declared.items()}
     kind = _kind(name, declared.get("kind"))
+    if declared["kind"] == _DATE:
+        return _date_column(name, declared)
     _only(declared, _KEYS[kind], f"Column {name} ({kind})")
     levels, recode = _texts_read(name, kind, declared)
     lower, upper = _bounds(name, kind, declared, levels)
     missing = _missing(name, declared, kind, [text for text, _ in recode.codes] or levels)
     return Column(name, kind, lower, upper, levels, missing, recode)
+
+
+def _date_column(name: str, declared: Mapping[object, object]) -> Column:
+    """Whole days since 1970-01-01."""
+    _only(declared, _DATE_KEYS, f"Column {name} (date)")
+    lower, upper = (read_date(name, key, declared.get(key)) for key in ("lower", "upper"))
+    if lower >= upper:
+        raise column_error(name, "lower must be before upper")
+    recode = Recode(_source(name, declared), date=read_format(name, declared))
+    missing = _missing(name, declared, ColumnKind.INTEGER, ())
+    return Column(name, ColumnKind.INTEGER, lower, upper, (), missing, recode)
 
 
 def _texts_read(
@@ -143,8 +160,10 @@ def _source(name: str, declared: Mapping[object, object]) -> str:
 
 
 def _kind(name: str, value: object) -> ColumnKind:
+    if value == _DATE:
+        return ColumnKind.INTEGER
     if not isinstance(value, str) or value not in set(ColumnKind):
-        raise column_error(name, f"kind must be one of {', '.join(ColumnKind)}")
+        raise column_error(name, f"kind must be one of {', '.join((*ColumnKind, _DATE))}")
     return ColumnKind(value)
 
 

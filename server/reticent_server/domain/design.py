@@ -45,11 +45,15 @@ class Indicator:
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """The public number among `values` that stands at a column's stored value among `codes` (increasing); 0 at any other."""
+    """The public number among `values` that stands at a column's stored value among `codes` (increasing); 0 at any other.
+
+    function: what is taken of the stored value first, such as a date's month.
+    """
 
     column: str
     codes: tuple[float, ...]
     values: tuple[float, ...]
+    function: FunctionName | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reticent_server.domain.dates import date_text
+
 MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
 LEAST_WIDTH = 1e-50  # so do those of inverse scales
 MAX_INTEGER = 2**53  # larger integers are not exact in float64
@@ -77,6 +79,10 @@ class Column:
     def is_date(self) -> bool:
         """Whether its values are days since 1970-01-01: an integer column to everything but the eye."""
         return bool(self.recode.date)
+
+    def shown(self, value: float) -> str:
+        """A number of this column as people read it: of dates 2020-01-31."""
+        return date_text(value) if self.is_date else f"{value:g}"
 
     @property
     def shown_kind(self) -> str:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Categorical factors of a formula: which levels, in which groups, by which contrast.
 
-    category := "C" "(" (column | group) ["," ("ref" "=" level | contrast)] ")" | group
+    category := "C" "(" (column | part | group) ["," ("ref" "=" level | contrast)] ")" | group
     contrast := "Sum" | "Helmert" | "Treatment"
     group    := "merge" "(" column {"," name "=" levels} ")"
               | "lump" "(" column "," ("keep" "=" levels | "n" "=" number) ["," "other" "=" level] ")"
+    part     := ("year" | "month") "(" date column ")"
     levels   := "[" level {"," level} "]"            level := text in quotes | whole number
 
 merge joins the listed levels under a new name, and the others stay. lump keeps the listed levels, and joins the others.
@@ -17,13 +18,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from reticent_server.domain.design import Apply, ColumnValue
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.fitting.public_rows import level_shares
 from reticent_server.formula.contrasts import CONTRASTS, FactorLevel
 from reticent_server.formula.factor import Factor, column_levels
-from reticent_server.formula.labels import quote, spelled
+from reticent_server.formula.intervals import interval
+from reticent_server.formula.labels import label, quote, spelled
 from reticent_server.formula.tokens import Cursor, Token
-from reticent_server.formula.values import is_call
+from reticent_server.formula.values import is_call, parse_call
 
 _GROUPS = ("merge", "lump")
 _OTHER = "other"
@@ -47,7 +50,7 @@ def parse_category(cursor: Cursor) -> Factor:
         cursor.expect("(")
         start = cursor.token
         grouped = is_call(cursor) and any(map(cursor.at_word, _GROUPS))
-        factor = _group(cursor) if grouped else _levels_of(cursor)
+        factor = _group(cursor) if grouped else _ungrouped(cursor)
         factor = _within_limits(cursor, factor, start)
         if not grouped:
             factor = replace(factor, label=f"C({factor.label})")
@@ -97,6 +100,20 @@ def _referred(cursor: Cursor, factor: Factor, start: Token, text: str) -> Factor
 def _levels_of(cursor: Cursor) -> Factor:
     start = cursor.token
     return _factor(cursor, cursor.column(), start)
+
+
+def _ungrouped(cursor: Cursor) -> Factor:
+    """A column's levels, or the years or months of a date."""
+    if not (is_call(cursor) and (cursor.at_word("year") or cursor.at_word("month"))):
+        return _levels_of(cursor)
+    value = parse_call(cursor)
+    assert isinstance(value, Apply)  # noqa: S101 - what these two functions parse to
+    assert isinstance(value.argument, ColumnValue)  # noqa: S101 - a date column
+    first, last = interval(value, cursor.columns)
+    numbers = range(int(first), int(last) + 1)
+    levels = tuple(FactorLevel(str(number), (float(number),)) for number in numbers)
+    name, column = label(value), value.argument.column
+    return Factor(f"C({name})", name, None, column, levels, function=value.function)
 
 
 def _factor(cursor: Cursor, column: Column, start: Token) -> Factor:

@@ -9,6 +9,7 @@ gets full dummies for its first factor (the rule of patsy's and R's model matric
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations, product
 
 from reticent_server.domain.design import (
@@ -75,9 +76,9 @@ def columns_by_term(
 
 def _refuse_two_groupings(terms: Iterable[tuple[Factor, ...]]) -> None:
     """A factor and a coarser grouping of it span the same columns twice."""
-    keys: dict[str, str] = {}
+    keys: dict[tuple[str, str | None], str] = {}
     for factor in (f for factors in terms for f in factors if f.levels):
-        if keys.setdefault(factor.column, factor.key) != factor.key:
+        if keys.setdefault((factor.column, factor.function), factor.key) != factor.key:
             raise InvalidFormula(
                 f"The levels of {quote(factor.column)} stand in two groupings in this formula: use one of them in "
                 "every term."
@@ -171,4 +172,13 @@ def _choices(factor: Factor, *, full: bool) -> list[tuple[str, Expression]]:
     if factor.expression is not None:
         return [(factor.label, factor.expression)]
     coded = factor.contrast.columns(factor.column, factor.levels, full=full)
-    return [(f"{factor.label}[{text}]", column) for text, column in coded]
+    return [(f"{factor.label}[{text}]", _taken_of(factor, column)) for text, column in coded]
+
+
+def _taken_of(factor: Factor, column: Expression) -> Expression:
+    """A column of levels that are values of a function of the data's column."""
+    if factor.function is None:
+        return column
+    if isinstance(column, Indicator):
+        return Coded(column.column, (column.code,), (1.0,), factor.function)
+    return replace(column, function=factor.function) if isinstance(column, Coded) else column

@@ -4,7 +4,7 @@
 import math
 from dataclasses import dataclass
 
-from reticent_server.domain.design import Expression
+from reticent_server.domain.design import Expression, FunctionName
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.formula.contrasts import FactorContrast, FactorLevel, TreatmentContrast
 
@@ -16,7 +16,7 @@ class Factor:
     """One factor of a term: an expression, a basis, or a categorical column with levels and their contrast.
 
     label: as reported. key: equal for two spellings of the same factor (g and C(g)). basis: labels and
-    functions of a basis, of which `expression` is the first.
+    functions of a basis, of which `expression` is the first. function: whose values the levels are, of a date.
     """
 
     key: str
@@ -26,6 +26,7 @@ class Factor:
     levels: tuple[FactorLevel, ...] = ()
     basis: tuple[tuple[str, Expression], ...] = ()
     contrast: FactorContrast = _TREATMENT
+    function: FunctionName | None = None
 
 
 def column_levels(column: Column) -> tuple[FactorLevel, ...]:

@@ -90,8 +90,10 @@ def evaluate(  # noqa: PLR0911 - one for each sort of expression
             return values
         case Indicator(column, code):
             return np.asarray(block.columns[column] == code, dtype=np.float64)
-        case Coded(column, codes, numbers):
-            return _coded(block.columns[column], np.asarray(codes), np.asarray(numbers))
+        case Coded(column, codes, numbers, function):
+            cells = block.columns[column]
+            cells = cells if function is None else apply_function(function, cells)
+            return _coded(cells, np.asarray(codes), np.asarray(numbers))
         case Filled(column, value):
             return np.where(block.missing[column], value, block.columns[column])
         case Missing(column, present):
