@@ -57,7 +57,7 @@ r_spelling <- function(text) gsub("**", "^", gsub("\\bC\\(", "factor(", text), f
 
 quoted <- "\"[^\"]*\"|'[^']*'"
 grouping <- paste0("(?:merge|lump)\\((?:[^\"'`()\\[\\]]|", quoted, "|`[^`]*`|\\[(?:[^\"'\\[\\]]|", quoted, ")*\\])*\\)")
-coded <- paste0("^(?:C\\()?(", grouping, "|`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)(?:, (Sum|Helmert))?\\)?\\[(.*)\\]$")
+coded <- paste0("^(?:C\\()?(", grouping, "|(?:year|month)\\((?:`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)\\)|`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)(?:, (Sum|Helmert))?\\)?\\[(.*)\\]$")
 
 # A factor's column by its name, such as C(g, Sum)[S.a]: factor as written, column of the data, contrast, level. NULL: none.
 level_parts <- function(piece) {
@@ -72,7 +72,8 @@ level_parts <- function(piece) {
 
 # The column's values on new data. Sum: -1 at the level without a column; Helmert: j at the j-th, -1 at those before it.
 coded_column <- function(parts, newdata, terms) {
-  cells <- grouped(parts, as.character(plain_column(new_column(parts$column, newdata))))
+  part <- grepl("^(year|month)\\(", parts$factor)
+  cells <- grouped(parts, as.character(if (part) value_of(parts$factor, newdata) else plain_column(new_column(parts$column, newdata))))
   if (is.na(parts$level)) return(ifelse(is.na(cells), NA, 1))
   if (parts$contrast == "") return(as.numeric(cells == parts$level))
   others <- lapply(unlist(lapply(terms, split_term)), level_parts)
@@ -85,7 +86,7 @@ coded_column <- function(parts, newdata, terms) {
 
 # The level that each cell belongs to, after merge() and lump().
 grouped <- function(parts, cells) {
-  if (!grepl("(", parts$factor, fixed = TRUE)) return(cells)
+  if (!grepl("^(merge|lump)\\(", parts$factor)) return(cells)
   text <- sub("^(merge|lump)\\((`[^`]+`|[^,]+),", "", parts$factor, perl = TRUE)
   lists <- regmatches(text, gregexpr("(`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)=\\[[^]]*\\]", text, perl = TRUE))[[1]]
   for (each in lists) {

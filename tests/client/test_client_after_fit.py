@@ -335,3 +335,21 @@ def test_centres_scales_and_dates_are_read_from_the_names(data: pd.DataFrame) ->
     for cells in (dates, dates.date, ["2014-05-02", "1969-12-31", ""], [16192, -1, None]):
         np.testing.assert_array_equal(dated.rows({"sold": cells}), lines)
     np.testing.assert_array_equal(dated.derivative({"sold": [0.0]}, "sold"), [[0, 0, 1, 1]])
+
+
+def test_months_and_years_are_factors_of_a_date(data: pd.DataFrame) -> None:
+    """Two factors of one column; data hold the dates, marginal means have the factors' own levels."""
+    sold = pd.Timestamp("2013-11-01") + pd.to_timedelta(np.arange(ROWS), "D")
+    dated = data.assign(sold=sold, m=sold.month, t=sold.year)
+    fit = smf.ols("y ~ C(m) + C(t, Sum) + x", dated).fit(use_t=False)
+    names = [n.replace("[T.", "[").replace("C(m)", "C(month(sold))") for n in fit.params.index]
+    names = [n.replace("C(t, Sum)", "C(year(sold), Sum)") for n in names]
+    mine = released(fit, "y ~ C(month(sold)) + C(year(sold), Sum) + x", terms=names)
+    public = dated[["sold", "x"]].iloc[::30]
+    np.testing.assert_allclose(mine.predict(public), fit.predict(dated.iloc[::30]))
+    means = mine.marginal_means("month(sold)", at={"x": 0.0}, baseline="1")
+    grid = [
+        fit.predict(pd.DataFrame({"m": int(name), "t": [2013, 2014], "x": 0.0})).mean()
+        for name in means.names
+    ]
+    np.testing.assert_allclose(means.estimates, grid)

@@ -88,7 +88,7 @@ def margins(
 ) -> Effects:
     """Average marginal effects over the rows of a public frame."""
     design = fit.design
-    frame = _constant(fit) if frame is None else frame
+    frame = design.completed(_constant(fit) if frame is None else frame)
     X = design.rows(frame)
     w = _weights(weights, len(X))
     effects = [

@@ -110,7 +110,14 @@ class Design:
         """(n, p) derivatives of the columns by one numeric column."""
         return np.asarray(self._rows(frame, name).imag / _STEP)
 
+    def completed(self, frame: Frame) -> Frame:
+        """The frame with the months and years that are factors, where it has their dates."""
+        parts = [name for name in self.factors if name not in frame and _CALL.fullmatch(name)]
+        read = [name for name in parts if _column(name) in frame]
+        return {**frame, **{name: _number(name, frame, "").real for name in read}}
+
     def _rows(self, frame: Frame, moved: str) -> NDArray[np.complex128]:
+        frame = self.completed(frame)
         needed = [*self.numbers, *self.factors]
         n = _length(frame, needed)
         self._check_levels(frame)

@@ -6,6 +6,7 @@ C(g, Sum)[S.a]                         1 at a, −1 at the level that has no col
 C(g, Helmert)[H.b]                     j at the j-th level that has a column, −1 at those before it
 C(g, Sum)[mean], C(g, Helmert)[H.intercept]    1
 merge(g, low=["a", "b"])[low]          of levels that are joined; the others stay
+C(month(d))[3]                         of a date's months, or years
 lump(g, keep=["a"], other="rest")[a]   of levels of which all but the listed ones are joined
 """
 
@@ -19,8 +20,11 @@ BASELINE = "(baseline)"
 """Stands for a factor's level without a column where nobody has said its name."""
 _QUOTED = r"\"[^\"]*\"|'[^']*'"
 _LIST = rf"\[(?:[^\"'\[\]]|{_QUOTED})*\]"
+_PART = rf"(?:year|month)\((?:{NAME})\)"
 _GROUPED = rf"(?:merge|lump)\((?:[^\"'`()\[\]]|{_QUOTED}|`[^`]*`|{_LIST})*\)"
-_LEVEL = re.compile(rf"(?:C\()?({_GROUPED}|{NAME})(?:, (Sum|Helmert))?\)?\[(.*)\]", re.DOTALL)
+_LEVEL = re.compile(
+    rf"(?:C\()?({_GROUPED}|{_PART}|{NAME})(?:, (Sum|Helmert))?\)?\[(.*)\]", re.DOTALL
+)
 _COLUMN = re.compile(rf"(?:merge|lump)\(({NAME})")
 _GROUP = re.compile(rf"({NAME})=({_LIST})")
 _OTHER = re.compile(rf"other=({_QUOTED})\)$")
@@ -38,13 +42,13 @@ class Indicator:
 
     @cached_property
     def column(self) -> str:
-        """The data's column."""
+        """The data's column; of C(month(d)) the text month(d)."""
         match = _COLUMN.match(self.factor)
         return (match[1] if match else self.factor).strip("`")
 
     def grouped(self, text: str) -> str:
         """The level that a cell belongs to; a missing cell's text is empty, and stays so."""
-        if text in {"", BASELINE} or "(" not in self.factor:
+        if text in {"", BASELINE} or not self.factor.startswith(("merge(", "lump(")):
             return text
         groups = {
             level: name.strip("`")

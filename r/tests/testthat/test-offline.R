@@ -83,6 +83,7 @@ test_that("centres, scales and dates are in the names of terms", {
   new <- data.frame(x = 5, sold = as.Date("2014-05-02"))
   terms <- c("center(x, at=3)", "I(scale(x, at=-1, by=2)**2)", "year(sold)", "month(sold)", 'days_since(sold, "2014-05-01")', "sold")
   expect_equal(c(reticent:::design_of(terms, new)), c(2, 9, 2014, 5, 1, 16192))
+  expect_equal(c(reticent:::design_of(c("C(month(sold))[5]", "C(year(sold), Sum)[S.2013]"), new)), c(1, -1))
 })
 
 test_that("a question is the JSON that the server reads", {
