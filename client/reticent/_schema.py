@@ -10,7 +10,8 @@ from reticent._dates import date_text
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. lower, upper: declared bounds of a number; of a date days since 1970-01-01. levels: of a categorical one."""
+    """A declared column. lower, upper: declared bounds of a number; of a date days since 1970-01-01. levels: of a categorical one.
+    derived: how it was computed from other columns, if it was."""
 
     name: str
     kind: str
@@ -18,6 +19,7 @@ class Column:
     upper: float | None = None
     levels: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    derived: str = ""
 
     @classmethod
     def from_json(cls, name: str, content: Mapping[str, Any]) -> "Column":
@@ -29,6 +31,7 @@ class Column:
             upper=float(content["upper"]) if numeric else None,
             levels=tuple(map(str, content.get("levels") or ())),
             missing=tuple(map(str, content.get("missing") or ())),
+            derived=str(content.get("derived") or ""),
         )
 
     @property

@@ -44,7 +44,7 @@ class Indicator:
     def column(self) -> str:
         """The data's column; of C(month(d)) the text month(d)."""
         match = _COLUMN.match(self.factor)
-        return (match[1] if match else self.factor).strip("`")
+        return str(match[1] if match else self.factor).strip("`")
 
     def grouped(self, text: str) -> str:
         """The level that a cell belongs to; a missing cell's text is empty, and stays so."""
@@ -56,7 +56,7 @@ class Indicator:
             for level in (quoted[1:-1] for quoted in re.findall(_QUOTED, levels))
         }
         if self.factor.startswith("merge"):
-            return groups.get(text, text)
+            return str(groups.get(text, text))
         other = _OTHER.search(self.factor)
         return text if text in groups else str(other[1][1:-1] if other else "other")
 

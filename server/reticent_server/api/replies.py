@@ -18,6 +18,9 @@ class ColumnReply(_Reply):
     upper: float | None
     levels: list[str] | None
     missing: list[str] = Field(description="Cell texts that mean missing; empty: none is.")
+    derived: str | None = Field(
+        description="How the column was computed from others; null: it was not."
+    )
 
 
 class SchemaReply(_Reply):

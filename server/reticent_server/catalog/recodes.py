@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a column's declaration that say what the file's texts stand for."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import date
@@ -13,6 +14,8 @@ MAX_TEXTS = (
     10_000  # texts of the file behind one column's levels: keeps a stored schema below a megabyte
 )
 MAX_TEXT = 256  # characters of a level, a marker or a name: they are shown in tables and messages
+
+COLUMN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
 
 Codes = tuple[tuple[str, float], ...]
 Declared = Mapping[object, object]

@@ -6,12 +6,13 @@ an unknown key, a bound that is not a number or a level that is not quoted is an
 the column and says what to change.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 
+from reticent_server.catalog.derived import read_derived
 from reticent_server.catalog.recodes import (
+    COLUMN_NAME,
     MAX_TEXT,
     column_error,
     read_date,
@@ -40,8 +41,7 @@ MAX_DESCRIPTION = 4000
 MAX_UNIT_ROWS = 1_000_000
 
 _NAMED = 12  # columns, in one message
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
-_TOP_KEYS = ("description", "unit", "columns", "persons")
+_TOP_KEYS = ("description", "unit", "columns", "derive", "persons")
 _KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
     ColumnKind.NUMERIC: ("kind", "from", "lower", "upper", "missing"),
     ColumnKind.INTEGER: ("kind", "from", "lower", "upper", "missing"),
@@ -72,7 +72,11 @@ def parse_schema(document: object) -> Schema:
                 keyed.name, "it names the unit, so it cannot have `missing`; remove that"
             )
     description = _description(top.get("description", ""))
-    return Schema(columns, unit, description, _features(top.get("persons", {}), unit))
+    features = _features(top.get("persons", {}), unit)
+    derived = read_derived(top.get("derive", {}), {column.name for column in columns})
+    if len(columns) + len(derived) > MAX_COLUMNS:
+        raise CuratorError(f"There are more than {MAX_COLUMNS} columns with `derive`.")
+    return Schema(columns, unit, description, features, derived=derived)
 
 
 def _declared(top: Mapping[object, object]) -> Mapping[object, object]:
@@ -107,7 +111,7 @@ def _some(names: list[str]) -> str:
 
 
 def _column(name: object, body: object) -> Column:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not COLUMN_NAME.fullmatch(name):
         raise CuratorError(
             f"Column {str(name)[:MAX_TEXT]!r}: a name is a letter or _ followed by up to 63 letters, "
             "digits, _ or . (quote names that YAML reads as something else)."

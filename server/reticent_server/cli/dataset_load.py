@@ -13,6 +13,7 @@ from reticent_server.cli.common import user
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError, InvalidRequest
+from reticent_server.formula.derived import with_derived
 from reticent_server.formula.features import parse_view
 from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.pipeline.second_person import require as require_second
@@ -42,6 +43,10 @@ def approve_load(
 def checked_schema(path: Path) -> Schema:
     """The schema of a file, whose features of a person can be read. Raises CuratorError."""
     schema = read_schema(path)
+    try:
+        schema = with_derived(schema)
+    except InvalidRequest as error:
+        raise CuratorError(f"`derive`: {error.detail}") from None
     try:
         if schema.features:
             parse_view({}, schema)

@@ -54,6 +54,10 @@ def register_dataset(
     """
     is_table = place.is_table
     schema = checked_schema(schema_file)
+    if any(column.recode.derived for column in schema.columns):
+        raise CuratorError(
+            "Derived columns are computed when a table is loaded: use `reticent dataset load`, or a view that has them."
+        )
     if schema.unit.many_rows:
         raise CuratorError(
             "Rows of persons are kept in the vault, in the order of persons: use `reticent dataset load`."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reticent_server.domain.dates import date_text
+from reticent_server.domain.derived import Derived, DerivedText
 
 MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
 LEAST_WIDTH = 1e-50  # so do those of inverse scales
@@ -38,13 +39,14 @@ class Recode:
     each with the value that is stored for it, in place of the levels (or of a boolean column's words).
     other: the value of every text that is neither among them nor a marker of a missing cell; None: such a
     cell is an error. date: of a column of dates the format of its texts (strptime's); they are stored as days
-    since 1970-01-01.
+    since 1970-01-01. derived: how the column is computed from others, in place of any cell.
     """
 
     source: str = ""
     codes: tuple[tuple[str, float], ...] = ()
     other: float | None = None
     date: str = ""
+    derived: Derived | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,9 @@ class Column:
 
     @property
     def source(self) -> str:
-        """The column's name in the file."""
+        """The column's name in the file; empty for a derived column, which has none there."""
+        if self.recode.derived is not None:
+            return ""
         return self.recode.source or self.name
 
     @property
@@ -131,7 +135,8 @@ class Schema:
     """The columns, the unit, and what the curator offers of persons with many rows.
 
     features: (name, text) of declared features of a person (formula.features). tables: where several tables
-    are linked by the unit's column, and asked about by features only.
+    are linked by the unit's column, and asked about by features only. derived: texts of a schema file that are
+    not yet columns (formula.derived); a stored schema has none.
     """
 
     columns: tuple[Column, ...]
@@ -139,6 +144,7 @@ class Schema:
     description: str = ""
     features: tuple[tuple[str, str], ...] = ()
     tables: tuple[LinkedTable, ...] = ()
+    derived: tuple[DerivedText, ...] = ()
 
     def column(self, name: str) -> Column | None:
         """The declared column of that name, or None."""

@@ -55,7 +55,7 @@ def interval(expression: Expression, columns: Mapping[str, Column]) -> Interval:
         case PersonMean():
             return interval(expression.argument, columns)
         case Apply():
-            return _applied(expression, interval(expression.argument, columns))
+            return applied(expression, interval(expression.argument, columns))
 
 
 def product(left: Interval, right: Interval, name: str) -> Interval:
@@ -69,7 +69,8 @@ def product(left: Interval, right: Interval, name: str) -> Interval:
     return min(corners), max(corners)
 
 
-def _applied(call: Apply, argument: Interval) -> Interval:
+def applied(call: Apply, argument: Interval) -> Interval:
+    """The interval of a function on one of its argument; raises InvalidFormula where it is undefined."""
     if call.basis:
         return _BASIS_RANGES[call.function]
     if call.function == "month":

@@ -96,6 +96,7 @@ class Cursor:
         profile: Profile | None = None,
     ) -> None:
         self.place = place
+        self.text = text
         self.profile = profile
         self.limits = limits
         self.columns: Mapping[str, Column] = {c.name: c for c in schema.columns}

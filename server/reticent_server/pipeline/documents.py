@@ -199,6 +199,7 @@ def _column_json(column: Column) -> Json:
         "upper": None if column.levels else column.upper,
         "levels": list(column.levels) if column.levels else None,
         "missing": list(column.missing),
+        "derived": None if column.recode.derived is None else column.recode.derived.text,
     }
 
 

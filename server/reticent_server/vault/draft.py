@@ -32,6 +32,7 @@ _INTRODUCTION = """\
 # published, and every guarantee is relative to it. Levels are quoted texts: ["0", "1"];
 # labels for several texts of the file are levels: {{low: ["1", "2"], high: ["3"]}}, and other: "rest" takes
 # every text that is not listed. A column of two texts can be {{kind: boolean, true: ["Yes"], false: ["No"]}}.
+# Columns that are computed from others stand under derive, beside columns: derive: {{income_k: "income / 1000"}}.
 # Bounds of dates are dates: lower: 2010-01-01.
 # Columns with missing cells need their markers, such as: missing: ["", "NA"].
 # Delete the columns that analysts do not need: they are then not loaded.
