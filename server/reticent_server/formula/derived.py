@@ -167,7 +167,10 @@ class _Parser:
         elif is_call(cursor):
             self._call()
         else:
-            start, column = cursor.token, cursor.column()
+            start = cursor.token
+            if start.kind != "name" or start.text not in cursor.columns:
+                cursor.fail("name a column that stands under `columns`")
+            column = cursor.column()
             if column.kind is ColumnKind.CATEGORICAL:
                 cursor.fail(f"{quote(column.name)} is categorical; use a numeric column", start)
             self._steps.append(Step("column", column.name))
