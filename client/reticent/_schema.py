@@ -5,10 +5,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reticent._dates import date_text
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. lower, upper: declared bounds of a number. levels: of a categorical one."""
+    """A declared column. lower, upper: declared bounds of a number; of a date days since 1970-01-01. levels: of a categorical one.
+    derived: how it was computed from other columns, if it was."""
 
     name: str
     kind: str
@@ -16,10 +19,11 @@ class Column:
     upper: float | None = None
     levels: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    derived: str = ""
 
     @classmethod
     def from_json(cls, name: str, content: Mapping[str, Any]) -> "Column":
-        numeric = content["kind"] in {"numeric", "integer"}
+        numeric = content["kind"] in {"numeric", "integer", "date"}
         return cls(
             name=name,
             kind=str(content["kind"]),
@@ -27,11 +31,14 @@ class Column:
             upper=float(content["upper"]) if numeric else None,
             levels=tuple(map(str, content.get("levels") or ())),
             missing=tuple(map(str, content.get("missing") or ())),
+            derived=str(content.get("derived") or ""),
         )
 
     @property
     def domain(self) -> str:
         """Bounds or levels, as a text."""
+        if self.kind == "date" and self.lower is not None and self.upper is not None:
+            return f"{date_text(self.lower)} … {date_text(self.upper)}"
         if self.lower is not None:
             return f"{self.lower:g} … {self.upper:g}"
         return ", ".join(self.levels) or "false, true"

@@ -85,15 +85,24 @@ class Twin(Dataset):
         elif column.kind == "boolean":
             texts = values.astype(bool).astype(object)
         else:
+            if column.kind == "date":
+                values = values.astype(np.int64).astype("datetime64[D]").astype("datetime64[s]")
             whole = column.kind == "integer" and column.name not in self.missing
             texts = values.astype(np.int64) if whole else values.copy()
         if column.name in self.missing:
-            texts[self.missing[column.name]] = None if texts.dtype == object else np.nan
+            texts[self.missing[column.name]] = _absent(texts.dtype)
         return texts
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.schema)
         return f"<Twin of {self._document['twin_of']}, {LABEL}: {self.n:,} records; {names}>"
+
+
+def _absent(kind: np.dtype[Any]) -> Any:
+    """A missing cell of an array of that type."""
+    if kind.kind == "M":
+        return np.datetime64("NaT")
+    return None if kind.kind == "O" else np.nan
 
 
 def make_twin(dataset: Dataset, n: int | None, study: "Study | None", seed: int) -> Twin:

@@ -3,7 +3,7 @@
 
 design_of <- function(terms, newdata) {
   columns <- lapply(terms, function(term) {
-    pieces <- lapply(split_term(term), value_of, newdata = newdata)
+    pieces <- lapply(split_term(term), value_of, newdata = newdata, terms = terms)
     Reduce(`*`, pieces)
   })
   matrix(unlist(columns), nrow(newdata), dimnames = list(NULL, terms))
@@ -17,19 +17,29 @@ split_term <- function(term) {
   substring(term, c(1, at + 1), c(at - 1, nchar(term)))
 }
 
-value_of <- function(piece, newdata) {
+value_of <- function(piece, newdata, terms = piece) {
   if (piece == "Intercept") return(rep(1, nrow(newdata)))
-  level <- regmatches(piece, regexec("^(?:C\\()?`?([^`()\\[]+)`?\\)?\\[(.*)\\]$", piece, perl = TRUE))[[1]]
-  if (length(level)) return(as.numeric(as.character(new_column(level[2], newdata)) == level[3]))
+  if (!is.null(parts <- level_parts(piece))) return(coded_column(parts, newdata, terms))
   if (grepl("^(poly|bs)\\(", piece)) stop("predict() of poly() and bs() terms is in the Python client only.", call. = FALSE)
   expression <- parse(text = r_spelling(piece), keep.source = FALSE)[[1]]
   check_expression(expression)
-  as.numeric(eval(expression, lapply(newdata, plain_column), baseenv()))
+  as.numeric(eval(expression, c(own_functions, lapply(newdata, plain_column)), baseenv()))
 }
+
+# The grammar's functions that R has not, or has with another meaning. Dates are days since 1970-01-01, as in R.
+own_functions <- list(
+  center = function(x, at) x - at,
+  scale = function(x, at, by) (x - at) / by,
+  days_since = function(x, since) days(x) - days(since),
+  year = function(x) as.numeric(format(as.Date(days(x), origin = "1970-01-01"), "%Y")),
+  month = function(x) as.numeric(format(as.Date(days(x), origin = "1970-01-01"), "%m"))
+)
+
+days <- function(x) if (is.character(x) || is.factor(x)) as.numeric(as.Date(as.character(x))) else as.numeric(x)
 
 # Names, numbers and the grammar's own functions: nothing else is evaluated.
 check_expression <- function(expression) {
-  known <- c("log", "log1p", "log10", "sqrt", "exp", "I", "^", "(", "-")
+  known <- c("log", "log1p", "log10", "sqrt", "exp", "I", "^", "(", "-", names(own_functions))
   if (is.call(expression)) {
     if (!as.character(expression[[1]])[1] %in% known) stop("A term of this fit cannot be computed here: ", deparse(expression), call. = FALSE)
     for (part in as.list(expression)[-1]) check_expression(part)
@@ -41,6 +51,62 @@ new_column <- function(name, newdata) {
   newdata[[name]]
 }
 
-plain_column <- function(column) if (is.logical(column)) as.numeric(column) else column
+plain_column <- function(column) if (is.logical(column) || inherits(column, "Date")) as.numeric(column) else column
 
 r_spelling <- function(text) gsub("**", "^", gsub("\\bC\\(", "factor(", text), fixed = TRUE)
+
+quoted <- "\"[^\"]*\"|'[^']*'"
+grouping <- paste0("(?:merge|lump)\\((?:[^\"'`()\\[\\]]|", quoted, "|`[^`]*`|\\[(?:[^\"'\\[\\]]|", quoted, ")*\\])*\\)")
+coded <- paste0("^(?:C\\()?(", grouping, "|(?:year|month)\\((?:`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)\\)|`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)(?:, (Sum|Helmert))?\\)?\\[(.*)\\]$")
+
+# A factor's column by its name, such as C(g, Sum)[S.a]: factor as written, column of the data, contrast, level. NULL: none.
+level_parts <- function(piece) {
+  found <- regmatches(piece, regexec(coded, piece, perl = TRUE))[[1]]
+  if (!length(found)) return(NULL)
+  factor <- found[2]
+  column <- gsub("`", "", if (grepl("^(merge|lump)\\(", factor)) sub("^(?:merge|lump)\\((`[^`]+`|[^,]+),.*$", "\\1", factor, perl = TRUE) else factor)
+  constant <- paste(found[3], found[4]) %in% c("Sum mean", "Helmert H.intercept")
+  level <- if (constant) NA_character_ else if (nzchar(found[3])) substring(found[4], 3) else found[4]
+  list(factor = factor, column = column, contrast = found[3], level = level, text = found[4])
+}
+
+# The column's values on new data. Sum: -1 at the level without a column; Helmert: j at the j-th, -1 at those before it.
+coded_column <- function(parts, newdata, terms) {
+  part <- grepl("^(year|month)\\(", parts$factor)
+  cells <- grouped(parts, as.character(if (part) value_of(parts$factor, newdata) else plain_column(new_column(parts$column, newdata))))
+  if (is.na(parts$level)) return(ifelse(is.na(cells), NA, 1))
+  if (parts$contrast == "") return(as.numeric(cells == parts$level))
+  others <- lapply(unlist(lapply(terms, split_term)), level_parts)
+  levels <- unique(unlist(lapply(others, function(p) if (identical(p$column, parts$column) && !is.na(p$level)) p$level)))
+  place <- match(cells, levels, nomatch = 0)
+  own <- match(parts$level, levels)
+  value <- if (parts$contrast == "Sum") (place == own) - (place == 0) else own * (place == own) - (place < own)
+  ifelse(is.na(cells), NA, value)
+}
+
+# The level that each cell belongs to, after merge() and lump().
+grouped <- function(parts, cells) {
+  if (!grepl("^(merge|lump)\\(", parts$factor)) return(cells)
+  text <- sub("^(merge|lump)\\((`[^`]+`|[^,]+),", "", parts$factor, perl = TRUE)
+  lists <- regmatches(text, gregexpr("(`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)=\\[[^]]*\\]", text, perl = TRUE))[[1]]
+  for (each in lists) {
+    listed <- regmatches(each, gregexpr(quoted, each, perl = TRUE))[[1]]
+    inside <- cells %in% substring(listed, 2, nchar(listed) - 1)
+    if (grepl("^lump\\(", parts$factor)) {
+      other <- regmatches(text, regexec("other=[\"'](.*)[\"']\\)$", text))[[1]]
+      cells[!inside & !is.na(cells)] <- if (length(other)) other[2] else "other"
+    } else {
+      cells[inside] <- gsub("`", "", sub("=.*$", "", each))
+    }
+  }
+  cells
+}
+
+# A column's term: its name without the level in brackets at its end.
+term_of <- function(name) {
+  paste(vapply(split_term(name), function(piece) {
+    parts <- level_parts(piece)
+    if (is.null(parts)) return(gsub("\\[[^]]*\\]", "", piece))
+    substring(piece, 1, nchar(piece) - nchar(parts$text) - 2)
+  }, ""), collapse = ":")
+}

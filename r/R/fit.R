@@ -92,7 +92,7 @@ anova.reticent_fit <- function(object, ...) {
     stop("Fits of different questions have independent noise: anova() takes one fit, and tests its terms.", call. = FALSE)
   }
   names <- names(coef(object))
-  term <- gsub("\\[[^]]*\\]", "", names)
+  term <- vapply(names, term_of, "", USE.NAMES = FALSE)
   terms <- setdiff(unique(term), "Intercept")
   rows <- lapply(terms, function(each) wald(object, which(term == each & estimable(object))))
   table <- data.frame(do.call(rbind, rows), row.names = terms, check.names = FALSE)

@@ -21,12 +21,13 @@ from pydantic import TypeAdapter, ValidationError
 from reticent_server.api.problems import problem
 from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.domain.clock import SystemClock
+from reticent_server.domain.dates import ISO_DATES
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Policy, Profile
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
-from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.domain.schema import Column, ColumnKind, Recode, Schema, Unit
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import InvalidQuery, ReticentError
 from reticent_server.formula.features import parse_view
@@ -148,10 +149,12 @@ def facts_of_document(document: Mapping[str, Any]) -> DatasetFacts:
 
 
 def _column(name: str, column: Mapping[str, Any]) -> Column:
-    kind, levels = ColumnKind(column["kind"]), tuple(column["levels"] or ())
+    dates = column["kind"] == "date"
+    kind = ColumnKind.INTEGER if dates else ColumnKind(column["kind"])
+    levels, recode = tuple(column["levels"] or ()), Recode(date=ISO_DATES if dates else "")
     lower = 0.0 if column["lower"] is None else float(column["lower"])
     upper = len(levels) - 1.0 if levels else float(column["upper"])
-    return Column(name, kind, lower, upper, levels, tuple(column["missing"]))
+    return Column(name, kind, lower, upper, levels, tuple(column["missing"]), recode)
 
 
 def _profile(content: Mapping[str, Any] | None) -> Profile | None:

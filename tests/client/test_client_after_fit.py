@@ -259,3 +259,97 @@ def test_every_level_has_an_indicator_without_an_intercept(data: pd.DataFrame) -
     np.testing.assert_allclose(mine.marginal_means("g").estimates, fit.params)
     with pytest.raises(reticent.InvalidFormula, match="cannot all be"):
         mine.predict({"g": ["z"]})
+
+
+@pytest.mark.parametrize("contrast", ["Sum", "Helmert"])
+@pytest.mark.parametrize("terms", ["C(g, {})*x + h", "0 + C(g, {}) + x:h"])
+def test_contrasts_are_read_from_the_names(data: pd.DataFrame, contrast: str, terms: str) -> None:
+    formula = f"y ~ {terms.format(contrast)}"
+    fit = smf.ols(formula, data).fit(use_t=False)
+    mine = released(fit, formula)
+    theirs = fit.get_prediction(data.iloc[:9]).summary_frame()
+    np.testing.assert_allclose(
+        mine.get_prediction(data.iloc[:9]).summary_frame(), theirs, rtol=1e-9
+    )
+    at = {"x": 0.5}
+    means = mine.marginal_means("g", at=at)
+    last = {"Sum": "c", "Helmert": "a"}[contrast]
+    named = ["(baseline)" if level == last else level for level in "abc"]
+    assert sorted(means.names) == sorted(named)
+    for name, mean in zip(means.names, means.estimates, strict=True):
+        level = last if name == "(baseline)" else name
+        grid = pd.DataFrame({"g": level, "h": ["u", "v"], **at})
+        assert mean == pytest.approx(float(fit.predict(grid).mean()))
+
+
+GROUPED = 'merge(g, low=["a", "b"])'
+LUMPED = """lump(g, keep=["b"], other="the rest")"""
+
+
+@pytest.mark.parametrize(
+    ("factor", "group"),
+    [
+        (GROUPED, {"a": "low", "b": "low", "c": "c"}),
+        (LUMPED, {"a": "the rest", "b": "b", "c": "the rest"}),
+    ],
+)
+def test_joined_levels_are_read_from_the_names(
+    data: pd.DataFrame, factor: str, group: dict[str, str]
+) -> None:
+    joined = data.assign(g=data.g.map(group))
+    for contrast in ("", ", Sum"):
+        coded = f"C(g{contrast})"
+        fit = smf.ols(f"y ~ {coded}*x", joined).fit(use_t=False)
+        name = f"C({factor}{contrast})" if contrast else factor
+        names = [n.replace("[T.", "[").replace(coded, name) for n in fit.params.index]
+        mine = released(fit, f"y ~ {name}*x", terms=names)
+        np.testing.assert_allclose(mine.predict(data.iloc[:9]), fit.predict(joined.iloc[:9]))
+        assert set(mine.marginal_means("g", at={"x": 1.0}).names) <= {
+            *group.values(),
+            "(baseline)",
+        }
+        effects = mine.margins(data)
+        levels = sorted(set(group.values()))
+        ends = [fit.predict(joined.assign(g=level)).mean() for level in levels]
+        assert abs(effects.estimates[-1]) == pytest.approx(abs(ends[1] - ends[0]))
+
+
+def test_centres_scales_and_dates_are_read_from_the_names(data: pd.DataFrame) -> None:
+    from reticent.results.design import Design
+
+    scaled = "scale(x, at=3, by=2)"
+    names = [
+        "center(x, at=-0.5)",
+        "I(scale(log(w), at=1e-05, by=2.5)**2)",
+        scaled,
+        f"{scaled}:h[v]",
+    ]
+    design, log_w, x = Design(names), (np.log(data.w) - 1e-5) / 2.5, (data.x - 3) / 2
+    expected = np.column_stack([data.x + 0.5, log_w**2, x, x * (data.h == "v")])
+    np.testing.assert_allclose(design.rows(data), expected)
+    slopes = np.column_stack([0 * x, 2 * log_w / 2.5 / data.w, 0 * x, 0 * x])
+    np.testing.assert_allclose(design.derivative(data, "w"), slopes, atol=1e-12)
+    dates = pd.to_datetime(["2014-05-02", "1969-12-31", None])
+    dated = Design(["year(sold)", "month(sold)", 'days_since(sold, "2014-05-01")', "sold"])
+    lines = [[2014, 5, 1, 16192], [1969, 12, -16192, -1], [np.nan] * 4]
+    for cells in (dates, dates.date, ["2014-05-02", "1969-12-31", ""], [16192, -1, None]):
+        np.testing.assert_array_equal(dated.rows({"sold": cells}), lines)
+    np.testing.assert_array_equal(dated.derivative({"sold": [0.0]}, "sold"), [[0, 0, 1, 1]])
+
+
+def test_months_and_years_are_factors_of_a_date(data: pd.DataFrame) -> None:
+    """Two factors of one column; data hold the dates, marginal means have the factors' own levels."""
+    sold = pd.Timestamp("2013-11-01") + pd.to_timedelta(np.arange(ROWS), "D")
+    dated = data.assign(sold=sold, m=sold.month, t=sold.year)
+    fit = smf.ols("y ~ C(m) + C(t, Sum) + x", dated).fit(use_t=False)
+    names = [n.replace("[T.", "[").replace("C(m)", "C(month(sold))") for n in fit.params.index]
+    names = [n.replace("C(t, Sum)", "C(year(sold), Sum)") for n in names]
+    mine = released(fit, "y ~ C(month(sold)) + C(year(sold), Sum) + x", terms=names)
+    public = dated[["sold", "x"]].iloc[::30]
+    np.testing.assert_allclose(mine.predict(public), fit.predict(dated.iloc[::30]))
+    means = mine.marginal_means("month(sold)", at={"x": 0.0}, baseline="1")
+    grid = [
+        fit.predict(pd.DataFrame({"m": int(name), "t": [2013, 2014], "x": 0.0})).mean()
+        for name in means.names
+    ]
+    np.testing.assert_allclose(means.estimates, grid)

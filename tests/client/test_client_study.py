@@ -431,3 +431,17 @@ def test_what_a_study_shows(study: Any, table: Any) -> None:
     study.plot()
     with pytest.raises(KeyError, match="main"):
         _ = study.main
+
+
+def test_contrasts_and_joined_levels_are_named_as_the_study_s_columns(table: Any) -> None:
+    spelled = {
+        "g[b]": "C(g, Sum)[S.b]",
+        "g[c]": "C(g, Sum)[S.c]",
+        "g[b]:x": 'merge(h, low=["a", "b"])[low]',
+    }
+    names = tuple(spelled.get(name, name) for name in NAMES)
+    fit = study_of(table, names=names).ols(
+        'log(y) ~ C(g,Sum) + C(merge(h, low=["a","b"]), ref="c") + x'
+    )
+    expected = ["Intercept", "C(g, Sum)[S.b]", "C(g, Sum)[S.c]", spelled["g[b]:x"], "x"]
+    assert list(fit.to_frame().index) == expected

@@ -62,7 +62,6 @@ PARTS = {
     "file_id": "0" * 32,
     "request_id": "rq_x",
     "proposal_id": "ap_x",
-    "file_id": "0" * 32,
 }
 
 

@@ -2,7 +2,8 @@
 """Formulas over a study's columns: `y ~ a + b:c + d*e - f`, and `y ~ x | z` for instruments.
 
 A factor names a column of the study, one of its variables with all of its columns (a factor's levels, a basis), or in an
-interaction what the study's interactions are made of. Blanks do not matter, and C(g) and C(g, ref="a") are g.
+interaction what the study's interactions are made of. Blanks do not matter, and C(g) and C(g, ref="a") are g;
+C(g, Sum), merge(…) and lump(…) are written as the study's columns are.
 """
 
 import re
@@ -14,7 +15,8 @@ from reticent._errors import InvalidFormula
 from reticent._text_pieces import QUOTES, quoted_split, walk
 
 _FACTOR = re.compile(
-    r"""C\((`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)(?:,ref=(?:"[^"]*"|'[^']*'|[0-9]+))?\)"""
+    r"""C\((`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*|(?:merge|lump)\([^()]*\))"""
+    r"""(?:,ref=(?:"[^"]*"|'[^']*'|[0-9]+))?\)"""
 )
 
 

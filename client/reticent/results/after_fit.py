@@ -19,12 +19,11 @@ from reticent._errors import InvalidFormula
 from reticent._text_pieces import quoted_split
 from reticent.results.design import Design, Frame
 from reticent.results.effects import Effects, combined
+from reticent.results.factor_levels import BASELINE
 from reticent.results.link import Link
 from reticent.results.prediction import Prediction
 
 FloatArray = NDArray[np.float64]
-BASELINE = "(baseline)"
-"""Stands for a factor's level without an indicator where nobody has said its name."""
 _TIGHT = 1e-9
 """Relative difference of interval widths that is rounding."""
 
@@ -89,7 +88,7 @@ def margins(
 ) -> Effects:
     """Average marginal effects over the rows of a public frame."""
     design = fit.design
-    frame = _constant(fit) if frame is None else frame
+    frame = design.completed(_constant(fit) if frame is None else frame)
     X = design.rows(frame)
     w = _weights(weights, len(X))
     effects = [

@@ -2,27 +2,32 @@
 """A fit's design columns on new data, from the terms' names alone.
 
 The names of released terms say what each column is: products of values, `log(x)`, `I(x**2)`, and the indicators
-`g[b]` of a factor's levels, joined by `:`. So no formula is multiplied out again here, and the coding is the server's.
+`g[b]` of a factor's levels (factor_levels), joined by `:`. So no formula is multiplied out again here, and the coding is the server's.
 `poly` and `bs` stand on declared bounds, which a release does not hold: they are refused.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent._dates import date_days, months, years
 from reticent._errors import InvalidFormula
 from reticent._text_pieces import quoted_split
+from reticent.results.factor_levels import NAME, Indicator, indicator
 
 FloatArray = NDArray[np.float64]
 Frame = Mapping[str, Any]
 INTERCEPT = "Intercept"
-_NAME = r"`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*"
-_LEVEL = re.compile(rf"(?:C\()?({_NAME})\)?\[(.*)\]", re.DOTALL)
-_CALL = re.compile(r"(log|log1p|log10|sqrt|exp|I)\((.*)\)", re.DOTALL)
+_SPELLED = r"-?[0-9.]+(?:e[+-]?[0-9]+)?"
+_CALL = re.compile(r"(log|log1p|log10|sqrt|exp|I|year|month)\((.*)\)", re.DOTALL)
+_SHIFTED = re.compile(
+    rf"(?:center|scale)\((.*), at=({_SPELLED})(?:, by=({_SPELLED}))?\)", re.DOTALL
+)
+_SINCE = re.compile(r"days_since\((.*), \"([0-9-]+)\"\)", re.DOTALL)
 _POWER = re.compile(r"(.*)\*\*(-?[0-9.eE+-]+)", re.DOTALL)
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "log": np.log,
@@ -31,17 +36,11 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sqrt": np.sqrt,
     "exp": np.exp,
     "I": lambda x: x,
+    "year": years,
+    "month": months,
 }
 _STEP = 1e-30
 """Of complex-step derivatives: far below rounding, so that their only error is rounding (Squire & Trapp, 1998)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Indicator:
-    """1 where a factor has a level."""
-
-    column: str
-    level: str
 
 
 class Design:
@@ -58,7 +57,7 @@ class Design:
         """The levels that have an indicator, by factor; a baseline has none."""
         found: dict[str, dict[str, None]] = {}
         for piece in (piece for pieces in self._terms for piece in pieces):
-            if isinstance(piece, Indicator):
+            if isinstance(piece, Indicator) and piece.level is not None:
                 found.setdefault(piece.column, {})[piece.level] = None
         return {column: tuple(levels) for column, levels in found.items()}
 
@@ -68,6 +67,8 @@ class Design:
         It has where every product with an indicator stands beside the same product without it, the rule of the
         coding; where no such product is there, every level has an indicator.
         """
+        if self._factor(factor).contrast is not None:
+            return True
         bare = [
             [p for p in pieces if not (isinstance(p, Indicator) and p.column == factor)]
             for pieces in self._terms
@@ -79,6 +80,11 @@ class Design:
         ):
             raise InvalidFormula(f"The terms do not tell how the levels of {factor} are coded.")
         return not alone
+
+    def _factor(self, column: str) -> Indicator:
+        """A factor's first column: all of them have one grouping and one contrast."""
+        pieces = (p for pieces in self._terms for p in pieces)
+        return next(p for p in pieces if isinstance(p, Indicator) and p.column == column)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -104,7 +110,14 @@ class Design:
         """(n, p) derivatives of the columns by one numeric column."""
         return np.asarray(self._rows(frame, name).imag / _STEP)
 
+    def completed(self, frame: Frame) -> Frame:
+        """The frame with the months and years that are factors, where it has their dates."""
+        parts = [name for name in self.factors if name not in frame and _CALL.fullmatch(name)]
+        read = [name for name in parts if _column(name) in frame]
+        return {**frame, **{name: _number(name, frame, "").real for name in read}}
+
     def _rows(self, frame: Frame, moved: str) -> NDArray[np.complex128]:
+        frame = self.completed(frame)
         needed = [*self.numbers, *self.factors]
         n = _length(frame, needed)
         self._check_levels(frame)
@@ -112,12 +125,20 @@ class Design:
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             for j, pieces in enumerate(self._terms):
                 for piece in pieces:
-                    X[:, j] *= _value(piece, frame, moved)
+                    X[:, j] *= self._value(piece, frame, moved)
         return X
+
+    def _value(self, piece: str | Indicator, frame: Frame, moved: str) -> NDArray[np.complex128]:
+        if not isinstance(piece, Indicator):
+            return _number(piece, frame, moved)
+        texts, levels = _texts(frame[piece.column]), self.factors.get(piece.column, ())
+        number = {text: piece.number(piece.grouped(text), levels) for text in set(texts)}
+        return np.array([number[text] for text in texts], dtype=np.complex128)
 
     def _check_levels(self, frame: Frame) -> None:
         for column, levels in self.factors.items():
-            others = sorted({x for x in _texts(frame[column]) if x not in levels and x != ""})
+            grouped = map(self._factor(column).grouped, _texts(frame[column]))
+            others = sorted({x for x in grouped if x not in levels and x != ""})
             if len(others) > self.has_baseline(column):
                 raise InvalidFormula(
                     f"{column} has the levels {', '.join(levels)} and at most one baseline in this fit; "
@@ -130,30 +151,29 @@ def _piece(text: str) -> str | Indicator:
         raise InvalidFormula(
             f"{text} stands on declared bounds, which this release does not hold: there are no predictions from it."
         )
-    match = _LEVEL.fullmatch(text)
-    return Indicator(match[1].strip("`"), match[2]) if match else text
+    return indicator(text) or text
 
 
 def _column(text: str) -> str:
     """The column that a value is made of."""
+    if match := _SHIFTED.fullmatch(text) or _SINCE.fullmatch(text):
+        return _column(match[1])
     if match := _CALL.fullmatch(text) or _POWER.fullmatch(text):
         return _column(match[2] if match.re is _CALL else match[1])
     if text.startswith("(") and text.endswith(")"):
         return _column(text[1:-1])
-    if not re.fullmatch(_NAME, text):
+    if not re.fullmatch(NAME, text):
         raise InvalidFormula(f"{text} cannot be evaluated on new data.")
     return text.strip("`")
 
 
-def _value(piece: str | Indicator, frame: Frame, moved: str) -> NDArray[np.complex128]:
-    if isinstance(piece, Indicator):
-        texts = _texts(frame[piece.column])
-        cells = [np.nan if text == "" else float(text == piece.level) for text in texts]
-        return np.array(cells, dtype=np.complex128)
-    return _number(piece, frame, moved)
-
-
-def _number(text: str, frame: Frame, moved: str) -> NDArray[np.complex128]:
+def _number(  # noqa: PLR0911 - one for each sort of value
+    text: str, frame: Frame, moved: str
+) -> NDArray[np.complex128]:
+    if match := _SHIFTED.fullmatch(text):
+        return (_number(match[1], frame, moved) - float(match[2])) / float(match[3] or 1)
+    if match := _SINCE.fullmatch(text):
+        return _number(match[1], frame, moved) - date_days(match[2])
     if match := _CALL.fullmatch(text):
         argument = _number(match[2], frame, moved)
         value = np.asarray(_FUNCTIONS[match[1]](argument), dtype=np.complex128)
@@ -175,6 +195,9 @@ def _number(text: str, frame: Frame, moved: str) -> NDArray[np.complex128]:
 
 
 def _cell(value: Any) -> float:
+    """A number; of a date, or its text, the days since 1970-01-01."""
+    if isinstance(value, str | date | np.datetime64):
+        return date_days(value)
     return float("nan") if value is None else float(value)
 
 

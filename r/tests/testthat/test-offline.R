@@ -69,6 +69,25 @@ test_that("no term runs code", {
   expect_equal(reticent:::split_term("C(g)[a:b]:x"), c("C(g)[a:b]", "x"))
 })
 
+test_that("contrasts and joined levels are read from the names of terms", {
+  new <- data.frame(g = c("a", "b", "c", NA), x = 2)
+  sums <- c("C(g, Sum)[S.a]", "C(g, Sum)[S.b]", "C(g, Sum)[S.b]:x")
+  expect_equal(unname(reticent:::design_of(sums, new)), cbind(c(1, 0, -1, NA), c(0, 1, -1, NA), c(0, 2, -2, NA)))
+  steps <- c("C(g, Helmert)[H.intercept]", "C(g, Helmert)[H.b]", "C(g, Helmert)[H.c]")
+  expect_equal(unname(reticent:::design_of(steps, new)), cbind(c(1, 1, 1, NA), c(-1, 1, 0, NA), c(-1, -1, 2, NA)))
+  joined <- c('merge(g, low=["a", "b"])[low]', 'lump(g, keep=["b"])[other]', "lump(g, keep=[\"b\"], other=\"the rest\")[the rest]")
+  expect_equal(unname(reticent:::design_of(joined, new)), cbind(c(1, 1, 0, NA), c(1, 0, 1, NA), c(1, 0, 1, NA)))
+  expect_equal(reticent:::term_of(sums[3]), "C(g, Sum):x")
+  expect_equal(reticent:::term_of(joined[1]), 'merge(g, low=["a", "b"])')
+})
+
+test_that("centres, scales and dates are in the names of terms", {
+  new <- data.frame(x = 5, sold = as.Date("2014-05-02"))
+  terms <- c("center(x, at=3)", "I(scale(x, at=-1, by=2)**2)", "year(sold)", "month(sold)", 'days_since(sold, "2014-05-01")', "sold")
+  expect_equal(c(reticent:::design_of(terms, new)), c(2, 9, 2014, 5, 1, 16192))
+  expect_equal(c(reticent:::design_of(c("C(month(sold))[5]", "C(year(sold), Sum)[S.2013]"), new)), c(1, -1))
+})
+
 test_that("a question is the JSON that the server reads", {
   body <- reticent:::question_body(houses, "crosstab", list(columns = c("a", "b"), where = NULL), 1, NULL, "columns")
   expect_equal(body$query, list(kind = "crosstab", columns = list("a", "b")))

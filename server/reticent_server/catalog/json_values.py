@@ -7,6 +7,7 @@ Floats survive exactly, since JSON writes the shortest decimal that reads back a
 from dataclasses import asdict
 from typing import Any
 
+from reticent_server.domain.derived import Derived, Step
 from reticent_server.domain.facts import ColumnProfile, Policy, Profile
 from reticent_server.domain.schema import Column, ColumnKind, LinkedTable, Recode, Schema, Unit
 from reticent_server.domain.source import (
@@ -47,8 +48,15 @@ def _column_to_json(column: Column) -> Json:
         "kind": column.kind.value,
         "levels": list(column.levels),
         "missing": list(column.missing),
-        "recode": asdict(column.recode) | {"codes": [list(code) for code in column.recode.codes]},
+        "recode": _recode_to_json(column.recode),
     }
+
+
+def _recode_to_json(recode: Recode) -> Json:
+    """Without the keys that later versions have added where they say nothing, as in schemas of earlier versions, which approvals refer to."""
+    stored = asdict(recode) | {"codes": [list(code) for code in recode.codes]}
+    absent = {key for key in ("date", "derived") if not getattr(recode, key)}
+    return {key: value for key, value in stored.items() if key not in absent}
 
 
 def schema_from_json(stored: Json) -> Schema:
@@ -76,7 +84,10 @@ def _column_from_json(stored: Json) -> Column:
 def _recode_from_json(stored: Json) -> Recode:
     """Schemas stored before there were recodes have none."""
     codes = tuple((text, float(value)) for text, value in stored.get("codes", ()))
-    return Recode(stored.get("source", ""), codes, stored.get("other"))
+    date, derived = stored.get("date", ""), stored.get("derived")
+    steps = () if derived is None else tuple(Step(**step) for step in derived["steps"])
+    computed = None if derived is None else Derived(derived["text"], steps)
+    return Recode(stored.get("source", ""), codes, stored.get("other"), date, computed)
 
 
 def source_to_json(source: Source) -> Json:

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a column's declaration that say what the file's texts stand for."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
+from datetime import date
 
+from reticent_server.domain.dates import ISO_DATES, date_days, date_format_error
 from reticent_server.errors import CuratorError
 
 MAX_LEVELS = 1024  # levels of a column: the most cells of a table that one column may give
@@ -11,6 +14,8 @@ MAX_TEXTS = (
     10_000  # texts of the file behind one column's levels: keeps a stored schema below a megabyte
 )
 MAX_TEXT = 256  # characters of a level, a marker or a name: they are shown in tables and messages
+
+COLUMN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
 
 Codes = tuple[tuple[str, float], ...]
 Declared = Mapping[object, object]
@@ -62,6 +67,24 @@ def texts_in(name: str, key: str, value: object, most: int) -> tuple[str, ...]:
         if times > 1:
             raise column_error(name, f"{entry!r} appears twice in {key}; keep one")
     return tuple(value)
+
+
+def read_date(name: str, key: str, value: object) -> float:
+    """A bound of a column of dates, in days. Raises CuratorError naming the column."""
+    try:
+        return date_days(value.isoformat() if type(value) is date else str(value))
+    except ValueError:
+        raise column_error(name, f'{key} must be a date, such as "2020-01-31"') from None
+
+
+def read_format(name: str, declared: Declared) -> str:
+    """The format of a date's texts. Raises CuratorError naming the column."""
+    value = declared.get("format", ISO_DATES)
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise column_error(name, 'format must be a quoted text, such as "%d.%m.%Y"')
+    if wrong := date_format_error(value):
+        raise column_error(name, wrong)
+    return value
 
 
 def column_error(name: str, problem: str) -> CuratorError:

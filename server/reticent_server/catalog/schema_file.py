@@ -6,14 +6,17 @@ an unknown key, a bound that is not a number or a level that is not quoted is an
 the column and says what to change.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 
+from reticent_server.catalog.derived import read_derived
 from reticent_server.catalog.recodes import (
+    COLUMN_NAME,
     MAX_TEXT,
     column_error,
+    read_date,
+    read_format,
     read_levels,
     read_words,
     texts_in,
@@ -38,14 +41,15 @@ MAX_DESCRIPTION = 4000
 MAX_UNIT_ROWS = 1_000_000
 
 _NAMED = 12  # columns, in one message
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
-_TOP_KEYS = ("description", "unit", "columns", "persons")
+_TOP_KEYS = ("description", "unit", "columns", "derive", "persons")
 _KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
     ColumnKind.NUMERIC: ("kind", "from", "lower", "upper", "missing"),
     ColumnKind.INTEGER: ("kind", "from", "lower", "upper", "missing"),
     ColumnKind.CATEGORICAL: ("kind", "from", "levels", "other", "missing"),
     ColumnKind.BOOLEAN: ("kind", "from", "true", "false", "missing"),
 }
+_DATE = "date"  # a kind of the file: an integer column of days since 1970-01-01
+_DATE_KEYS = ("kind", "from", "lower", "upper", "format", "missing")
 _WORDS: Mapping[object, object] = {True: "true", False: "false"}  # YAML reads these keys as values
 
 
@@ -68,7 +72,11 @@ def parse_schema(document: object) -> Schema:
                 keyed.name, "it names the unit, so it cannot have `missing`; remove that"
             )
     description = _description(top.get("description", ""))
-    return Schema(columns, unit, description, _features(top.get("persons", {}), unit))
+    features = _features(top.get("persons", {}), unit)
+    derived = read_derived(top.get("derive", {}), {column.name for column in columns})
+    if len(columns) + len(derived) > MAX_COLUMNS:
+        raise CuratorError(f"There are more than {MAX_COLUMNS} columns with `derive`.")
+    return Schema(columns, unit, description, features, derived=derived)
 
 
 def _declared(top: Mapping[object, object]) -> Mapping[object, object]:
@@ -103,7 +111,7 @@ def _some(names: list[str]) -> str:
 
 
 def _column(name: object, body: object) -> Column:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not COLUMN_NAME.fullmatch(name):
         raise CuratorError(
             f"Column {str(name)[:MAX_TEXT]!r}: a name is a letter or _ followed by up to 63 letters, "
             "digits, _ or . (quote names that YAML reads as something else)."
@@ -111,11 +119,24 @@ def _column(name: object, body: object) -> Column:
     declared = _mapping(body, f"Column {name}: write {{kind: …}} after the name.")
     declared = {_WORDS.get(key, key): value for key, value in declared.items()}
     kind = _kind(name, declared.get("kind"))
+    if declared["kind"] == _DATE:
+        return _date_column(name, declared)
     _only(declared, _KEYS[kind], f"Column {name} ({kind})")
     levels, recode = _texts_read(name, kind, declared)
     lower, upper = _bounds(name, kind, declared, levels)
     missing = _missing(name, declared, kind, [text for text, _ in recode.codes] or levels)
     return Column(name, kind, lower, upper, levels, missing, recode)
+
+
+def _date_column(name: str, declared: Mapping[object, object]) -> Column:
+    """Whole days since 1970-01-01."""
+    _only(declared, _DATE_KEYS, f"Column {name} (date)")
+    lower, upper = (read_date(name, key, declared.get(key)) for key in ("lower", "upper"))
+    if lower >= upper:
+        raise column_error(name, "lower must be before upper")
+    recode = Recode(_source(name, declared), date=read_format(name, declared))
+    missing = _missing(name, declared, ColumnKind.INTEGER, ())
+    return Column(name, ColumnKind.INTEGER, lower, upper, (), missing, recode)
 
 
 def _texts_read(
@@ -143,8 +164,10 @@ def _source(name: str, declared: Mapping[object, object]) -> str:
 
 
 def _kind(name: str, value: object) -> ColumnKind:
+    if value == _DATE:
+        return ColumnKind.INTEGER
     if not isinstance(value, str) or value not in set(ColumnKind):
-        raise column_error(name, f"kind must be one of {', '.join(ColumnKind)}")
+        raise column_error(name, f"kind must be one of {', '.join((*ColumnKind, _DATE))}")
     return ColumnKind(value)
 
 

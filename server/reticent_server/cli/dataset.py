@@ -260,12 +260,16 @@ def _everything(facts: DatasetFacts) -> dict[str, Any]:
 def _column_row(column: Column) -> dict[str, Any]:
     return {
         "column": column.name,
-        "kind": column.kind.value,
-        "lower": None if column.levels else column.lower,
-        "upper": None if column.levels else column.upper,
+        "kind": column.shown_kind,
+        "lower": None if column.levels else _shown_bound(column, column.lower),
+        "upper": None if column.levels else _shown_bound(column, column.upper),
         "levels": _listed(column.levels),
         "missing": _listed(repr(marker) for marker in column.missing),
     }
+
+
+def _shown_bound(column: Column, value: float) -> float | str:
+    return column.shown(value) if column.is_date else value
 
 
 def _listed(values: Any) -> str:

@@ -57,6 +57,10 @@ def register_dataset(
     """
     is_table = place.is_table
     schema = checked_schema(schema_file)
+    if any(column.recode.derived for column in schema.columns):
+        raise CuratorError(
+            "Derived columns are computed when a table is loaded: use `reticent dataset load`, or a view that has them."
+        )
     register = _register_table if is_table else _register_files
     scan = partial(register, settings, place, schema, strict, progress)
     with open_catalog(settings) as catalog, open_approvals(settings) as approvals:

@@ -134,12 +134,18 @@ def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:
     counts = known.counted(column) if known is not None and by_level else {}
     return {
         "name": column.name,
-        "kind": column.kind.value,
-        "domain": ", ".join(column.levels) or f"{column.lower:g} … {column.upper:g}",
-        "quantiles": [quantiles.get(p) for p in _SHOWN],
+        "kind": column.shown_kind,
+        "domain": ", ".join(column.levels)
+        or f"{column.shown(column.lower)} … {column.shown(column.upper)}",
+        "quantiles": [_quantile(column, quantiles.get(p)) for p in _SHOWN],
         "counts": counts,
         "missing": known and known.missing,
     }
+
+
+def _quantile(column: Column, value: float | None) -> float | str | None:
+    """A released number, or a date as one."""
+    return value if value is None or not column.is_date else column.shown(value)
 
 
 @router.get("/releases/{release_id}")

@@ -19,7 +19,7 @@ Fields = Mapping[str, str]
 Body = dict[str, Any]
 
 OPEN: dict[str, str] = dict.fromkeys(
-    ("dataset", "population", "description", "unit", "max_rows", "strict"), ""
+    ("dataset", "population", "description", "unit", "max_rows", "strict", "derive"), ""
 )
 """The fields that are about no single column, still empty."""
 
@@ -27,7 +27,10 @@ SEPARATOR = "|"
 MEANS = " = "
 """Between a level and the file's texts for it: with blanks, since levels such as "<=50K" hold the sign."""
 
-_NUMBERS = (ColumnKind.NUMERIC, ColumnKind.INTEGER)
+DATE = "date"
+"""A kind of the schema file beside those of stored columns."""
+
+_BOUNDED = (ColumnKind.NUMERIC, ColumnKind.INTEGER, DATE)
 _NEITHER = "Fill in lower and upper, from a codebook or from common knowledge: they are published."
 _NO_LEVELS = (
     "Write its levels, one a line, from a codebook or from common knowledge: they are published."
@@ -50,6 +53,7 @@ def proposed_fields(columns: Sequence[ProposedColumn]) -> dict[str, str]:
     for i, column in enumerate(columns):
         if column.kind is not None:
             fields |= {f"c{i}.use": "yes", f"c{i}.name": column.name, f"c{i}.kind": column.kind}
+            fields |= {f"c{i}.format": column.form} if column.form else {}
     return fields
 
 
@@ -82,7 +86,15 @@ def _document(declared: Mapping[str, Body], fields: Fields) -> Body:
     column = fields.get("unit", "")
     unit = {"column": column, "max_rows": _number(fields.get("max_rows", ""))} if column else "row"
     description = fields.get("description", "")
-    return {"description": description, "unit": unit, "columns": declared}
+    derive = _pairs(fields.get("derive", ""))
+    made: Body = {"derive": derive} if derive else {}
+    return {"description": description, "unit": unit, "columns": declared} | made
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """name → formula of lines `name = formula`; a line without the sign is a name that has none, which the schema refuses."""
+    lines = (line.partition("=") for line in text.splitlines() if line.strip())
+    return {name.strip(): formula.strip() for name, _, formula in lines}
 
 
 def _body(column: ProposedColumn, i: int, fields: Fields) -> tuple[str, Body]:
@@ -94,8 +106,10 @@ def _body(column: ProposedColumn, i: int, fields: Fields) -> tuple[str, Body]:
     body: Body = {"kind": kind}
     if name != column.source:
         body["from"] = column.source
-    if kind in _NUMBERS:
+    if kind in _BOUNDED:
         body |= {key: _number(given.get(key, "")) for key in ("lower", "upper")}
+    if kind == DATE and given.get("format"):
+        body["format"] = given["format"]
     if kind == ColumnKind.CATEGORICAL:
         body |= {"levels": _levels(given.get("levels", ""))}
         body |= {"other": given["other"]} if given.get("other") else {}

@@ -10,7 +10,13 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request, Response
 
-from reticent_server.console.schema_form import OPEN, CheckedForm, check, proposed_fields
+from reticent_server.console.schema_form import (
+    DATE,
+    OPEN,
+    CheckedForm,
+    check,
+    proposed_fields,
+)
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import ColumnKind
@@ -166,7 +172,7 @@ def _editor(
         errors=form.errors,
         problem=problem or form.problem,
         is_ready=form.schema is not None and not problem,
-        kinds=[kind.value for kind in ColumnKind],
+        kinds=[*(kind.value for kind in ColumnKind), DATE],
         versions={facts.name: facts.version for facts in visit.services.catalog.list()},
     )
 

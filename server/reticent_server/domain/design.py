@@ -19,6 +19,11 @@ FunctionName = Literal[
     "bspline",
     "step",
     "hinge",
+    "shift",
+    "divide",
+    "days_since",
+    "year",
+    "month",
 ]
 ComparisonName = Literal["==", "!=", "<", "<=", ">", ">="]
 
@@ -36,6 +41,19 @@ class Indicator:
 
     column: str
     code: float
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """The public number among `values` that stands at a column's stored value among `codes` (increasing); 0 at any other.
+
+    function: what is taken of the stored value first, such as a date's month.
+    """
+
+    column: str
+    codes: tuple[float, ...]
+    values: tuple[float, ...]
+    function: FunctionName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +75,8 @@ class Missing:
 @dataclass(frozen=True, slots=True)
 class Apply:
     """A named function of an expression; `parameter` is the exponent of "power", and where "step" (1 from there on, else 0)
-    and "hinge" (how far above it) begin.
+    and "hinge" (how far above it) begin, what "shift" and "days_since" take off, and "divide" divides by (above 0).
+    "year" and "month" are those of a day, counted from 1970-01-01.
 
     Of a basis (numerics.bases), `parameter` is the function's number, and `basis` what all of its
     functions share: "legendre" (lower, upper, largest order), "bspline" the knot vector.
@@ -92,7 +111,7 @@ class PersonMean:
     argument: "Expression"
 
 
-Expression = ColumnValue | Indicator | Filled | Missing | Apply | EventTime | PersonMean
+Expression = ColumnValue | Indicator | Coded | Filled | Missing | Apply | EventTime | PersonMean
 
 
 @dataclass(frozen=True, slots=True)

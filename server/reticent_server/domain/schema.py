@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reticent_server.domain.dates import date_text
+from reticent_server.domain.derived import Derived, DerivedText
+
 MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
 LEAST_WIDTH = 1e-50  # so do those of inverse scales
 MAX_INTEGER = 2**53  # larger integers are not exact in float64
@@ -35,12 +38,15 @@ class Recode:
     source: the column's name in the file; empty where it is the declared name. codes: texts of the file,
     each with the value that is stored for it, in place of the levels (or of a boolean column's words).
     other: the value of every text that is neither among them nor a marker of a missing cell; None: such a
-    cell is an error.
+    cell is an error. date: of a column of dates the format of its texts (strptime's); they are stored as days
+    since 1970-01-01. derived: how the column is computed from others, in place of any cell.
     """
 
     source: str = ""
     codes: tuple[tuple[str, float], ...] = ()
     other: float | None = None
+    date: str = ""
+    derived: Derived | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +69,29 @@ class Column:
 
     @property
     def source(self) -> str:
-        """The column's name in the file."""
+        """The column's name in the file; empty for a derived column, which has none there."""
+        if self.recode.derived is not None:
+            return ""
         return self.recode.source or self.name
 
     @property
     def reads_texts(self) -> bool:
         """Whether its cells are compared as texts, whatever their type in the file."""
         return self.kind is ColumnKind.CATEGORICAL or bool(self.recode.codes)
+
+    @property
+    def is_date(self) -> bool:
+        """Whether its values are days since 1970-01-01: an integer column to everything but the eye."""
+        return bool(self.recode.date)
+
+    def shown(self, value: float) -> str:
+        """A number of this column as people read it: of dates 2020-01-31."""
+        return date_text(value) if self.is_date else f"{value:g}"
+
+    @property
+    def shown_kind(self) -> str:
+        """The kind that the schema file declares."""
+        return "date" if self.is_date else self.kind.value
 
     @property
     def may_be_missing(self) -> bool:
@@ -113,7 +135,8 @@ class Schema:
     """The columns, the unit, and what the curator offers of persons with many rows.
 
     features: (name, text) of declared features of a person (formula.features). tables: where several tables
-    are linked by the unit's column, and asked about by features only.
+    are linked by the unit's column, and asked about by features only. derived: texts of a schema file that are
+    not yet columns (formula.derived); a stored schema has none.
     """
 
     columns: tuple[Column, ...]
@@ -121,6 +144,7 @@ class Schema:
     description: str = ""
     features: tuple[tuple[str, str], ...] = ()
     tables: tuple[LinkedTable, ...] = ()
+    derived: tuple[DerivedText, ...] = ()
 
     def column(self, name: str) -> Column | None:
         """The declared column of that name, or None."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from reticent_server.domain.design import (
     Apply,
+    Coded,
     ColumnValue,
     EventTime,
     Expression,
@@ -107,6 +108,13 @@ def _expression_atoms(  # noqa: PLR0911 - one for each sort of expression
                 return None
             share = float(codes.weights[codes.values == code].sum())
             return _atoms(np.array([0.0, 1.0]), np.array([1 - share, share]))
+        case Coded(column, known, numbers, function):
+            codes = _column_atoms(profile.columns.get(column))
+            if codes is None:
+                return None
+            of = dict(zip(known, numbers, strict=True))
+            cells = codes.values if function is None else apply_function(function, codes.values)
+            return _atoms(np.array([of.get(float(v), 0.0) for v in cells]), codes.weights)
         case Apply(function, argument, parameter, basis):
             inner = _expression_atoms(argument, profile)
             if inner is None:

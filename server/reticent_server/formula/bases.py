@@ -13,8 +13,9 @@ from itertools import pairwise
 
 from reticent_server.domain.design import Apply, Expression
 from reticent_server.formula.intervals import Interval, interval
+from reticent_server.formula.labels import label, spelled
 from reticent_server.formula.tokens import Cursor, Token
-from reticent_server.formula.values import is_call, label, parse_value, spelled
+from reticent_server.formula.values import is_call, parse_value
 
 DEGREE, LARGEST_DEGREE = 3, 5
 Functions = tuple[tuple[str, Expression], ...]

@@ -9,10 +9,12 @@ gets full dummies for its first factor (the rule of patsy's and R's model matric
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations, product
 
 from reticent_server.domain.design import (
     Apply,
+    Coded,
     ColumnValue,
     EventTime,
     Expression,
@@ -24,10 +26,12 @@ from reticent_server.domain.design import (
 )
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidFormula
+from reticent_server.formula.factor import Factor
 from reticent_server.formula.intervals import interval
 from reticent_server.formula.intervals import product as interval_product
+from reticent_server.formula.labels import quote
 from reticent_server.formula.limits import Limits
-from reticent_server.formula.model import Factor, Model
+from reticent_server.formula.model import Model
 
 # A coding of categorical factors: (key, whether in full).
 _Coding = frozenset[tuple[str, bool]]
@@ -51,6 +55,8 @@ def columns_by_term(
     spanned: dict[_Subset, set[_Subset]] = {}
     if intercept:
         spanned[frozenset()] = {frozenset()}
+    terms = list(terms)
+    _refuse_two_groupings(terms)
     groups: list[tuple[Term, ...]] = []
     total = int(intercept)
     for factors in terms:
@@ -66,6 +72,17 @@ def columns_by_term(
         groups.append(tuple(coded))
         total += len(coded)
     return groups
+
+
+def _refuse_two_groupings(terms: Iterable[tuple[Factor, ...]]) -> None:
+    """A factor and a coarser grouping of it span the same columns twice."""
+    keys: dict[tuple[str, str | None], str] = {}
+    for factor in (f for factors in terms for f in factors if f.levels):
+        if keys.setdefault((factor.column, factor.function), factor.key) != factor.key:
+            raise InvalidFormula(
+                f"The levels of {quote(factor.column)} stand in two groupings in this formula: use one of them in "
+                "every term."
+            )
 
 
 def make_term(
@@ -89,6 +106,8 @@ def is_dummy(expression: Expression, columns: Mapping[str, Column]) -> bool:
             return True
         case ColumnValue(column) | Filled(column, _):
             return columns[column].is_dummy
+        case Coded(_, _, values):
+            return set(values) <= {0.0, 1.0}
         case Apply() | PersonMean():
             return False
 
@@ -152,5 +171,14 @@ def _choices(factor: Factor, *, full: bool) -> list[tuple[str, Expression]]:
         return list(factor.basis)
     if factor.expression is not None:
         return [(factor.label, factor.expression)]
-    levels = factor.levels if full else factor.levels[1:]
-    return [(f"{factor.label}[{text}]", Indicator(factor.column, code)) for code, text in levels]
+    coded = factor.contrast.columns(factor.column, factor.levels, full=full)
+    return [(f"{factor.label}[{text}]", _taken_of(factor, column)) for text, column in coded]
+
+
+def _taken_of(factor: Factor, column: Expression) -> Expression:
+    """A column of levels that are values of a function of the data's column."""
+    if factor.function is None:
+        return column
+    if isinstance(column, Indicator):
+        return Coded(column.column, (column.code,), (1.0,), factor.function)
+    return replace(column, function=factor.function) if isinstance(column, Coded) else column

@@ -32,11 +32,12 @@ from reticent_server.domain.schema import (
 )
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula.intervals import Interval, interval
+from reticent_server.formula.labels import quote
 from reticent_server.formula.limits import Limits
 from reticent_server.formula.parse import column_of
 from reticent_server.formula.predicate import PredicateParser
 from reticent_server.formula.tokens import Cursor, Token
-from reticent_server.formula.values import parse_value, quote
+from reticent_server.formula.values import parse_value
 
 FUNCTIONS: dict[str, FeatureFunction] = {name: name for name in get_args(FeatureFunction)}
 

@@ -13,6 +13,7 @@ from reticent_server.domain.design import (
     AllOf,
     AnyOf,
     Apply,
+    Coded,
     ColumnValue,
     Compare,
     Design,
@@ -24,8 +25,8 @@ from reticent_server.domain.design import (
     Predicate,
     Term,
 )
+from reticent_server.formula.labels import label
 from reticent_server.formula.parse import column_of
-from reticent_server.formula.values import label
 
 
 def columns_of(terms: Iterable[Term]) -> tuple[str, ...]:
@@ -73,7 +74,7 @@ def _factors(
     column = column_of(factor)
     if column not in chosen:
         yield factor
-    elif isinstance(factor, Indicator):
+    elif isinstance(factor, Indicator | Coded):
         yield from (factor, Missing(column, present=True))
     else:
         yield _number(factor, values[column])

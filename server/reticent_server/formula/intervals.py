@@ -12,6 +12,7 @@ import numpy as np
 
 from reticent_server.domain.design import (
     Apply,
+    Coded,
     ColumnValue,
     EventTime,
     Expression,
@@ -22,7 +23,7 @@ from reticent_server.domain.design import (
 )
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidFormula
-from reticent_server.formula.values import label
+from reticent_server.formula.labels import label
 from reticent_server.numerics.evaluate import apply_function
 
 Interval = tuple[float, float]
@@ -36,6 +37,8 @@ _NEEDS = {
     "exp": "smaller values (the result is too large for a double)",
     "square": "smaller values (the result is too large for a double)",
     "power": "smaller values (the result is too large for a double)",
+    "shift": "smaller values (the result is too large for a double)",
+    "divide": "smaller values, or a larger scale (the result is too large for a double)",
 }
 
 
@@ -46,10 +49,13 @@ def interval(expression: Expression, columns: Mapping[str, Column]) -> Interval:
             return float(columns[column].lower), float(columns[column].upper)
         case Indicator() | Missing() | EventTime():
             return 0.0, 1.0
+        case Coded(_, _, values):
+            # a cell that belongs to none of the codes counts 0
+            return min(*values, 0.0), max(*values, 0.0)
         case PersonMean():
             return interval(expression.argument, columns)
         case Apply():
-            return _applied(expression, interval(expression.argument, columns))
+            return applied(expression, interval(expression.argument, columns))
 
 
 def product(left: Interval, right: Interval, name: str) -> Interval:
@@ -63,9 +69,12 @@ def product(left: Interval, right: Interval, name: str) -> Interval:
     return min(corners), max(corners)
 
 
-def _applied(call: Apply, argument: Interval) -> Interval:
+def applied(call: Apply, argument: Interval) -> Interval:
+    """The interval of a function on one of its argument; raises InvalidFormula where it is undefined."""
     if call.basis:
         return _BASIS_RANGES[call.function]
+    if call.function == "month":
+        return _months(argument)
     if not _defined(call, argument):
         raise _undefined(call, argument)
     even = call.function == "square" or (call.function == "power" and call.parameter % 2 == 0)
@@ -75,6 +84,15 @@ def _applied(call: Apply, argument: Interval) -> Interval:
     if not np.all(np.isfinite(values)):
         raise _undefined(call, argument)
     return float(values.min()) + 0.0, float(values.max()) + 0.0
+
+
+def _months(days: Interval) -> Interval:
+    """All of them, unless both ends are in one year, where months increase."""
+    first, last = apply_function("year", np.array(days))
+    if first < last:
+        return 1.0, 12.0
+    low, high = apply_function("month", np.array(days))
+    return float(low), float(high)
 
 
 def _defined(call: Apply, argument: Interval) -> bool:

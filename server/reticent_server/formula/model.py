@@ -4,7 +4,7 @@
     formula := value "~" sum                     sum     := [sign] item {sign item}
     item    := "0" | "1" | crossing              crossing := interaction {"*" interaction}
     interaction := factor {":" factor}           factor  := "(" sum ")" | category | basis | person | value
-    category := C(column) | C(column, ref="level")
+    category := C(column) | C(column, ref="level") | C(column, Sum) | merge(…) | lump(…), see categories
     person  := mean(value), of a person's rows that are in use
     basis   := poly(value, order) | bs(value, knots=[…] [, degree=…])
 
@@ -12,31 +12,17 @@
 a*b is a + b + a:b, a:a is a, a repeated term counts once, and `-` takes a term out.
 """
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 from reticent_server.domain.design import ColumnValue, Expression, Indicator, PersonMean
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import ColumnKind
 from reticent_server.formula.bases import is_basis, parse_basis
-from reticent_server.formula.tokens import Cursor, Token
-from reticent_server.formula.values import is_call, label, parse_call, parse_value, quote, spelled
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """One factor of a term: an expression, a basis, or a categorical column with (code, text) levels.
-
-    label: as reported. key: equal for two spellings of the same factor (g and C(g)). basis: labels and
-    functions of a basis, of which `expression` is the first.
-    """
-
-    key: str
-    label: str
-    expression: Expression | None = None
-    column: str = ""
-    levels: tuple[tuple[float, str], ...] = ()
-    basis: tuple[tuple[str, Expression], ...] = ()
+from reticent_server.formula.categories import is_category, parse_category, plain_category
+from reticent_server.formula.factor import Factor
+from reticent_server.formula.labels import label
+from reticent_server.formula.tokens import Cursor
+from reticent_server.formula.values import is_call, parse_call, parse_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +151,8 @@ class ModelParser:
         if cursor.token.kind != "name":
             cursor.fail("write a column, a function of a column, or C(column)")
         if is_call(cursor):
-            if cursor.at_word("C"):
-                return self._categorical_call()
+            if is_category(cursor):
+                return parse_category(cursor)
             if is_basis(cursor):
                 name, functions = parse_basis(cursor)
                 return Factor(name, name, functions[0][1], basis=functions)
@@ -175,7 +161,7 @@ class ModelParser:
             return _numeric(parse_call(cursor))
         start, column = cursor.token, cursor.column()
         if column.kind is ColumnKind.CATEGORICAL:
-            return self._categorical(column, quote(column.name), start)
+            return plain_category(cursor, column, start)
         # Not parse_value, which would read x**2 as a power.
         return _numeric(ColumnValue(column.name))
 
@@ -193,50 +179,6 @@ class ModelParser:
             value = parse_value(cursor)
             cursor.expect(")")
         return _numeric(PersonMean(f"\x00mean {label(value)}", value))
-
-    def _categorical_call(self) -> Factor:
-        cursor = self._cursor
-        cursor.advance()
-        cursor.expect("(")
-        start = cursor.token
-        column = cursor.column()
-        reference = self._reference()
-        cursor.expect(")")
-        if column.kind is ColumnKind.NUMERIC:
-            cursor.fail(
-                f"{quote(column.name)} is numeric and has no levels; use it without C()", start
-            )
-        factor = self._categorical(column, f"C({quote(column.name)})", start)
-        return factor if reference is None else self._referred(factor, *reference)
-
-    def _reference(self) -> tuple[Token, str] | None:
-        """The level after `, ref=`, which is a text or a whole number."""
-        cursor = self._cursor
-        if not cursor.at(","):
-            return None
-        cursor.advance()
-        if not cursor.at_word("ref"):
-            cursor.fail('write ref="level" after the comma, or leave the comma out')
-        cursor.advance()
-        cursor.expect("=")
-        start = cursor.token
-        if start.kind == "string":
-            return start, cursor.advance().text
-        return start, spelled(cursor.number("write the level in quotes, or as a whole number"))
-
-    def _referred(self, factor: Factor, start: Token, level: str) -> Factor:
-        """The factor with that level as its reference: the first of its levels."""
-        first = tuple(pair for pair in factor.levels if pair[1] == level)
-        if not first:
-            self._cursor.fail("the level after ref= is not one of the column's levels", start)
-        others = tuple(pair for pair in factor.levels if pair[1] != level)
-        return replace(factor, levels=first + others)
-
-    def _categorical(self, column: Column, name: str, start: Token) -> Factor:
-        most = self._cursor.limits.max_columns
-        if column.upper - column.lower >= most:
-            self._cursor.fail(f"use a factor with at most {most} levels; {name} has more", start)
-        return Factor(f"C({quote(column.name)})", name, None, column.name, column_levels(column))
 
     def _multiply(self, left: _Terms, right: _Terms) -> _Terms:
         self._expansion += len(left) * len(right)
@@ -264,11 +206,3 @@ def _without(terms: _Terms, known: _Terms) -> _Terms:
 def _numeric(expression: Expression) -> Factor:
     name = label(expression)
     return Factor(name, name, expression)
-
-
-def column_levels(column: Column) -> tuple[tuple[float, str], ...]:
-    """(code, text) of a column's levels; whole numbers between the bounds for other columns."""
-    if column.kind is ColumnKind.CATEGORICAL:
-        return tuple((float(code), text) for code, text in enumerate(column.levels))
-    whole = range(math.ceil(column.lower), math.floor(column.upper) + 1)
-    return tuple((float(value), str(value)) for value in whole)

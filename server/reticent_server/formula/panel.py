@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from reticent_server.domain.design import (
     Apply,
+    Coded,
     ColumnValue,
     Design,
     EventTime,
@@ -117,7 +118,7 @@ def _columns_of(term: Term) -> set[str]:
 
 def _read(expression: Expression) -> Iterator[str]:
     match expression:
-        case ColumnValue(column) | Indicator(column):
+        case ColumnValue(column) | Indicator(column) | Coded(column):
             yield column
         case Apply(_, argument) | PersonMean(_, argument):
             yield from _read(argument)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reticent_server.domain.design import (
     Apply,
+    Coded,
     ColumnValue,
     Design,
     EventTime,
@@ -15,14 +16,16 @@ from reticent_server.domain.design import (
     PersonMean,
     Predicate,
 )
+from reticent_server.domain.facts import Profile
 from reticent_server.domain.schema import ABSENT, Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.formula.coding import code_terms, columns_by_term, is_dummy, make_term
+from reticent_server.formula.factor import Factor
+from reticent_server.formula.labels import label, quote
 from reticent_server.formula.limits import Limits
-from reticent_server.formula.model import Factor, Model, ModelParser
+from reticent_server.formula.model import Model, ModelParser
 from reticent_server.formula.predicate import PredicateParser
 from reticent_server.formula.tokens import Cursor
-from reticent_server.formula.values import label, quote
 
 _DEFAULT = Limits()
 
@@ -35,15 +38,17 @@ def parse_formula(
     limits: Limits = _DEFAULT,
     person_means: bool = False,
     levels: bool = False,
+    profile: Profile | None = None,
 ) -> Design:
     """The design of `text`, such as "log(y) ~ x1 + C(g) + x1:x2", on the records with `where`.
 
     Term bounds are in the units of the data, by interval arithmetic on the declared bounds.
     person_means: whether a kind can have means of a person as terms (formula.panel), where there are persons.
     levels: whether the response is a column of levels, of which the design has the codes.
+    profile: the released one, of which lump(…, n=) takes levels and center() and scale() their numbers.
     Raises InvalidFormula, whose text holds constant words, declared names and positions only.
     """
-    cursor = Cursor(text, schema, "formula", limits)
+    cursor = Cursor(text, schema, "formula", limits, profile)
     means = person_means and schema.unit.many_rows
     model = ModelParser(cursor, person_means=means, levels=levels).parse()
     _check(model)
@@ -65,12 +70,17 @@ def parse_formula(
 
 
 def parse_variables(
-    texts: Sequence[str], schema: Schema, where: str | None = None, *, limits: Limits = _DEFAULT
+    texts: Sequence[str],
+    schema: Schema,
+    where: str | None = None,
+    *,
+    limits: Limits = _DEFAULT,
+    profile: Profile | None = None,
 ) -> tuple[Design, dict[str, tuple[str, ...]]]:
     """The design of texts such as "log(y)", "C(g)", "x1:x2", with an intercept and no response; and the names of the
     columns of each text. Raises InvalidFormula as parse_formula; a term that two texts share counts once.
     """
-    named = {text: _terms_of(text, schema, limits) for text in texts}
+    named = {text: _terms_of(text, schema, limits, profile) for text in texts}
     distinct: dict[frozenset[str], tuple[Factor, ...]] = {}
     for factors in (f for terms in named.values() for f in terms):
         distinct.setdefault(_key(factors), factors)
@@ -97,8 +107,10 @@ def _response_name(response: Expression, schema: Schema) -> str:
     return label(response)
 
 
-def _terms_of(text: str, schema: Schema, limits: Limits) -> list[tuple[Factor, ...]]:
-    return ModelParser(Cursor(text, schema, "formula", limits)).parse_terms()
+def _terms_of(
+    text: str, schema: Schema, limits: Limits, profile: Profile | None
+) -> list[tuple[Factor, ...]]:
+    return ModelParser(Cursor(text, schema, "formula", limits, profile)).parse_terms()
 
 
 def _key(factors: tuple[Factor, ...]) -> frozenset[str]:
@@ -130,6 +142,8 @@ def column_of(expression: Expression) -> str:
     """The one column that an expression reads."""
     match expression:
         case ColumnValue(column) | Indicator(column, _) | Filled(column, _) | Missing(column, _):
+            return column
+        case Coded(column):
             return column
         case Apply(_, argument, _) | PersonMean(_, argument):
             return column_of(argument)

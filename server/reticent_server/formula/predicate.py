@@ -17,8 +17,8 @@ from reticent_server.domain.design import (
     Predicate,
 )
 from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.formula.labels import quote
 from reticent_server.formula.tokens import Cursor
-from reticent_server.formula.values import quote
 
 _OPERATORS: dict[str, ComparisonName] = {name: name for name in get_args(ComparisonName)}
 _FLIPPED: dict[str, ComparisonName] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -102,6 +102,8 @@ class PredicateParser:
             if start.kind != "string":
                 cursor.fail(_use_levels(column), start)
             return self._compare(column, op, self._code(column, start.text))
+        if start.kind == "string" and column.is_date:
+            return self._compare(column, op, cursor.date_of(start))
         if start.kind == "string":
             cursor.fail(
                 f"compare {quote(column.name)}, which is not categorical, with a number", start
@@ -156,6 +158,8 @@ class PredicateParser:
 
     def _constant(self, column: Column) -> float:
         cursor, token = self._cursor, self._cursor.token
+        if column.is_date and token.kind == "string":
+            return cursor.date()
         if column.kind is not ColumnKind.CATEGORICAL:
             return cursor.number(
                 f"compare {quote(column.name)}, which is not categorical, with a number"

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
+from reticent_server.domain.dates import date_days
+from reticent_server.domain.facts import Profile
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.errors import InvalidFormula
 from reticent_server.formula.limits import Limits
@@ -83,10 +85,19 @@ def _bad_character(place: Place, position: int) -> InvalidFormula:
 
 
 class Cursor:
-    """A place in a list of tokens, with the schema to look names up in."""
+    """A place in a list of tokens, with the schema to look names up in, and the released profile where there is one."""
 
-    def __init__(self, text: str, schema: Schema, place: Place, limits: Limits) -> None:
+    def __init__(
+        self,
+        text: str,
+        schema: Schema,
+        place: Place,
+        limits: Limits,
+        profile: Profile | None = None,
+    ) -> None:
         self.place = place
+        self.text = text
+        self.profile = profile
         self.limits = limits
         self.columns: Mapping[str, Column] = {c.name: c for c in schema.columns}
         self._tokens = tokenize(text, place, limits)
@@ -157,6 +168,22 @@ class Cursor:
             self.fail("write a number that a double can hold")
         self.advance()
         return sign * value
+
+    def date(self) -> float:
+        """Takes a date in quotes: days since 1970-01-01."""
+        token = self.token
+        if token.kind != "string":
+            self.fail('write a date in quotes, such as "2020-01-31"')
+        days = self.date_of(token)
+        self.advance()
+        return days
+
+    def date_of(self, token: Token) -> float:
+        """The day that a token names."""
+        try:
+            return date_days(token.text)
+        except ValueError:
+            self.fail('write a date that the calendar has, such as "2020-01-31"', token)
 
     def fail(self, advice: str, token: Token | None = None) -> NoReturn:
         """Raises InvalidFormula: what to do, and where."""

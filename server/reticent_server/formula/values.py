@@ -1,67 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values inside a term: a column, a function of a value, or a power written I(x**2)."""
 
-import re
+from collections.abc import Callable
 from typing import get_args
 
-from reticent_server.domain.design import (
-    Apply,
-    ColumnValue,
-    EventTime,
-    Expression,
-    Filled,
-    FunctionName,
-    Indicator,
-    Missing,
-    PersonMean,
-)
-from reticent_server.domain.schema import ColumnKind
+from reticent_server.domain.design import Apply, ColumnValue, Expression, FunctionName
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.formula.labels import quote
+from reticent_server.formula.public_location import public_location
 from reticent_server.formula.tokens import Cursor
 
-_WITHOUT_A_NAME = {"square", "power", "legendre", "bspline", "step", "hinge"}
+_WITHOUT_A_NAME = {"square", "power", "legendre", "bspline", "step", "hinge", "shift", "divide"}
+_WITHOUT_A_NAME |= {"days_since", "year", "month"}
 FUNCTIONS: dict[str, FunctionName] = {
     name: name for name in get_args(FunctionName) if name not in _WITHOUT_A_NAME
 }
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
-
-
-def quote(name: str) -> str:
-    """A column's name as a formula spells it: in backticks unless it is a plain name."""
-    return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
-
-
-def label(expression: Expression) -> str:
-    """The spelling of an expression as a term, e.g. "log(x)", "I(x**2)"."""
-    text = _inner_label(expression)
-    return f"I({text})" if _is_power(expression) else text
-
-
-def _inner_label(expression: Expression) -> str:  # noqa: PLR0911 - one for each sort of expression
-    match expression:
-        case ColumnValue(column) | Filled(column, _):
-            return quote(column)
-        case Missing(column, present):
-            return f"{'observed' if present else 'missing'}({quote(column)})"
-        case Indicator(column, code):
-            return f"{quote(column)}[{code:g}]"
-        case Apply(function, argument, parameter):
-            inner = _inner_label(argument)
-            if not _is_power(expression):
-                return f"{function}({inner})"
-            base = f"({inner})" if _is_power(argument) else inner
-            return f"{base}**{2 if function == 'square' else spelled(parameter)}"
-        case EventTime(time, _, low, high):
-            return f"{quote(time)}[{low:g}:{high:g}]"
-        case PersonMean(_, argument):
-            return f"mean({_inner_label(argument)})"
-
-
-def _is_power(expression: Expression) -> bool:
-    return isinstance(expression, Apply) and expression.function in {"square", "power"}
-
-
-def spelled(value: float) -> str:
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
 def parse_value(cursor: Cursor) -> Expression:
@@ -99,11 +52,18 @@ def is_call(cursor: Cursor) -> bool:
 def parse_call(cursor: Cursor) -> Expression:
     """function "(" value ")"; I(value) is the value itself."""
     name = cursor.token
-    if name.quoted or (name.text not in FUNCTIONS and name.text != "I"):
+    special = None if name.quoted else SPECIAL.get(name.text)
+    if special is None and (name.quoted or (name.text not in FUNCTIONS and name.text != "I")):
         cursor.fail(
-            f"use one of the functions {', '.join(FUNCTIONS)}, I, or C, poly or bs as a term of its own"
+            f"use one of the functions {', '.join((*FUNCTIONS, *SPECIAL))}, I, or C, poly or bs as a term of its own"
         )
     cursor.advance()
+    if special is not None:
+        with cursor.nested():
+            cursor.expect("(")
+            value = special(cursor)
+            cursor.expect(")")
+        return value
     argument = _bracketed(cursor)
     return argument if name.text == "I" else Apply(FUNCTIONS[name.text], argument)
 
@@ -116,3 +76,70 @@ def _bracketed(cursor: Cursor) -> Expression:
             cursor.fail("only one column, functions and powers can stand in brackets; write ')'")
         cursor.advance()
     return value
+
+
+def _center(cursor: Cursor) -> Expression:
+    """value ["," "at" "=" number]: the value less a public number near its middle."""
+    value = parse_value(cursor)
+    centre, _ = _public_location(cursor, value)
+    return Apply("shift", value, _option(cursor, "at", centre))
+
+
+def _scale(cursor: Cursor) -> Expression:
+    """value ["," "at" "=" number] ["," "by" "=" number]: centred, and in units of a public spread."""
+    value = parse_value(cursor)
+    centre, spread = _public_location(cursor, value)
+    shifted = Apply("shift", value, _option(cursor, "at", centre))
+    start = cursor.token
+    spread = _option(cursor, "by", spread)
+    if spread <= 0:
+        cursor.fail("give a scale above 0 after by=", start)
+    return Apply("divide", shifted, spread)
+
+
+def _option(cursor: Cursor, word: str, otherwise: float) -> float:
+    """The number of `, word=number` where it stands here."""
+    following = cursor.following
+    if not cursor.at(",") or following.quoted or following.text != word:
+        return otherwise
+    cursor.advance()
+    cursor.advance()
+    cursor.expect("=")
+    return cursor.number(f"write a number after {word}=")
+
+
+def _public_location(cursor: Cursor, value: Expression) -> tuple[float, float]:
+    """(centre, spread) of a value, short to write, from the released profile or else from the declared bounds.
+
+    Nothing is read from the data: the term's name says the numbers, so that anybody can compute the column.
+    """
+    return public_location(value, cursor.columns, cursor.profile)
+
+
+def _date_column(cursor: Cursor) -> Column:
+    start = cursor.token
+    column = cursor.column()
+    if not column.is_date:
+        cursor.fail(f"{quote(column.name)} is not a date column", start)
+    return column
+
+
+def _part(name: FunctionName) -> Callable[[Cursor], Expression]:
+    return lambda cursor: Apply(name, ColumnValue(_date_column(cursor).name))
+
+
+def _days_since(cursor: Cursor) -> Expression:
+    """date column "," date in quotes."""
+    column = _date_column(cursor)
+    cursor.expect(",")
+    return Apply("days_since", ColumnValue(column.name), cursor.date())
+
+
+SPECIAL: dict[str, Callable[[Cursor], Expression]] = {
+    "center": _center,
+    "scale": _scale,
+    "year": _part("year"),
+    "month": _part("month"),
+    "days_since": _days_since,
+}
+"""Functions that take more than a value, or one sort of column."""

@@ -11,6 +11,7 @@ from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError, InvalidRequest
+from reticent_server.formula.derived import with_derived
 from reticent_server.formula.features import parse_view
 from reticent_server.pipeline.second_person import require
 from reticent_server.settings import Settings
@@ -35,7 +36,11 @@ class Named:
 
 
 def checked(schema: Schema) -> Schema:
-    """The schema, if its features of a person can be read. Raises CuratorError."""
+    """The schema with its derived columns, if these and its features of a person can be read. Raises CuratorError."""
+    try:
+        schema = with_derived(schema)
+    except InvalidRequest as error:
+        raise CuratorError(f"`derive`: {error.detail}") from None
     try:
         if schema.features:
             parse_view({}, schema)

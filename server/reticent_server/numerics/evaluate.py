@@ -13,6 +13,7 @@ from reticent_server.domain.design import (
     AllOf,
     AnyOf,
     Apply,
+    Coded,
     ColumnValue,
     ColumnWeight,
     Compare,
@@ -32,6 +33,7 @@ from reticent_server.domain.design import (
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.numerics.bases import bspline, legendre
+from reticent_server.numerics.calendar import months, years
 
 _COMPARISONS = {
     "==": np.equal,
@@ -51,7 +53,10 @@ _FUNCTIONS = {
 }
 
 
-def apply_function(
+_PARTS = {"year": years, "month": months}
+
+
+def apply_function(  # noqa: PLR0911 - one for each sort of function
     name: str, values: FloatArray, parameter: float = 1.0, basis: tuple[float, ...] = ()
 ) -> FloatArray:
     """A named function of values; results that are not finite stay so (no warning)."""
@@ -64,12 +69,20 @@ def apply_function(
             return np.asarray(values >= parameter, dtype=np.float64)
         if name == "hinge":
             return np.asarray(np.maximum(values - parameter, 0.0), dtype=np.float64)
+        if name in {"shift", "days_since"}:
+            return np.asarray(values - parameter, dtype=np.float64)
+        if name == "divide":
+            return np.asarray(values / parameter, dtype=np.float64)
+        if name in _PARTS:
+            return _PARTS[name](values)
         if name == "power":
             return np.asarray(np.power(values, parameter), dtype=np.float64)
         return np.asarray(_FUNCTIONS[name](values), dtype=np.float64)
 
 
-def evaluate(expression: Expression, block: Block) -> FloatArray:
+def evaluate(  # noqa: PLR0911 - one for each sort of expression
+    expression: Expression, block: Block
+) -> FloatArray:
     """(rows,) values of an expression; a view of the block's own array for a plain column."""
     match expression:
         case ColumnValue(column) | PersonMean(column):
@@ -77,6 +90,10 @@ def evaluate(expression: Expression, block: Block) -> FloatArray:
             return values
         case Indicator(column, code):
             return np.asarray(block.columns[column] == code, dtype=np.float64)
+        case Coded(column, codes, numbers, function):
+            cells = block.columns[column]
+            cells = cells if function is None else apply_function(function, cells)
+            return _coded(cells, np.asarray(codes), np.asarray(numbers))
         case Filled(column, value):
             return np.where(block.missing[column], value, block.columns[column])
         case Missing(column, present):
@@ -85,6 +102,12 @@ def evaluate(expression: Expression, block: Block) -> FloatArray:
             return apply_function(function, evaluate(argument, block), parameter, basis)
         case EventTime():
             return _event_time(expression, block)
+
+
+def _coded(cells: FloatArray, codes: FloatArray, numbers: FloatArray) -> FloatArray:
+    """The number at each cell's code; 0 where it has none, so that no cell whatever gives another number."""
+    place = np.minimum(np.searchsorted(codes, cells), len(codes) - 1)
+    return np.where(codes[place] == cells, numbers[place], 0.0)
 
 
 def _event_time(event: EventTime, block: Block) -> FloatArray:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.schema import BOOLEAN_TEXTS, Column, ColumnKind
 from reticent_server.errors import CuratorError
+from reticent_server.vault.date_cells import is_temporal, text_days, typed_days
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -174,8 +175,10 @@ def plain(cells: pa.Array) -> pa.Array:
 def _normal(column: Column, cells: pa.Array) -> pa.Array:
     """Texts for categorical columns and text cells, float64 for typed ones."""
     cells = plain(cells)
+    if column.is_date and is_temporal(cells.type):
+        return typed_days(cells)
     typed = not pa.types.is_string(cells.type)
-    if typed and not column.reads_texts and _is_number(cells.type):
+    if typed and not (column.reads_texts or column.is_date) and _is_number(cells.type):
         return pc.cast(cells, pa.float64(), safe=False)
     texts = texts_of(cells)
     if texts is None:
@@ -207,6 +210,8 @@ def _values(column: Column, cells: pa.Array) -> tuple[FloatArray, BoolArray]:
     """(values, wrong kind); the values of missing and wrong cells mean nothing, but are finite."""
     if column.reads_texts:
         values = _recoded(column, cells)
+    elif column.is_date and pa.types.is_string(cells.type):
+        values = text_days(cells, column.recode.date)
     elif pa.types.is_string(cells.type):
         values = _parsed(column.kind, cells)
     else:
@@ -262,13 +267,15 @@ def _reason(column: Column, cell: object, *, wrong: bool) -> str:
     if cell is None or cell == "" or (isinstance(cell, float) and isnan(cell)):
         return "the cell is missing; give the column `missing` markers, or fill the cell"
     if not wrong:
-        return f"{shown} is outside [{column.lower:g}, {column.upper:g}] (strict)"
+        return f"{shown} is outside [{column.shown(column.lower)}, {column.shown(column.upper)}] (strict)"
     what = {
         ColumnKind.NUMERIC: "a finite number",
         ColumnKind.INTEGER: "an integer",
         ColumnKind.CATEGORICAL: "one of the declared levels",
         ColumnKind.BOOLEAN: "one of true, false, yes, no, 1, 0",
     }[column.kind]
+    if column.is_date:
+        what = f"a date written as {column.recode.date}"
     if column.recode.codes:
         what = "one of the declared texts"
     return f"{shown} is not {what}"

@@ -10,13 +10,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.dates import ISO_DATES
+from reticent_server.domain.schema import Column, ColumnKind, Recode
 from reticent_server.errors import CuratorError
 from reticent_server.vault.cells import Fault, encode
 from reticent_server.vault.csv_file import csv_header
+from reticent_server.vault.date_cells import is_temporal
 from reticent_server.vault.files import FileFormat, file_format, read_blocks
 from reticent_server.vault.parquet_file import parquet_schema
 
@@ -31,6 +34,8 @@ _INTRODUCTION = """\
 # published, and every guarantee is relative to it. Levels are quoted texts: ["0", "1"];
 # labels for several texts of the file are levels: {{low: ["1", "2"], high: ["3"]}}, and other: "rest" takes
 # every text that is not listed. A column of two texts can be {{kind: boolean, true: ["Yes"], false: ["No"]}}.
+# Columns that are computed from others stand under derive, beside columns: derive: {{income_k: "income / 1000"}}.
+# Bounds of dates are dates: lower: 2010-01-01.
 # Columns with missing cells need their markers, such as: missing: ["", "NA"].
 # Delete the columns that analysts do not need: they are then not loaded.
 """
@@ -40,16 +45,24 @@ _OPEN: Mapping[ColumnKind, str] = {
     ColumnKind.CATEGORICAL: "{{kind: categorical{source}, levels: []}}",
     ColumnKind.BOOLEAN: "{{kind: boolean{source}}}",
 }
+DATE: Literal["date"] = "date"
+_OPEN_DATE = "{{kind: date{source}{format}, lower: , upper: }}"
+_FORMATS = (ISO_DATES, "%Y%m%dT%H%M%S", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+_ANY_DAY = (float("-inf"), float("inf"))
+
+Guess = ColumnKind | str
+"""A kind, or of dates the format of their texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedColumn:
-    """A column of a file, as a schema may declare it. source: its name in the file. kind: None where cells of its type
-    cannot be loaded."""
+    """A column of a file, as a schema may declare it. source: its name in the file. kind: as the schema file names it, None where
+    cells of its type cannot be loaded. form: of dates, strptime's."""
 
     source: str
     name: str
-    kind: ColumnKind | None
+    kind: ColumnKind | Literal["date"] | None
+    form: str = ""
 
 
 def propose(path: Path, as_format: FileFormat | None = None) -> tuple[ProposedColumn, ...]:
@@ -59,7 +72,13 @@ def propose(path: Path, as_format: FileFormat | None = None) -> tuple[ProposedCo
     if not columns:
         raise CuratorError(f"{path.name} has no columns.")
     names = _names(list(columns))
-    return tuple(ProposedColumn(source, names[source], kind) for source, kind in columns.items())
+    return tuple(_proposed(source, names[source], kind) for source, kind in columns.items())
+
+
+def _proposed(source: str, name: str, kind: Guess | None) -> ProposedColumn:
+    if kind is None or isinstance(kind, ColumnKind):
+        return ProposedColumn(source, name, kind)
+    return ProposedColumn(source, name, DATE, kind)
 
 
 def draft_schema(path: Path, as_format: FileFormat | None = None) -> str:
@@ -86,10 +105,13 @@ def _line(column: ProposedColumn) -> str:
         return f"  # {source if name == source else json.dumps(source)}: its type cannot be loaded; write it as text or numbers\n"
     key = json.dumps(name) if name.lower() in _YAML_WORDS else name
     come_from = "" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}"
-    return f"  {key}: {_OPEN[column.kind].format(source=come_from)}\n"
+    if column.kind == DATE:
+        form = "" if column.form == ISO_DATES else f", format: {json.dumps(column.form)}"
+        return f"  {key}: {_OPEN_DATE.format(source=come_from, format=form)}\n"
+    return f"  {key}: {_OPEN[ColumnKind(column.kind)].format(source=come_from)}\n"
 
 
-def _csv_columns(path: Path) -> dict[str, ColumnKind | None]:
+def _csv_columns(path: Path) -> dict[str, Guess | None]:
     names = csv_header(path)
     block = next(read_blocks(path, names, FileFormat.CSV), None)
     if block is None:
@@ -97,20 +119,27 @@ def _csv_columns(path: Path) -> dict[str, ColumnKind | None]:
     return {name: _kind_of_texts(block.columns[name]) for name in names}
 
 
-def _kind_of_texts(cells: pa.Array) -> ColumnKind:
-    """The narrowest kind that takes every cell; common markers of missing cells fit any."""
+def _kind_of_texts(cells: pa.Array) -> Guess:
+    """The narrowest kind, or format of dates, that takes every cell; common markers of missing cells fit any."""
     for kind in (ColumnKind.BOOLEAN, ColumnKind.INTEGER, ColumnKind.NUMERIC):
         wide = Column("", kind, float("-inf"), float("inf"), missing=_MISSING)
         if not isinstance(encode(wide, cells, strict=False), Fault):
             return kind
-    return ColumnKind.CATEGORICAL
+    return next((form for form in _FORMATS if _are_dates(cells, form)), ColumnKind.CATEGORICAL)
 
 
-def _parquet_columns(path: Path) -> dict[str, ColumnKind | None]:
+def _are_dates(cells: pa.Array, form: str) -> bool:
+    column = Column("", ColumnKind.INTEGER, *_ANY_DAY, missing=_MISSING, recode=Recode(date=form))
+    return not isinstance(encode(column, cells, strict=False), Fault)
+
+
+def _parquet_columns(path: Path) -> dict[str, Guess | None]:
     return {field.name: _kind_of_type(field.type) for field in parquet_schema(path)}
 
 
-def _kind_of_type(kind: pa.DataType) -> ColumnKind | None:
+def _kind_of_type(kind: pa.DataType) -> Guess | None:
+    if is_temporal(kind):
+        return ISO_DATES
     tests = {
         pa.types.is_boolean: ColumnKind.BOOLEAN,
         pa.types.is_integer: ColumnKind.INTEGER,

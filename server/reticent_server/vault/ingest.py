@@ -5,11 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
+from reticent_server.domain.derived import Derived
 from reticent_server.domain.schema import Column, Schema, Unit
 from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import CuratorError
+from reticent_server.numerics.derive import derived_values
 from reticent_server.vault.blocks import FileBlock
 from reticent_server.vault.cells import Encoded, Fault, encode
 from reticent_server.vault.files import FileFormat, read_blocks
@@ -78,15 +81,18 @@ def ingest(
 
 def wanted_columns(schema: Schema) -> list[str]:
     """The file's columns that are read: the declared ones, and the one that names the unit."""
+    if schema.derived:
+        raise CuratorError("The schema's derived columns have not been read.")
     unit = () if schema.unit.column is None else (schema.unit.column,)
-    return list(dict.fromkeys([*(c.source for c in schema.columns), *unit]))
+    return list(dict.fromkeys([*(c.source for c in schema.columns if c.source), *unit]))
 
 
 def encode_block(schema: Schema, block: FileBlock, *, strict: bool) -> dict[str, Encoded]:
     """Every declared column of a block, or an error for its first bad cell in reading order."""
     encoded: dict[str, Encoded] = {}
     first: tuple[Column, Fault] | None = None
-    for column in schema.columns:
+    in_file = [column for column in schema.columns if column.source]
+    for column in in_file:
         result = encode(column, block.columns[column.source], strict=strict)
         if isinstance(result, Encoded):
             encoded[column.name] = result
@@ -96,7 +102,24 @@ def encode_block(schema: Schema, block: FileBlock, *, strict: bool) -> dict[str,
         column, fault = first
         place = block.place(fault.index)
         raise CuratorError(f"In {place}, column {column.name}: {fault.reason}.")
+    for column in schema.columns:
+        if column.recode.derived is not None:
+            encoded[column.name] = derive(column, column.recode.derived, encoded)
+            if strict and encoded[column.name].clipped:
+                raise CuratorError(
+                    f"Column {column.name}: a derived value is outside its bounds (strict)."
+                )
     return encoded
+
+
+def derive(column: Column, derived: Derived, encoded: Mapping[str, Encoded]) -> Encoded:
+    """A derived column of a block from the stored values of others; missing where one of them is."""
+    missing = np.logical_or.reduce([encoded[name].missing for name in derived.reads])
+    values = derived_values(derived, {name: encoded[name].values for name in derived.reads})
+    known = np.where(missing, column.lower, values)
+    stored = np.where(missing, 0.0, np.clip(known, column.lower, column.upper))
+    outside = (known < column.lower) | (known > column.upper)
+    return Encoded(stored + 0.0, missing, int(outside.sum()))
 
 
 @dataclass(frozen=True, slots=True)

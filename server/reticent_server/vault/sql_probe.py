@@ -12,6 +12,7 @@ from reticent_server.vault.adbc import DRIVER_ERRORS, SQLITE, VaultUrl, query
 from reticent_server.vault.sql_source import column_sql, opened, quoted, table_name
 
 _NUMBERS = frozenset({"int2", "int4", "int8", "float4", "float8"})
+_DATES = frozenset({"date", "timestamp", "timestamptz"})
 _NEEDS_ORDER = (
     "The table has no key that orders its rows without telling about them; give --order with one or "
     "more columns that name each row and that the schema does not declare."
@@ -64,7 +65,7 @@ def probe(
 def _is_text(schema: Schema, name: str) -> bool:
     """Levels are texts, and so is a unit's name where it is no declared column."""
     columns = schema.read_from(name)
-    return not columns or any(column.reads_texts for column in columns)
+    return not columns or any(column.reads_texts or column.is_date for column in columns)
 
 
 def _check_names(
@@ -181,7 +182,7 @@ class _Postgres:
 
 def _postgres_form(name: str, kind: str, category: str, *, as_text: bool) -> Form:
     floating = kind in {"float4", "float8"}  # whole ones are written as integers by vault.cells
-    if category in {"S", "E"} or kind == "uuid":
+    if category in {"S", "E"} or kind == "uuid" or (as_text and kind in _DATES):
         return Form.TEXT
     if kind in _NUMBERS:
         return Form.TEXT if as_text and not floating else Form.NUMBER

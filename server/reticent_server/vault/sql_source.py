@@ -41,7 +41,12 @@ _PART = r"[A-Za-z_][A-Za-z0-9_$]{0,62}"
 _TABLE = {SQLITE: re.compile(_PART), POSTGRES: re.compile(rf"({_PART}\.)?{_PART}")}
 _SETTINGS = {
     SQLITE: ("PRAGMA query_only = ON",),
-    POSTGRES: ("SET default_transaction_read_only = on", "SET extra_float_digits = 1"),
+    POSTGRES: (
+        "SET default_transaction_read_only = on",
+        "SET extra_float_digits = 1",
+        "SET datestyle = 'ISO'",
+        "SET timezone = 'UTC'",
+    ),
 }
 _EXPRESSIONS = {
     (SQLITE, Form.NUMBER): (  # every number is less than any text or BLOB

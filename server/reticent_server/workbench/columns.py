@@ -50,12 +50,14 @@ def _row(facts: DatasetFacts, column: Column, known: ColumnProfile | None) -> Co
     if known is not None and known.missing is not None:
         missing = min(1.0, max(0.0, known.missing / facts.n))
     bars, told = _sparkline(column, known)
-    return CodebookRow(column.name, column.kind.value, _domain(column), missing, bars, told)
+    return CodebookRow(column.name, column.shown_kind, _domain(column), missing, bars, told)
 
 
 def _domain(column: Column) -> str:
     if len(column.levels) > _MANY_LEVELS:
         return f"{len(column.levels)} levels"
+    if column.is_date:
+        return f"{column.shown(column.lower)} to {column.shown(column.upper)}"
     return ", ".join(column.levels) or f"{_bound(column.lower)} to {_bound(column.upper)}"
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import ReticentError
-from reticent_server.formula.values import quote
+from reticent_server.formula.labels import quote
 from reticent_server.kinds import KINDS
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.pipeline.ask import Ask

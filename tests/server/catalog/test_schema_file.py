@@ -84,6 +84,15 @@ BAD_COLUMNS = {
     'x: {kind: categorical, levels: {a: ["1"], b: ["2"]}, missing: ["2"]}': "Column x: '2' is both",
     'x: {kind: categorical, levels: ["a", "b"], other: 3}': "put quotes around the entry 3 of other",
     'x: {kind: categorical, levels: ["a", "b"], other: ""}': "Column x: a level is empty",
+    "x: {kind: date, lower: 2020-01-01, upper: 2019-01-01}": "Column x: lower must be before upper",
+    "x: {kind: date, lower: 0, upper: 2019-01-01}": "Column x: lower must be a date, such as",
+    "x: {kind: date, lower: 2019-01-01 12:00:00, upper: 2020-01-01}": "Column x: lower must be a date",
+    'x: {kind: date, lower: "2019-02-29", upper: 2020-01-01}': "Column x: lower must be a date",
+    "x: {kind: date, lower: , upper: 2020-01-01}": "Fill in lower and upper of x.",
+    "x: {kind: date, levels: [a]}": "Column x (date): the key 'levels' is not known",
+    'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%Y"}': "format must have %Y, %m",
+    'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%b %Y%m%d"}': "format may have",
+    "x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: 3}": "format must be a quoted text",
     "x: {kind: boolean}\n  x: {kind: boolean}": "line 3: the key x appears twice",
     "x: {kind: boolean, kind: numeric}": "line 2: the key kind appears twice",
     "x y: {kind: boolean}": "Column 'x y': a name is",
@@ -184,6 +193,26 @@ columns:
     assert school.recode == Recode("", (("9th", 0.0), ("10th", 0.0), ("Bachelors", 1.0)), 2.0)
     assert cut.levels == ("Fair", "Good")
     assert cut.recode == Recode("", (("Fair", 0.0), ("Good", 1.0)), 1.0)
+
+
+def test_dates_are_days(tmp_path: Path) -> None:
+    text = """
+columns:
+  a: {kind: date, lower: 1969-12-31, upper: "2020-02-29", missing: [""]}
+  b: {kind: date, from: sold, lower: 2014-05-02, upper: 2015-05-27, format: "%Y%m%dT%H%M%S"}
+"""
+    schema = read(tmp_path, text)
+    a, b = schema.columns
+    assert (a.kind, a.shown_kind, a.lower, a.upper) == (ColumnKind.INTEGER, "date", -1.0, 18321.0)
+    assert (a.missing, a.recode.date) == (("",), "%Y-%m-%d")
+    assert b.recode == Recode("sold", date="%Y%m%dT%H%M%S")
+    assert b.shown(b.lower) == "2014-05-02"
+    assert schema_from_json(schema_to_json(schema)) == schema
+
+
+def test_a_schema_without_dates_is_stored_as_it_was() -> None:
+    stored = schema_to_json(Schema((Column("b", ColumnKind.BOOLEAN, 0.0, 1.0),)))
+    assert set(stored["columns"][0]["recode"]) == {"source", "codes", "other"}
 
 
 def test_a_schema_stored_before_there_were_recodes_is_read() -> None:

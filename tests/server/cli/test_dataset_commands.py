@@ -220,7 +220,7 @@ def test_a_draft_leaves_bounds_and_levels_to_the_curator(folder: Path) -> None:
     _, told = run("dataset", "load", "d", "d.csv", "--schema", "draft.yaml", status=1)
     assert open_places in told
     assert "delete the columns that analysts do not need" in told
-    columns = {"k": [1], "x": [0.5], "g": ["u"], "b": [True], "t": [pa.scalar(1, pa.date32())]}
+    columns = {"k": [1], "x": [0.5], "g": ["u"], "b": [True], "t": [pa.scalar(1, pa.time32("s"))]}
     pq.write_table(pa.table(columns), folder / "d.parquet")
     drafted = run_json("dataset", "schema", "d.parquet")["schema"]
     for line in ("k: {kind: integer", "x: {kind: numeric", "g: {kind: cat", "b: {kind: boolean}"):

@@ -8,6 +8,7 @@ import pytest
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.console.schema_form import check, proposed_fields
 from reticent_server.domain.schema import ColumnKind
+from reticent_server.intake.versions import checked
 from reticent_server.vault.draft import propose
 
 HEADER = "age,edu-num,married,zip,when\n"
@@ -123,3 +124,24 @@ def test_what_is_about_no_column_is_said_above(
     form = check(propose(file), FIELDS | changed)
     assert (form.schema, form.errors) == (None, {})
     assert said in form.problem
+
+
+def test_dates_and_derived_columns_are_what_a_schema_file_says(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("born,kg,m\n31.12.1999,80,1.8\n01.02.2000,60,1.7\n")
+    columns = propose(tmp_path / "b.csv")
+    fields = proposed_fields(columns) | {"derive": "bmi = kg / (m * m)\r\n"}
+    assert (fields["c0.kind"], fields["c0.format"]) == ("date", "%d.%m.%Y")
+    bounds = {"c0": ("1900-01-01", "2020-12-31"), "c1": ("20", "300"), "c2": ("1", "2.5")}
+    for name, (lower, upper) in bounds.items():
+        fields |= {f"{name}.lower": lower, f"{name}.upper": upper}
+    (tmp_path / "s.yaml").write_text("""
+unit: row
+columns:
+  born: {kind: date, format: "%d.%m.%Y", lower: 1900-01-01, upper: 2020-12-31}
+  kg: {kind: integer, lower: 20, upper: 300}
+  m: {kind: numeric, lower: 1, upper: 2.5}
+derive: {bmi: "kg / (m * m)"}
+""")
+    assert check(columns, fields).schema == checked(read_schema(tmp_path / "s.yaml"))
+    assert check(columns, fields | {"derive": "bmi"}).problem
+    assert "derive" in check(columns, fields | {"derive": "bmi = kg / nobody"}).problem

@@ -68,6 +68,13 @@ def in_some_order(matrix: np.ndarray) -> np.ndarray:
         "x1:g:a + a:g + h:b - 1",
         "I(x1**2) + I(x2**-1.5) + sqrt(x2) + log1p(x2) + log10(x2) + exp(a)",
         "log(x2):g + sqrt(exp(a)):h",
+        "C(g, Sum) + x1",
+        "0 + C(g, Sum) + x1",
+        "C(g, Sum)*C(h, Helmert)",
+        "C(grade, Helmert)*x1",
+        "0 + C(grade, Helmert):x1",
+        "C(grade, Sum):C(g, Helmert)",
+        "C(g, Treatment)*h",
     ],
 )
 def test_design_matrix(terms: str, schema: Schema) -> None:
@@ -79,3 +86,13 @@ def test_design_matrix(terms: str, schema: Schema) -> None:
     own = parse_formula(formula, schema).response
     assert own is not None
     assert evaluate_term(own, BLOCK) == pytest.approx(np.asarray(response)[:, 0])
+
+
+@pytest.mark.parametrize("contrast", ["Sum", "Helmert"])
+def test_names_and_columns_of_contrasts_are_those_of_patsy(contrast: str, schema: Schema) -> None:
+    for terms in (f"C(g, {contrast})", f"0 + C(g, {contrast})"):
+        design = parse_formula(f"y ~ {terms}", schema)
+        theirs = patsy.dmatrix(terms, FRAME, return_type="dataframe")
+        assert sorted(design.names) == sorted(theirs.columns)
+        for term in design.terms:
+            assert evaluate_term(term, BLOCK) == pytest.approx(theirs[term.name].to_numpy())

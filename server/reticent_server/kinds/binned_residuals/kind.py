@@ -63,7 +63,7 @@ class BinnedResiduals(Query):
 
 
 def _plan(facts: DatasetFacts, query: BinnedResiduals, offer: PrivacyCost) -> BinnedResidualsPlan:
-    design = parse_formula(query.formula, facts.schema, query.where)
+    design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     if design.response is None or len(design.names) != len(query.coefficients):
         raise InvalidQuery(
             f"The formula has {len(design.names)} terms; give a coefficient for each, in their order."

@@ -13,7 +13,7 @@ from reticent_server.domain.query import Query
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import RegressionResult
-from reticent_server.formula.values import quote
+from reticent_server.formula.labels import quote
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Number, Where
 from reticent_server.kinds.shared.columns import declared

@@ -65,14 +65,14 @@ def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
             raise InvalidQuery(GIVEN_BY_GROUP)
         return plan_glm_by(facts, query, query.by, offer.rho)
     if query.mechanism == "influence":
-        design = parse_formula(query.formula, facts.schema, query.where)
+        design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
         return plan_influence_glm(facts, design, query, sufficient(offer))
     no_calibration(query.calibration)
     estimated = _estimates_dispersion(query)
     if query.link is not None or special or estimated:
         if query.family == GAUSSIAN:
             raise InvalidQuery(NO_LINK)
-        design = parse_formula(query.formula, facts.schema, query.where)
+        design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
         design = weighted_design(design, facts.schema, query.weights)
         design = offset_design(design, facts.schema, query.offset, query.exposure)
         plan = plan_dispersed if estimated else plan_glm

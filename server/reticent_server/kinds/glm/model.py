@@ -32,7 +32,7 @@ class ModelQuery(Protocol):
 
 def plan_model(facts: DatasetFacts, query: ModelQuery, rho: int) -> FitPlan[Any]:
     """The fit of a model at `rho` (RHO_UNITS). A Gaussian response is a linear regression with Huber's score."""
-    design = parse_formula(query.formula, facts.schema, query.where)
+    design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     if query.family in {None, GAUSSIAN}:
         if query.dispersion is not None:
             raise InvalidQuery(DISPERSED_ONLY)

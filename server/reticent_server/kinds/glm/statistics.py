@@ -31,7 +31,7 @@ def plan_glm_statistics(facts: DatasetFacts, query: Glm, rho: int) -> Statistics
         return plan_linear_statistics(facts, linear, rho)
     if query.family == GAUSSIAN or not _plain_logit(query):
         raise InvalidQuery(_ONLY)
-    design = parse_formula(query.formula, facts.schema, query.where)
+    design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     part = statistics_part(facts, rho)
     return StatisticsPlan(plan_glm(facts, design, query, rho - part.rho), part, whole=True)
 

@@ -12,10 +12,10 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.formula import mask_design, parse_formula
+from reticent_server.formula.labels import quote
 from reticent_server.formula.limits import Limits
 from reticent_server.formula.parse import column_of
 from reticent_server.formula.tokens import Cursor
-from reticent_server.formula.values import quote
 from reticent_server.kinds.shared.columns import declared
 
 MOST_INTERVALS = 20
@@ -58,7 +58,7 @@ def parse_hazards(
     start = names[0] if len(names) == 3 else None
     measured = _checked_columns(facts, start, time, event)
     head = quote(event).ljust(tilde)[:tilde] if len(quote(event)) <= tilde else quote(event)
-    design = parse_formula(head + text[tilde:], facts.schema, where)
+    design = parse_formula(head + text[tilde:], facts.schema, where, profile=facts.profile)
     if not design.intercept:
         raise InvalidFormula("Leave 0 and -1 out: the baseline hazard takes the intercept's place.")
     if not design.terms:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from reticent_server.domain.design import (
     Apply,
+    Coded,
     EventTime,
     Expression,
     Indicator,
@@ -36,7 +37,7 @@ def term_hypotheses(terms: Sequence[Term], intercept: bool) -> list[tuple[str, L
 def _kind(factor: Expression) -> str:
     """The same for all levels of a factor, and for all functions of a basis."""
     match factor:
-        case Indicator(column=column):
+        case Indicator(column=column) | Coded(column=column):
             return f"level of {column}"
         case Apply(function=function, argument=argument, basis=basis) if basis:
             return f"{function} {basis} of {_kind(argument)}"

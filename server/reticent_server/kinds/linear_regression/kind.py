@@ -30,7 +30,9 @@ def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> P
             return plan_linear_statistics(facts, query, offer.rho)
         return plan_linear_regression_by(facts, query, str(query.by), offer.rho)
     newton = query.mechanism == "newton"
-    design = parse_formula(query.formula, facts.schema, query.where, person_means=newton)
+    design = parse_formula(
+        query.formula, facts.schema, query.where, person_means=newton, profile=facts.profile
+    )
     if query.effects and not newton:
         raise InvalidQuery("Person effects are for the newton mechanism only.")
     effects = person_effects if query.effects else with_person_means

@@ -20,7 +20,7 @@ def plan_linear_statistics(
     if query.ridge is not None:
         raise InvalidQuery("fit_statistics is for fits without a ridge.")
     no_calibration(query.calibration)
-    design = parse_formula(query.formula, facts.schema, query.where)
+    design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     if not design.intercept:
         raise InvalidQuery("fit_statistics needs a formula with an intercept.")
     part = statistics_part(facts, rho)

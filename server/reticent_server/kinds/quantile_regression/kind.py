@@ -52,7 +52,7 @@ def _plan(
     if query.by is not None:
         design, strata = formula_by(facts, query.formula, query.where, query.by)
         return plan_group_quantiles(facts, design, strata, taus, query.confidence_level, offer.rho)
-    design = parse_formula(query.formula, facts.schema, query.where)
+    design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     return plan_quantile_regression(facts, design, taus, query.confidence_level, offer.rho)
 
 

@@ -66,8 +66,10 @@ def formula_by(
     facts: DatasetFacts, formula: str, where: str | None, by: str
 ) -> tuple[Design, Strata]:
     """A formula's design, which reads the groups' column as well, and the groups of its fits. Raises InvalidQuery."""
-    design = parse_formula(formula, facts.schema, where)
-    groups = groups_by(facts, by, *parse_formula(formula, facts.schema, None).columns)
+    design = parse_formula(formula, facts.schema, where, profile=facts.profile)
+    groups = groups_by(
+        facts, by, *parse_formula(formula, facts.schema, None, profile=facts.profile).columns
+    )
     with_by = mask_design((*design.columns, by), facts.schema)
     read = replace(design, columns=with_by.columns, missing_columns=with_by.missing_columns)
     return read, Strata(by, groups.codes, groups.levels)

@@ -24,8 +24,8 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitGround, FitPlan
 from reticent_server.fitting.recipe import StandardFit
 from reticent_server.formula import Limits, mask_design, parse_formula, person_effects
+from reticent_server.formula.labels import quote
 from reticent_server.formula.parse import column_of
-from reticent_server.formula.values import quote
 from reticent_server.kinds.fields import Name, Text
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
@@ -109,7 +109,7 @@ class TreatmentQuestion:
         whole_numbers(facts, self.time)
         tail = f" + {self.covariates}" if self.covariates else ""
         text = f"{self.response} ~ C({quote(self.time)}){tail}"
-        design = parse_formula(text, facts.schema, self.where)
+        design = parse_formula(text, facts.schema, self.where, profile=facts.profile)
         mask = mask_design(self.reads, facts.schema, None)
         if design.response is not None and column_of(design.response.factors[0]) in self.reads:
             raise InvalidQuery("The response is a column of the treatment: name another one.")

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 from reticent_server.domain.schema import Column, ColumnKind, Schema
-from reticent_server.formula.values import quote
+from reticent_server.formula.labels import quote
 
 REGRESSORS = 3
 """Of a typical regression: with more, few of whose terms stand for more than one, forecasts say little else."""

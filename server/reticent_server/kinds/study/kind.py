@@ -16,9 +16,9 @@ from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.public_centres import public_centres
 from reticent_server.formula import parse_formula, parse_variables
+from reticent_server.formula.factor import column_levels
 from reticent_server.formula.filled import columns_of, filled, missing_term
 from reticent_server.formula.limits import Limits
-from reticent_server.formula.model import column_levels
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Formula, Level, Name, Text, Where
 from reticent_server.kinds.shared.columns import declared
@@ -63,10 +63,15 @@ _LIMITS = Limits(
 
 
 def _plan(facts: DatasetFacts, query: Study, offer: PrivacyCost) -> StudyPlan:
-    design, variables = parse_variables(query.variables, facts.schema, query.where, limits=_LIMITS)
+    design, variables = parse_variables(
+        query.variables, facts.schema, query.where, limits=_LIMITS, profile=facts.profile
+    )
     main = None
     if query.main is not None:
-        main = query.main, parse_formula(query.main, facts.schema, query.where)
+        main = (
+            query.main,
+            parse_formula(query.main, facts.schema, query.where, profile=facts.profile),
+        )
     if query.missing == "indicator":
         design, variables, main = _filled(facts, design, variables, main)
     groups, levels = _groups(facts, query.by, design)
@@ -114,8 +119,8 @@ def _groups(
         raise InvalidQuery("by must be a categorical or a 0/1 column.")
     if by in design.columns:
         raise InvalidQuery("Leave the column of by out of variables and where.")
-    codes, names = zip(*column_levels(column), strict=True)
-    return RecordGroups(by, codes), names
+    levels = column_levels(column)
+    return RecordGroups(by, tuple(v.codes[0] for v in levels)), tuple(v.text for v in levels)
 
 
 def _reading(design: Design, facts: DatasetFacts, by: str | None) -> Design:

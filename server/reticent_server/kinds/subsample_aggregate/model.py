@@ -77,7 +77,11 @@ def fitted_model(facts: DatasetFacts, query: ModelQuery, correction: bool) -> Mo
     if isinstance(query, LocationScale):
         column = numeric_column(facts, query.column)
         return location_scale(mask(facts, query.where, column.name), column, query, correction)
-    return regression(parse_formula(query.formula, facts.schema, query.where), query, correction)
+    return regression(
+        parse_formula(query.formula, facts.schema, query.where, profile=facts.profile),
+        query,
+        correction,
+    )
 
 
 def _tuning(query: ModelQuery) -> float:

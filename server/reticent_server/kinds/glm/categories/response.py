@@ -24,7 +24,7 @@ def level_design(facts: DatasetFacts, formula: str, where: str | None) -> tuple[
     """The design, whose response is the code of a level, and the levels. Raises InvalidFormula or InvalidQuery."""
     if facts.schema.unit.many_rows:
         raise InvalidQuery(_UNIT)
-    design = parse_formula(formula, facts.schema, where, levels=True)
+    design = parse_formula(formula, facts.schema, where, levels=True, profile=facts.profile)
     response = design.response.factors if design.response else ()
     if len(response) != 1 or not isinstance(response[0], ColumnValue):
         raise InvalidQuery(_LEVELS)

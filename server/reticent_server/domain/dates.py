@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dates as whole days since 1970-01-01, and as texts in ISO 8601's order: 2020-01-31."""
+
+import re
+from datetime import date
+
+ISO_DATES = "%Y-%m-%d"
+"""The format of a date's texts where none is declared."""
+_FIRST = date(1970, 1, 1).toordinal()
+
+
+def date_days(text: str) -> float:
+    """Days since 1970-01-01 of a text such as 2020-01-31. Raises ValueError."""
+    found = date.fromisoformat(text)
+    if found.isoformat() != text:  # fromisoformat takes 20200131 and weeks, too
+        raise ValueError("a date is written as 2020-01-31")
+    return float(found.toordinal() - _FIRST)
+
+
+def date_text(days: float) -> str:
+    """The date of a day, of any fraction, since 1970-01-01; years 1 to 9999."""
+    return date.fromordinal(int(days // 1) + _FIRST).isoformat()
+
+
+def date_format_error(text: str) -> str | None:
+    """What is wrong with a format; None: nothing."""
+    used = re.findall(r"%(.?)", text)
+    if sorted(set(used) & set("Ymd")) != ["Y", "d", "m"] or any(used.count(k) > 1 for k in "Ymd"):
+        return "format must have %Y, %m and %d once each, such as %d.%m.%Y"
+    if not set(used) <= set("YmdHMS%"):
+        return "format may have %Y, %m, %d, %H, %M and %S only"
+    return None
