@@ -114,7 +114,10 @@ def test_a_curator_may_narrow_bounds_and_not_widen_them() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("secret + 1", "position 1 of the text of the derived column new: name a column that stands under"),
+        (
+            "secret + 1",
+            "position 1 of the text of the derived column new: name a column that stands under",
+        ),
         ("g + 1", "g is categorical; use a numeric column"),
         ("x /", "position 4 of .*: name a column that stands"),
         ("k / x", r"what stands below '/' lies in \[-2, 5\], which holds 0"),
