@@ -12,7 +12,7 @@ from reticent._errors import InvalidFormula, InvalidQuery
 
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _WORD = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)(?![\w.]|\s*\(|\s*=(?!=))")
-_LANGUAGE = frozenset(("and", "or", "not", "in", "is"))
+_LANGUAGE = frozenset(("and", "or", "not", "in", "is", "Sum", "Helmert", "Treatment"))
 _MOST_NAMED = 20
 
 

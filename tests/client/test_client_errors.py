@@ -201,6 +201,7 @@ ABSENT = [
     (lambda ds: ds.plan("linear_regression", "price ~ log(grde)", epsilon=1), "grde; did you mean"),
     (lambda ds: ds.submit("mean", "nwe", epsilon=1), "nwe; did you mean new?"),
     (lambda ds: ds.glm("new ~ bs(grade, degree=2) + proce", "binomial", epsilon=1), "proce; did"),
+    (lambda ds: ds.plan("linear_regression", "price ~ C(zone, Sum) + lump(zone, n=2) + grad", epsilon=1), "grad; did"),
 ]  # fmt: skip
 
 
