@@ -2,7 +2,7 @@
 """Two neighbouring data sets in one server, and what an outsider can measure of their releases."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import numpy as np
 from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.pipeline.profile import release_profile
-from support.installations.small import Installation, opened, serving
+from support.installations.small import SCHEMA, Installation, opened, serving
 
 SIDES = ("left", "right")
 
@@ -37,12 +37,12 @@ class Pair:
     key: str
 
 
-def load_pair(installation: Installation, left: str, right: str) -> Pair:
-    """Loads two CSV texts with the columns of `people`."""
-    directory = installation.directory
+def load_pair(installation: Installation, left: str, right: str, schema_text: str = SCHEMA) -> Pair:
+    """Loads two CSV texts, with the columns of `people` unless told otherwise."""
+    directory, schema = installation.directory, installation.directory / "pair.yaml"
+    schema.write_text(schema_text)
     for name, text in zip(SIDES, (left, right), strict=True):
         (directory / f"{name}.csv").write_text(text)
-        schema = directory / "schema.yaml"
         load_dataset(installation.settings, name, directory / f"{name}.csv", schema)
     with opened(installation.settings) as services:
         budget: dict[str, Any] = {"epsilon": 1e7, "delta": 0.9, "rule": "basic", "by": "t"}
@@ -69,6 +69,20 @@ def neighbours(rows: int, changed: str) -> tuple[str, str]:
     lines = [f"{1 + x[i] + e[i]:.3f},{x[i]:.3f},{i % 10},a,{i % 2},0.5" for i in range(rows)]
     head = "y,x,k,g,b,m"
     return "\n".join([head, *lines, ""]), "\n".join([head, changed, *lines[1:], ""])
+
+
+def of_persons(
+    persons: int, most: int, left: Sequence[str], right: Sequence[str]
+) -> tuple[str, str]:
+    """Two registers that differ in their first person, whose rows are given; the others have one to `most` rows."""
+    rng, lines = np.random.default_rng(12), []
+    for person in range(1, persons):
+        for _ in range(1 + person % most):
+            x, e = rng.normal(size=2)
+            lines.append(f"p{person},{1 + x + e:.3f},{x:.3f},{person % 9 + 1},a,{person % 2},0.5")
+    own = ([f"p0,{row}" for row in rows] for rows in (left, right))
+    first, second = ("\n".join(["id,y,x,k,g,b,m", *rows, *lines, ""]) for rows in own)
+    return first, second
 
 
 @contextmanager
