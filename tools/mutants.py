@@ -29,7 +29,7 @@ from pathlib import Path
 import _pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("server", "client", "tests", "benchmarks", "migrations", "pyproject.toml")
+COPIED = ("server", "client", "r", "tests", "benchmarks", "migrations", "pyproject.toml")
 SECONDS = 900
 LIBRARIES = (
     *("adbc_driver_postgresql.dbapi", "adbc_driver_sqlite.dbapi", "alembic.command", "fastapi"),

@@ -24,6 +24,29 @@ PACKAGE = Path(__file__).resolve().parents[1] / "r"
 MASKED = frozenset({"anova", "glm", "mean", "median", "sum"})
 """Kinds whose names are functions of base R."""
 CLIENT = ("budget", "columns", "dataset", "datasets", "plan", "release", "reticent_client")
+STUDY = (
+    "anderson_rubin",
+    "first_stage",
+    "study_corr",
+    "study_factor",
+    "study_group",
+    "study_groups",
+    "study_iv",
+    "study_lasso",
+    "study_main",
+    "study_mediation",
+    "study_ols",
+    "study_partial_corr",
+    "study_pca",
+    "study_r2",
+    "study_ridge",
+    "study_robustness",
+    "study_select",
+    "study_twin",
+)
+"""What is made of a released study for nothing."""
+FURTHER = {"study": "study_ols, study_iv, study_corr, study_robustness"}
+"""Pages about what can be done with a kind's answer."""
 METHODS = {
     "reticent_client": ("print",),
     "reticent_dataset": ("print",),
@@ -45,6 +68,20 @@ METHODS = {
         "summary",
     ),
     "summary.reticent_fit": ("print",),
+    "reticent_study": ("as.data.frame", "graphics::plot", "print"),
+    "reticent_study_corr": ("as.data.frame", "as.matrix", "graphics::plot", "print"),
+    "reticent_study_factor": ("print",),
+    "reticent_study_lasso": ("as.data.frame", "graphics::plot", "print", "stats::coef"),
+    "reticent_study_mediation": (
+        "as.data.frame",
+        "graphics::plot",
+        "print",
+        "stats::coef",
+        "stats::confint",
+    ),
+    "reticent_study_pair": ("print", "stats::confint"),
+    "reticent_study_pca": ("graphics::plot", "print"),
+    "reticent_study_robustness": ("as.data.frame", "graphics::plot", "print"),
 }
 _HEAD = "# SPDX-License-Identifier: Apache-2.0\n# One function for each kind. Made by tools/r_methods.py from the server's questions.\n"
 _WORDS = {"None": "NULL", "True": "TRUE", "False": "FALSE"}
@@ -130,7 +167,16 @@ def page(kind: Kind[Any]) -> str:
         f"\\arguments{{\n{items}\n}}\n"
         "\\value{A release: see \\code{\\link{release}}.}\n"
         "\\details{The answer is charged when it is asked for, each time.}\n"
+        f"{_further(kind)}"
     )
+
+
+def _further(kind: Kind[Any]) -> str:
+    pages = FURTHER.get(kind.name)
+    if pages is None:
+        return ""
+    links = ", ".join(f"\\code{{\\link{{{name}}}}}" for name in pages.split(", "))
+    return f"\\seealso{{What is free from then on: {links}.}}\n"
 
 
 def _wrapped(called: str) -> str:
@@ -144,7 +190,7 @@ def _wrapped(called: str) -> str:
 
 def namespace() -> str:
     kinds = [name_of(kind) for kind in _kinds()]
-    exports = "".join(f"export({name})\n" for name in sorted([*CLIENT, *kinds]))
+    exports = "".join(f"export({name})\n" for name in sorted([*CLIENT, *STUDY, *kinds]))
     methods = "".join(
         f"S3method({generic}, {of})\n" for of, generics in METHODS.items() for generic in generics
     )

@@ -11,13 +11,35 @@ vcov.reticent_fit <- function(object, ...) {
   matrix(unlist(rows), length(names), byrow = TRUE, dimnames = list(names, names))
 }
 
+# At the released level the released intervals; at another one normal quantiles, in the proportion in which the released
+# intervals are wider than normal ones.
 confint.reticent_fit <- function(object, parm, level = 0.95, ...) {
-  errors <- standard_errors(object)
-  half <- stats::qnorm((1 + level) / 2) * ifelse(estimable(object), errors, NA)
-  ends <- cbind(coef(object) - half, coef(object) + half)
-  colnames(ends) <- paste(format(100 * c((1 - level) / 2, (1 + level) / 2), trim = TRUE), "%")
+  b <- coef(object)
+  given <- released_ends(object)
+  ratio <- stats::qnorm((1 + level) / 2) / stats::qnorm((1 + given$level) / 2)
+  ends <- b + ratio * (given$ends - b)
+  ends[!estimable(object), ] <- NA
+  dimnames(ends) <- list(names(b), ends_named(level))
   if (missing(parm)) ends else ends[parm, , drop = FALSE]
 }
+
+# The released intervals and their level; normal ones where a release has none.
+released_ends <- function(object) {
+  given <- object$result$confidence_intervals
+  if (!is.null(given)) return(list(ends = json_matrix(given), level = object$result$confidence_level))
+  half <- stats::qnorm(0.975) * standard_errors(object)
+  list(ends = unname(cbind(coef(object) - half, coef(object) + half)), level = 0.95)
+}
+
+# By how much the released intervals are wider than normal ones: the largest ratio, at least 1.
+widening <- function(object) {
+  given <- released_ends(object)
+  ratio <- (given$ends[, 2] - given$ends[, 1]) / (2 * stats::qnorm((1 + given$level) / 2) * standard_errors(object))
+  largest <- max(1, ratio[is.finite(ratio) & estimable(object)])
+  if (largest > 1 + 1e-9) largest else 1 # a smaller difference is rounding
+}
+
+ends_named <- function(level) paste(format(100 * c((1 - level) / 2, (1 + level) / 2), trim = TRUE), "%")
 
 formula.reticent_fit <- function(x, ...) stats::as.formula(r_spelling(x$query$formula))
 
@@ -35,10 +57,12 @@ summary.reticent_fit <- function(object, ...) {
   errors <- standard_errors(object)
   kept <- estimable(object)
   z <- ifelse(kept, coef(object) / errors, NA)
+  p <- plain_vector(object$result$p_values)
+  p <- if (is.null(p)) 2 * stats::pnorm(-abs(z)) else ifelse(kept, p, NA)
   table <- cbind(
     Estimate = coef(object), `Std. Error` = errors,
     `of which privacy` = plain_vector(object$result$privacy_standard_errors),
-    `z value` = z, `Pr(>|z|)` = 2 * stats::pnorm(-abs(z))
+    `z value` = z, `Pr(>|z|)` = p
   )
   structure(list(fit = object, coefficients = table), class = "summary.reticent_fit")
 }
@@ -58,6 +82,7 @@ print.summary.reticent_fit <- function(x, ...) {
   if (!is.null(x$fit$result$estimand)) cat(strwrap(paste("Estimand:", x$fit$result$estimand), 90), sep = "\n")
   for (warning in plain_vector(x$fit$result$warnings)) cat(strwrap(warning, 90, prefix = "  ", initial = "- "), sep = "\n")
   cat("Standard errors count sampling and privacy noise.\n\n")
+  if (inherits(x$fit, "reticent_study_fit")) cat("Free: made from the study's release, which has been charged already.\n")
   footer(x$fit)
   invisible(x)
 }
@@ -93,7 +118,7 @@ predict.reticent_fit <- function(object, newdata, type = c("link", "response"), 
   to <- if (type == "response") inverse_link(object) else identity
   fit <- to(eta)
   if (!is.null(level)) {
-    half <- stats::qnorm((1 + level) / 2) * error
+    half <- stats::qnorm((1 + level) / 2) * widening(object) * error
     ends <- cbind(to(eta - half), to(eta + half))
     fit <- cbind(fit = fit, lwr = pmin(ends[, 1], ends[, 2]), upr = pmax(ends[, 1], ends[, 2]))
   }

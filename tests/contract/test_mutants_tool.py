@@ -39,7 +39,7 @@ def mutant(name: str, old: str, new: str, test: str) -> dict[str, str]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name in ("server", "client", "tests", "benchmarks", "migrations", "tools"):
+    for name in ("server", "client", "r", "tests", "benchmarks", "migrations", "tools"):
         (tmp_path / name).mkdir()
     (tmp_path / "pyproject.toml").write_text(
         '[tool.pytest.ini_options]\npythonpath = ["server"]\naddopts = "-p no:cacheprovider"\n'

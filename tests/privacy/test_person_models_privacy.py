@@ -132,13 +132,16 @@ def last_step(name: str) -> Any:
 
 @pytest.mark.parametrize("name", ["poisson", "gamma"])
 def test_a_person_s_jacobian_is_bounded_as_a_sum(name: str) -> None:
-    """A person at L against one without a row is half of what is billed; curvatures of one sign are √2 L apart at most."""
-    step = last_step(name)
-    part = step.parts[1]
-    assert isinstance(part, VectorSum)
-    assert (part.size, part.unit_rows, part.person_rows) == (6, 1, M)
-    found = [totals(step, with_person(rows))[1] for rows in LIKE]
-    assert 0.49 < max(distance(part, a, b) for a in found for b in found) <= 1
+    """A person at L against one without a row is half of what is billed; curvatures of one sign are √2 L apart at most.
+    On some released paths no such row is at L: several are walked."""
+    farthest = []
+    for step in (last_step(name) for _ in range(6)):
+        part = step.parts[1]
+        assert isinstance(part, VectorSum)
+        assert (part.size, part.unit_rows, part.person_rows) == (6, 1, M)
+        found = [totals(step, with_person(rows))[1] for rows in LIKE]
+        farthest.append(max(distance(part, a, b) for a in found for b in found))
+    assert 0.49 < max(farthest) <= 1
 
 
 def test_two_persons_with_opposite_curvatures_attain_what_is_billed_for_a_jacobian() -> None:

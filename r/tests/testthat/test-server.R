@@ -66,3 +66,17 @@ test_that("a repeated key is a repeated answer, without a second charge", {
   expect_equal(private_mean(houses, "price", epsilon = 0.5, idempotency_key = key)$result, first$result)
   expect_equal(budget(client)$spent, spent)
 })
+
+test_that("a study is analysed for nothing", {
+  skip_if(!nzchar(url), "RETICENT_TEST_URL names no server")
+  client <- reticent_client(url)
+  houses <- dataset(client, "houses")
+  released <- study(houses, c("price", "sqft_living", "grade"), main = price ~ sqft_living, epsilon = 4)
+  spent <- budget(client)$spent
+  fit <- study_ols(released, price ~ sqft_living + grade)
+  expect_named(coef(fit), c("Intercept", "sqft_living", "grade"))
+  expect_lt(abs(coef(fit)[["sqft_living"]] / 160 - 1), 0.5)
+  expect_equal(coef(study_main(release(client, released$id))), coef(study_main(released)))
+  expect_output(print(released), "Free from here on")
+  expect_equal(budget(client)$spent, spent)
+})

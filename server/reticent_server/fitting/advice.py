@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _USELESS = 0.25  # of the response's standard deviation for each of a term's: an interval that reaches so far
 _TWO_SIDED = 1.96  # normal quantile of a two-sided 95 % interval
+_BENDS = (
+    "There may be no intervals: a log link bends, and by what the profile says of the response the noise is so large that the fit may "
+    "end on the bend."
+)
 _NAMED = 6  # terms that a sentence names before it counts the others
 
 
@@ -30,6 +34,8 @@ def advice(fit: "Forecast", design: Design, facts: DatasetFacts) -> list[str]:
             "The answer will be useless: from privacy noise alone, intervals are forecast to reach "
             f"{reach:.2g} standard deviations of the response for each of a term, to either side."
         )
+    if not fit.settled:
+        said.append(_BENDS)
     lost = [t for t, ok in zip(names, fit.estimable, strict=True) if not ok]
     if lost:
         said.append(

@@ -24,7 +24,7 @@ from scipy.special import chdtri
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coordinates import second_moment
-from reticent_server.fitting.score import BentScore, Score
+from reticent_server.fitting.score import BentScore, GrowingScore, Score
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.matrices import floored, power
@@ -38,6 +38,10 @@ _USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the exp
 _SLOWEST = 0.8  # share of the way left by a step that is taken into account
 _LEAST_NOISE = 1e-14  # of a covariance that is inverted
 _BENT_STEPS, _LONGEST = 20, 1.0  # Gauss-Newton steps of a bent score, and the longest of them, in u
+_GROWN_STEPS, _RIDGE = (
+    12,
+    0.05,
+)  # Newton steps of a way of a growing score, and the share of J that keeps each in bounds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,6 +194,31 @@ class PublicModel:
 
         return expected
 
+    def grown(self, score: GrowingScore, theta: FloatArray, way: FloatArray) -> FloatArray:
+        """The way d (q,) from θ (q,) at which the mean score of a log link is what a linear one has at `way` (q,):
+
+            Σ h u (e^{uᵀd} − 1) = Σ h u uᵀ·way      over the public rows, h their expected curvature at θ.
+
+        A step of slopes raises the mean response by their square; a linear step leaves that to the intercepts of later steps.
+        """
+        eta = self.predictor(score, theta)
+        w, m = self.weights(score, eta)
+        h = (w * m**2 * score.expected(eta, np.zeros(len(eta))))[:, None]
+        X = self.whitening.rows @ self.frequency.T
+        J = (X * h).T @ X
+        wanted, d = J @ way, way
+        for _ in range(_GROWN_STEPS):
+            mean, slope = score.growth(X @ d)
+            H = (X * h * slope[:, None]).T @ X + _RIDGE * J
+            change = np.linalg.lstsq(H, wanted - X.T @ (h[:, 0] * mean), rcond=_SMALLEST)[0]
+            d = np.asarray(d + _within(np.asarray(change, dtype=np.float64)))
+        return _within(d)
+
+
+def _within(way: FloatArray) -> FloatArray:
+    """A way (q,), or the part of it that is as long as may be."""
+    return way * min(1.0, _LONGEST / max(float(np.linalg.norm(way)), _SMALLEST))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
@@ -253,9 +282,19 @@ def moved_far(
         wide = farther * C
         G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
         change = G @ (g - mean + H @ way) - way
-        way = way + change * min(1.0, _LONGEST / max(float(np.linalg.norm(change)), _SMALLEST))
+        way = way + _within(change)
         left = _after(C, G, H, N)
     return Moved(way, left)
+
+
+def limited(step: Moved) -> Moved:
+    """A step that changes the predictor of a typical record by 1 at most; what is cut off is added to C.
+
+    With a log link the scores of a fit that is far too high are all alike, and lead back by about 1 in a step: a step that noise has
+    made long would cost all steps after it.
+    """
+    rest = step.way - _within(step.way)
+    return Moved(step.way - rest, step.covariance + np.outer(rest, rest))
 
 
 def unfinished(step: Moved, before: FloatArray | None) -> Moved:

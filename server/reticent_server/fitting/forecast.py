@@ -29,7 +29,7 @@ from reticent_server.fitting.filter import (
 )
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.recipe import NoisyNewton
+from reticent_server.fitting.recipe import NoisyNewton, is_settled
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
 from reticent_server.numerics.matrices import power
@@ -47,7 +47,7 @@ class Forecast:
     """ratios: (q,) privacy over sampling standard error. estimable: (q,) whether the releases are
     expected to resolve it. error: expected L2 distance from the fit without noise, of white
     coordinates in units of the response's scale. privacy, sampling: (q,) standard errors in the units of
-    the data. transform: W (q, q), scale: that of the residuals, as expected."""
+    the data. transform: W (q, q), scale: that of the residuals, as expected. settled: as of StandardFit."""
 
     ratios: FloatArray
     estimable: NDArray[np.bool_]
@@ -56,6 +56,7 @@ class Forecast:
     sampling: FloatArray
     transform: FloatArray
     scale: float
+    settled: bool
 
     @property
     def worst(self) -> float:
@@ -114,6 +115,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         sampling=sampling_,
         transform=W,
         scale=scale,
+        settled=is_settled(score, directions, W),
     )
 
 

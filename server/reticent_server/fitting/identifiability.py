@@ -44,6 +44,11 @@ class Directions:
         """Of the coefficients Aθ, A (q, q)."""
         return Directions(A @ self.vectors, self.resolved)
 
+    @property
+    def none(self) -> "Directions":
+        """The same, none of them resolved."""
+        return Directions(self.vectors, np.zeros_like(self.resolved))
+
     def share(self, R: FloatArray) -> float:
         """The largest share of variance in unresolved directions, over all combinations of R's rows (k, q)."""
         basis = np.linalg.qr((R @ self.vectors).T)[0]

@@ -29,6 +29,10 @@ FEW_PERSONS = (
     "No intervals are given: for the persons and their largest number of rows the noise is too large a part of what "
     "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
 )
+UNSETTLED = (
+    "No intervals are given: a log link bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
+    "terms would help."
+)
 SAME_IN_ALL_ROWS = (
     "With person effects a term that is the same in all rows of a person, or nearly, is not identifiable: nothing of it is "
     "left without the person's mean."
@@ -124,7 +128,7 @@ def fit_result(
         "directions": estimates.directions,
         "weighting": weighting(coding, fit, radius_squared),
         "n": n,
-        "warnings": warnings(coding, estimates),
+        "warnings": warnings(coding, estimates) if fit.settled else [UNSETTLED],
         **_records(coding, fit),
         **_clusters(estimates, fit),
     }

@@ -91,6 +91,15 @@ class BentScore(Score, Protocol):
         ...
 
 
+@runtime_checkable
+class GrowingScore(Score, Protocol):
+    """A score whose mean grows with the exponential of what the predictor is off by: that of a log link."""
+
+    def growth(self, change: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(rows,) E q where the solution's predictor is η + change, in units of its slope at η, and the derivative by the change."""
+        ...
+
+
 class Residuals(Protocol):
     """How a family measures the scale of its residuals between steps. words: what it measures."""
 

@@ -10,9 +10,11 @@ import pytest
 from reticent_server.fitting.coordinates import public_coordinates
 from reticent_server.fitting.filter import (
     Correction,
+    Moved,
     PublicModel,
     StepCurvature,
     corrected_curvature,
+    limited,
     measured,
     moved,
     moved_far,
@@ -22,8 +24,10 @@ from reticent_server.fitting.filter import (
 )
 from reticent_server.fitting.huber import HuberScore
 from reticent_server.fitting.whitening import unwhitened
+from reticent_server.kinds.glm.families.poisson import POISSON
 from reticent_server.numerics.matrices import power
 from reticent_server.numerics.psi import Huber
+from support.fits.regressions import numeric
 
 Q = 4
 
@@ -174,3 +178,28 @@ def test_units_of_the_score_are_units_of_the_predictor() -> None:
     there = curvature(np.eye(Q), unit=0.5)
     assert isinstance(there, StepCurvature)
     np.testing.assert_allclose(there.H, 2 * np.eye(Q))
+
+
+def test_a_long_step_is_cut_and_what_is_cut_off_is_left() -> None:
+    step = Moved(np.array([0.0, 3.0, 4.0, 0.0]), np.eye(Q))
+    cut = limited(step)
+    np.testing.assert_allclose(cut.way, [0.0, 0.6, 0.8, 0.0])
+    rest = step.way - cut.way
+    np.testing.assert_allclose(cut.covariance, np.eye(Q) + np.outer(rest, rest))
+    short = limited(Moved(0.2 * step.way, np.eye(Q)))
+    np.testing.assert_allclose(short.way, 0.2 * step.way)
+    np.testing.assert_allclose(short.covariance, np.eye(Q), atol=1e-9)
+
+
+def test_a_step_of_a_log_link_ends_where_the_mean_score_says() -> None:
+    """From no slopes to the solution in one step without noise: a linear one leaves the intercept half the slopes' variance too high."""
+    rng = np.random.default_rng(3)
+    whitening = whitening_of(rng)
+    model, start = PublicModel(whitening, 1e9), POISSON.start(numeric("y", 0, 1e6), np.ones(9), None)  # fmt: skip
+    score, solution = POISSON.score(np.inf, 1.0, start), np.array([-0.2, 0.4, 0.3, -0.4])
+    rows = whitening.rows
+    h = score.expected(np.zeros(len(rows)), np.zeros(len(rows)))[:, None]
+    mean = (rows * h).T @ np.expm1(rows @ solution)
+    linear = np.linalg.solve((rows * h).T @ rows, mean)
+    assert linear[0] > solution[0] + 0.1
+    np.testing.assert_allclose(model.grown(score, np.zeros(Q), linear), solution, atol=1e-3)

@@ -22,6 +22,10 @@ from reticent_server.numerics import families as laws
 from reticent_server.numerics.dispersion import estimated_dispersion
 
 SCALE_CUT = 1.5  # cut of the residuals whose mean square gives the scale, in scales
+_GROWTH = (
+    -3.0,
+    2.0,
+)  # changes of η of which the mean score is told: beyond them residuals are cut, or all alike
 _SLOPE_STEP = 1e-3  # of η, of a difference
 _GRID = 2001  # points of η at which the score's bound is taken
 # stands for an unbounded one: every bounded score is at its end there, within the floats
@@ -120,6 +124,16 @@ class QuasiScore:
 
     def ball(self, direction: FloatArray, radius: float) -> Ball:
         return whole_ball(len(direction), radius * self.bound)
+
+
+@dataclass(frozen=True, slots=True)
+class LogScore(QuasiScore):
+    """That of a log link, V any function of μ: where the solution is at η + d, E(y − μ) = μ(eᵈ − 1). Satisfies
+    fitting.score.GrowingScore."""
+
+    def growth(self, change: FloatArray) -> tuple[FloatArray, FloatArray]:
+        cut = np.clip(change, *_GROWTH)
+        return np.expm1(cut), np.exp(cut)
 
 
 @lru_cache(maxsize=1024)  # scores: a plan asks for that of each of its steps hundreds of times

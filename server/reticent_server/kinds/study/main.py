@@ -181,7 +181,7 @@ def leans(names: Sequence[str], moved: BoolArray) -> str:
 def bare(names: Sequence[str]) -> str:
     """What to say of columns of which the radius takes too much."""
     return (
-        f"No intervals: much of {', '.join(names)} lies in few records, which the radius downweights, and coefficients of all "
+        f"No intervals: much of {', '.join(names)} lies in few records, or may behind the noise. The radius downweights these, and coefficients of all "
         "records may lie outside of any interval that could be given. Take a logarithm (as a variable of the study), or "
         "a regression, which is about typical records."
     )

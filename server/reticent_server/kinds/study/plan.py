@@ -28,7 +28,7 @@ from reticent_server.domain.steps import (
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.coding import TermCoding, code_terms
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
-from reticent_server.fitting.heavy_terms import lost_shares
+from reticent_server.fitting.heavy_terms import lost_shares, skewness
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.own_profile import (
@@ -38,6 +38,7 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.kinds.study.leaning import SKEWED
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
     Formula,
@@ -246,12 +247,14 @@ class StudyPlan(Planned):
         by_group = yield from self._sampling(ground).sampled()
         fits: Sequence[MainFit | None] = [None] * len(by_group)
         reach, inner = column_reach(ground.coding), self.shares.rounds[-1][1] * ground.coding.size
+        skewed = (skewness(ground.coordinates) >= SKEWED) & (self.own_profile is None)
         lost = [
             sampled.narrow.tails(
                 sampled.moments.sums,
                 sampled.moments.sd * np.diag(sampled.moments.overlap),
                 reach / sampled.radius.squared,
                 sampled.radius.squared / inner,
+                skewed,
             )
             for sampled in by_group
         ]

@@ -106,8 +106,17 @@ def test_the_ratio_is_what_is_missing_over_what_lies_between() -> None:
 def test_the_tail_of_a_column_is_what_a_doubling_of_the_radius_adds() -> None:
     narrow = NarrowMoments(np.diag([3.0, 1.0, 2.0, -1.0]), np.eye(4), 0.0, 0.0, 0.0)
     sums, far = np.diag([4.0, 1.0, 4.0, 0.5]), np.array([9.0, 9.0, 1.9, 9.0])
-    quiet = np.zeros(4)
-    np.testing.assert_allclose(narrow.tails(sums, quiet, far, 4.0), [0.125, 0.0, 0.0, 0.5])
-    np.testing.assert_allclose(narrow.tails(sums, quiet, far, 1.0), [0.25, 0.0, 0.0, 1.0])
+    quiet, plain = np.zeros(4), np.zeros(4, bool)
+    np.testing.assert_allclose(narrow.tails(sums, quiet, far, 4.0, plain), [0.125, 0.0, 0.0, 0.5])
+    np.testing.assert_allclose(narrow.tails(sums, quiet, far, 1.0, plain), [0.25, 0.0, 0.0, 1.0])
     loud = np.array([0.3, 0.0, 0.0, 0.0])
-    np.testing.assert_allclose(narrow.tails(sums, loud, far, 4.0), [0.0, 0.0, 0.0, 0.5])
+    np.testing.assert_allclose(narrow.tails(sums, loud, far, 4.0, plain), [0.0, 0.0, 0.0, 0.5])
+
+
+def test_a_publicly_skewed_column_has_a_tail_unless_the_noise_excludes_it() -> None:
+    """Two deviations above what is seen, within reach only; a column that is not skewed has what is seen, if it is clear."""
+    narrow = NarrowMoments(np.diag([3.9, 3.9, 3.9, 5.0]), np.eye(4), 0.0, 0.0, 0.0)
+    sums, noise = np.diag(np.full(4, 4.0)), np.full(4, 0.3)
+    reach, skewed = np.array([9.0, 9.0, 1.9, 9.0]), np.array([True, False, True, True])
+    found = narrow.tails(sums, noise, reach, 4.0, skewed)
+    np.testing.assert_allclose(found, [(0.1 + 0.6) / 4 / 2, 0.0, 0.0, (-1 + 0.6) / 4 / 2])

@@ -197,6 +197,23 @@ def test_a_formula_with_a_column_of_few_large_values_has_no_intervals() -> None:
     assert all(study.select("y", ["x", "b"]).fit.estimable)
 
 
+def test_only_columns_that_a_profile_shows_to_be_skewed_have_to_have_their_tails_excluded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data, asked = table(), []
+    data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=len(data["k"])))
+
+    def tails(_: Any, sums: Any, *others: Any) -> Any:
+        asked.append(others[-1].tolist())
+        return np.zeros(len(sums))
+
+    monkeypatch.setattr(NarrowMoments, "tails", tails)
+    query = Study(("y", "x", "k"))
+    names = answered(data, query)["terms"]
+    answered(data, query, profile=False)
+    assert asked == [[name == "k" for name in names], [False] * 4]
+
+
 def test_a_tail_that_only_the_profile_has_leaves_the_intervals() -> None:
     """Noise in the count of a value far out looks like a tail; the moments say that there is none."""
     data = table(20_000)

@@ -13,7 +13,7 @@ from reticent_server.fitting.score import Joint
 from reticent_server.kinds.glm.dispersion import GammaDispersion
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
 from reticent_server.kinds.glm.families.poisson import COUNTS_ONLY, count_start
-from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore
+from reticent_server.kinds.glm.quasi import CutSquares, LogScore
 from reticent_server.numerics.families import Gamma
 
 _VARIATION = 0.05, 20.0  # of a public start: standard deviation over mean
@@ -34,9 +34,9 @@ class GammaFamily(GlmFamily):
         variation = min(max(sqrt(variance) / mean, _VARIATION[0]), _VARIATION[1])
         return Start(log(mean), variation, term.upper)
 
-    def score(self, c: float, scale: float, start: Start) -> QuasiScore:
+    def score(self, c: float, scale: float, start: Start) -> LogScore:
         law = Gamma(scale**2)
-        return QuasiScore(
+        return LogScore(
             law,
             c,
             scale,

@@ -13,7 +13,7 @@ from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
 from reticent_server.kinds.glm.families.poisson import COUNTS_ONLY, count_start
-from reticent_server.kinds.glm.quasi import QuasiScore
+from reticent_server.kinds.glm.quasi import LogScore
 from reticent_server.numerics.families import NegativeBinomial
 
 
@@ -31,11 +31,11 @@ class NegativeBinomialFamily(GlmFamily):
         mean, _ = count_start(term, values)
         return Start(log(mean), sqrt(dispersion or 1.0), term.upper)
 
-    def score(self, c: float, scale: float, start: Start) -> QuasiScore:
+    def score(self, c: float, scale: float, start: Start) -> LogScore:
         law = NegativeBinomial(scale**2)
         gain = float(law.gain(np.array([start.eta]))[0])
         limits = law.predictor_limits(start.upper)
-        return QuasiScore(law, c, scale, 1 / gain, limits, start.eta, varies=True, measured=False)
+        return LogScore(law, c, scale, 1 / gain, limits, start.eta, varies=True, measured=False)
 
 
 NEGATIVE_BINOMIAL = NegativeBinomialFamily()

@@ -13,7 +13,7 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
-from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore
+from reticent_server.kinds.glm.quasi import CutSquares, LogScore
 from reticent_server.numerics.families import Poisson
 
 COUNTS_ONLY = "A response of counts or of the Gamma family must have a lower bound of at least 0."
@@ -41,10 +41,10 @@ class PoissonFamily(GlmFamily):
         mean, variance = count_start(term, values)
         return Start(log(mean), max(1.0, sqrt(variance / mean)), term.upper)
 
-    def score(self, c: float, scale: float, start: Start) -> QuasiScore:
+    def score(self, c: float, scale: float, start: Start) -> LogScore:
         """The law's predictor is that of the Poisson variable counted in steps of s²."""
         law = Poisson()
-        return QuasiScore(
+        return LogScore(
             law,
             c,
             scale,

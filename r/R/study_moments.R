@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+# A study's noisy second moments, least squares from them, and errors of any function of them.
+#
+# The columns, the intercept first, are standardised by public centres and scales. S is their weighted mean product plus noise
+# t(C) E C, E symmetric Gaussian with the standard deviation s on the diagonal and s/sqrt(2) off it; Q = t(C) C. Least squares of
+# y = a'z on x = Xz is theta = solve(S_XX, S_Xy); with v = a - t(X) theta its noise has the covariance
+# (s^2/2) S_XX^-1 [(v'Qv) Q_XX + (XQv)(XQv)'] S_XX^-1, and sampling sigma^2 S_XX^-1 / n for errors of one variance. The first holds
+# while the gate s sqrt(2p) / lambda is at most 1/3, lambda the smallest eigenvalue of S_XX in the frame in which Q_XX is 1.
+#
+# Clipping: what is missing from S is judged by moments at a narrower radius (`narrow`): an estimate may have moved by
+# b = ratio * A X (S - S2) v, with the noise of S2; before b is seen it has `typical`^2 times the sampling variance.
+# The same computation as the Python client's, from which docs/kinds/study.md has the derivation.
+
+GATE <- 1 / 3 # largest noise relative to the smallest eigenvalue at which errors of first order hold
+BARED <- 0.10 # share of a column's mean square in a doubling of the radius, from which on there are no intervals
+STEP <- 1e-5 # of a difference quotient: entries of S are of order 1, so that rounding leaves ten digits
+TINY <- .Machine$double.xmin
+
+study_moments <- function(study) {
+  result <- own_result(study)
+  centres <- plain_vector(result$centres)
+  scales <- plain_vector(result$scales)
+  D <- diag(scales)
+  D[-1, 1] <- centres[-1]
+  back <- solve(D)
+  S <- json_matrix(result$moments)
+  lost <- result$lost
+  list(
+    names = study_terms(study), centres = centres, scales = scales,
+    sums = back %*% S %*% t(back), root = json_matrix(result$noise$root) %*% t(back), sd = result$noise$sd,
+    n = result$n, narrow = narrow_moments(result$narrow, back),
+    lost = if (length(lost)) plain_vector(lost) else numeric(nrow(S))
+  )
+}
+
+narrow_moments <- function(narrow, back) {
+  if (!length(narrow)) return(NULL)
+  list(
+    sums = back %*% json_matrix(narrow$moments) %*% t(back), root = json_matrix(narrow$noise$root) %*% t(back),
+    sd = narrow$noise$sd, ratio = narrow$ratio, typical = narrow$typical
+  )
+}
+
+json_matrix <- function(rows) unname(do.call(rbind, lapply(rows, plain_vector)))
+
+# The released weight of the records in use.
+records_of <- function(moments) moments$n * max(moments$sums[1, 1], 1 / moments$n)
+
+# Of y (q) on the rows of X (p, q). penalty (p, p) is added to S_XX (a ridge); the target is then the ridge's.
+moment_fit <- function(moments, y, X, penalty = NULL) {
+  S <- moments$sums
+  p <- nrow(X)
+  gram <- X %*% S %*% t(X)
+  penalised <- if (is.null(penalty)) gram else gram + penalty
+  found <- spectrum(moments, penalised, X)
+  norm <- moments$sd * sqrt(2 * p)
+  gate <- if (found$values[1] > 0) norm / found$values[1] else Inf
+  usable <- if (gate <= GATE) found$values else pmax(found$values, max(norm, TINY))
+  half <- found$frame %*% found$vectors
+  inverse <- half %*% (t(half) / usable)
+  theta <- drop(inverse %*% (X %*% (S %*% y)))
+  v <- drop(y - t(X) %*% theta)
+  variance <- residual_variance(moments, v)
+  spread <- if (is.null(penalty)) inverse else inverse %*% gram %*% inverse
+  sampling <- variance * spread / moments$n
+  list(
+    theta = theta, privacy = noise_of(moments, v, X, inverse), sampling = sampling,
+    leaning = leaning_of(moments, v, X, inverse, sampling), inverse = inverse, variance = variance, gate = gate,
+    residual = v, weakest = half[, 1]
+  )
+}
+
+# Increasing eigenvalues, and eigenvectors, of S_XX in the frame in which Q_XX is 1, and Q_XX^(-1/2).
+spectrum <- function(moments, gram, X) {
+  C <- moments$root %*% t(X)
+  size <- eigen(crossprod(C), symmetric = TRUE)
+  frame <- size$vectors %*% (t(size$vectors) / sqrt(pmax(size$values, TINY)))
+  found <- increasing(frame %*% gram %*% frame)
+  list(values = found$values, vectors = found$vectors, frame = frame)
+}
+
+increasing <- function(matrix) {
+  found <- eigen((matrix + t(matrix)) / 2, symmetric = TRUE)
+  order <- rev(seq_along(found$values))
+  list(values = found$values[order], vectors = found$vectors[, order, drop = FALSE])
+}
+
+gate_of <- function(moments, X) {
+  least <- spectrum(moments, X %*% moments$sums %*% t(X), X)$values[1]
+  if (least > 0) moments$sd * sqrt(2 * nrow(X)) / least else Inf
+}
+
+# Mean square of v'z; no less than the standard deviation of its noise.
+residual_variance <- function(moments, v) {
+  least <- moments$sd * sum((moments$root %*% v)^2)
+  max(sum(v * (moments$sums %*% v)), least) / max(moments$sums[1, 1], 1 / moments$n)
+}
+
+# (k, k) covariance of AXNv, N the noise of `moments` (the study's, or the narrower ones), for A (k, p), X (p, q) and v (q).
+noise_of <- function(moments, v, X, A) {
+  CX <- moments$root %*% t(X)
+  Cv <- drop(moments$root %*% v)
+  across <- drop(crossprod(CX, Cv))
+  moments$sd^2 / 2 * A %*% (sum(Cv^2) * crossprod(CX) + tcrossprod(across)) %*% t(A)
+}
+
+leaning_of <- function(moments, v, X, A, sampling) {
+  narrow <- moments$narrow
+  if (is.null(narrow)) return(unmoved(nrow(A)))
+  moved <- drop(A %*% (X %*% ((moments$sums - narrow$sums) %*% v)))
+  list(moved = narrow$ratio * moved, noise = narrow$ratio^2 * noise_of(narrow, v, X, A), prior = narrow$typical^2 * sampling)
+}
+
+unmoved <- function(k) list(moved = numeric(k), noise = matrix(0, k, k), prior = matrix(0, k, k))
+
+# (k) mean squares of what clipping has moved the values L theta by.
+squares_of <- function(leaning, L) {
+  prior <- pmax(diag(L %*% leaning$prior %*% t(L)), 0)
+  noise <- pmax(diag(L %*% leaning$noise %*% t(L)), 0)
+  w <- prior / pmax(prior + noise, TINY)
+  (w * drop(L %*% leaning$moved))^2 + w * noise
+}
+
+# The covariance with `squares` added to its variances, and with its own correlations.
+lengthened <- function(covariance, squares) {
+  stretch <- sqrt(1 + squares / pmax(diag(covariance), TINY))
+  covariance * tcrossprod(stretch)
+}
+
+# Names of the columns that the rows of matrices use and of which the radius takes too much for intervals.
+bared_names <- function(moments, ...) {
+  used <- colSums(rbind(...) != 0) > 0
+  moments$names[used & moments$lost >= BARED]
+}
+
+centred_moments <- function(S) {
+  mean <- S[1, -1] / S[1, 1]
+  S[-1, -1, drop = FALSE] / S[1, 1] - tcrossprod(mean)
+}
+
+column_covariance <- function(moments, places) {
+  chosen <- c(1, places)
+  centred_moments(moments$sums[chosen, chosen, drop = FALSE])
+}
+
+# A function of the covariance of some columns, by the delta method. Sampling is by the normal law,
+# 2 tr(GKHK)/n for gradients G, H in K: heavy tails have more.
+delta_of <- function(moments, places, fun) {
+  chosen <- c(1, places)
+  S <- moments$sums[chosen, chosen, drop = FALSE]
+  K <- centred_moments(S)
+  slopes <- gradients(S, function(s) fun(centred_moments(s)))
+  noise <- through_root(slopes, moments$root[, chosen, drop = FALSE])
+  spread <- lapply(gradients(K, fun), function(G) G %*% K)
+  privacy <- pairwise(noise, function(a, b) moments$sd^2 * sum(a * b))
+  sampling <- pairwise(spread, function(a, b) 2 * sum(a * t(b)) / records_of(moments))
+  leaning <- delta_leaning(moments, slopes, chosen, sampling)
+  variance <- diag(privacy) + diag(sampling) + squares_of(leaning, diag(length(slopes)))
+  list(values = fun(K), privacy = privacy, sampling = sampling, leaning = leaning, bse = sqrt(pmax(variance, 0)))
+}
+
+delta_leaning <- function(moments, slopes, chosen, sampling) {
+  narrow <- moments$narrow
+  if (is.null(narrow)) return(unmoved(length(slopes)))
+  between <- (moments$sums - narrow$sums)[chosen, chosen, drop = FALSE]
+  turned <- through_root(slopes, narrow$root[, chosen, drop = FALSE])
+  noise <- pairwise(turned, function(a, b) narrow$ratio^2 * narrow$sd^2 * sum(a * b))
+  moved <- vapply(slopes, function(G) sum(G * between), 0)
+  list(moved = narrow$ratio * moved, noise = noise, prior = narrow$typical^2 * sampling)
+}
+
+through_root <- function(slopes, C) lapply(slopes, function(G) C %*% G %*% t(C))
+
+pairwise <- function(items, product) {
+  k <- length(items)
+  found <- matrix(0, k, k)
+  for (i in seq_len(k)) for (j in seq_len(k)) found[i, j] <- product(items[[i]], items[[j]])
+  found
+}
+
+# For each value of the function its symmetric gradient, by central differences.
+gradients <- function(M, fun) {
+  m <- nrow(M)
+  k <- length(fun(M))
+  found <- rep(list(matrix(0, m, m)), k)
+  for (i in seq_len(m)) for (j in seq_len(i)) {
+    step <- matrix(0, m, m)
+    step[i, j] <- step[j, i] <- STEP
+    change <- (fun(M + step) - fun(M - step)) / (2 * STEP) / (if (i == j) 1 else 2)
+    for (which in seq_len(k)) found[[which]][i, j] <- found[[which]][j, i] <- change[which]
+  }
+  found
+}
+
+# A^-1 b, also where A is nearly singular: its intervals say so.
+solved <- function(A, b) solve(A, b, tol = 0)
