@@ -48,6 +48,7 @@ LENGTHS = (np.ones(PERSONS, int), 2 + np.arange(PERSONS) % (M + 2))
 
 ASKED: tuple[dict[str, Any], ...] = (
     {"kind": "count", "where": "k > 3"},
+    {"kind": "count", "per": "any"},
     {"kind": "mean", "column": "y"},
     {"kind": "sum", "column": "x", "by": "g"},
     {"kind": "histogram", "column": "k"},
