@@ -43,6 +43,7 @@ QUESTIONS: Mapping[str, Question] = {
         (
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
+            Field("per", TEXT, None, keyword=True),
         ),
     ),
     "mean": Question(
@@ -59,6 +60,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
+            Field("per", TEXT, None, keyword=True),
         ),
     ),
     "describe": Question(
@@ -76,6 +78,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("bins", several(NUMBER), None),
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
+            Field("per", TEXT, None, keyword=True),
         ),
     ),
     "crosstab": Question(
@@ -83,6 +86,7 @@ QUESTIONS: Mapping[str, Question] = {
         (
             Field("columns", several(NAME)),
             Field("where", TEXT, None),
+            Field("per", TEXT, None, keyword=True),
         ),
     ),
     "quantiles": Question(
@@ -403,20 +407,24 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
+        per: Literal["any"] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
     ) -> "Estimate | GroupEstimates | NoReply":
-        """Number of records, or of those for which `where` holds; with `by`, of each group.
+        """Number of records, or of those for which `where` holds; with `by`, of each group; with
+        `per`, of persons.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - by: A categorical or boolean column; one answer a level, all in one charge.
+        - per: Of a data set with several rows a person: `any` counts persons with such a row,
+          once each, with less noise.
 
         >>> count = ds.count('grade >= 7 and waterfront == "1"', epsilon=0.1)
         """
-        values = {"where": where, "by": by}
+        values = {"where": where, "by": by, "per": per}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("count", values, spending)
         return answer
@@ -456,6 +464,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
+        per: Literal["first", "last"] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -466,10 +475,12 @@ class Methods:
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - by: A categorical or boolean column; one answer a level, all in one charge.
+        - per: "first" or "last". Of a data set with several rows a person: only each person's
+          first or last such row counts, with less noise.
 
         >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
         """
-        values = {"column": column, "where": where, "by": by}
+        values = {"column": column, "where": where, "by": by, "per": per}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("sum", values, spending)
         return answer
@@ -511,6 +522,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
+        per: Literal["first", "last"] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -522,11 +534,13 @@ class Methods:
         - bins: Edges; None: levels, whole numbers.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - by: A categorical or boolean column; one answer a level, all in one charge.
+        - per: "first" or "last". Of a data set with several rows a person: only each person's
+          first or last such row counts, with less noise.
 
         >>> found = ds.histogram("waterfront", epsilon=0.2)
         >>> found = ds.histogram("grade", by="waterfront", epsilon=0.2)
         """
-        values = {"column": column, "bins": bins, "where": where, "by": by}
+        values = {"column": column, "bins": bins, "where": where, "by": by, "per": per}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Histogram | GroupHistograms | NoReply = self._ask("histogram", values, spending)
         return answer
@@ -538,6 +552,7 @@ class Methods:
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        per: Literal["first", "last"] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -547,10 +562,12 @@ class Methods:
         """Counts by the values of two or more columns; of two also a test of independence.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - per: "first" or "last". Of a data set with several rows a person: only each person's
+          first or last such row counts, with less noise.
 
         >>> table = ds.crosstab(["grade", "waterfront"], epsilon=0.2)
         """
-        values = {"columns": columns, "where": where}
+        values = {"columns": columns, "where": where, "per": per}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Crosstab | NoReply = self._ask("crosstab", values, spending)
         return answer

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One function for each kind. Made by tools/r_methods.py from the server's questions.
 
-count <- function(dataset, where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
-  fields <- list(where = where, by = by)
+count <- function(dataset, where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, idempotency_key = NULL) {
+  fields <- list(where = where, by = by, per = per)
   ask(dataset, "count", fields, epsilon, delta, idempotency_key)
 }
 
@@ -11,8 +11,8 @@ private_mean <- function(dataset, column, where = NULL, epsilon, delta = NULL, b
   ask(dataset, "mean", fields, epsilon, delta, idempotency_key)
 }
 
-private_sum <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, where = where, by = by)
+private_sum <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, where = where, by = by, per = per)
   ask(dataset, "sum", fields, epsilon, delta, idempotency_key)
 }
 
@@ -21,13 +21,13 @@ describe <- function(dataset, columns = NULL, by = NULL, where = NULL, epsilon, 
   ask(dataset, "describe", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-histogram <- function(dataset, column, bins = NULL, where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, bins = bins, where = where, by = by)
+histogram <- function(dataset, column, bins = NULL, where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, bins = bins, where = where, by = by, per = per)
   ask(dataset, "histogram", fields, epsilon, delta, idempotency_key, c("bins"))
 }
 
-crosstab <- function(dataset, columns, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
-  fields <- list(columns = columns, where = where)
+crosstab <- function(dataset, columns, where = NULL, epsilon, delta = NULL, per = NULL, idempotency_key = NULL) {
+  fields <- list(columns = columns, where = where, per = per)
   ask(dataset, "crosstab", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 

@@ -13,7 +13,6 @@ from support.attacks.neighbouring_pair import (
     SIDES,
     Outcome,
     load_pair,
-    neighbouring_persons,
     neighbours,
     probing,
     share_profile,
@@ -78,36 +77,3 @@ def test_releases_of_neighbours_tell_no_more_than_is_charged(
     (rho,) = {o.rho for o in (*left, *right)}
     for pair_of_sides in ((left, right), (right, left)):
         assert least_rho(*pair_of_sides) <= rho
-
-
-ROWS = 5
-OF_PERSONS = {
-    "count": (60, DRAWS, {"kind": "count", "where": "k == 0"}),
-    "mean": (60, DRAWS, {"kind": "mean", "column": "y"}),
-    "linear_regression": (300, DRAWS // 4, {"kind": "linear_regression", "formula": "y ~ x"}),
-}
-"""Persons, draws and query."""
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize("kind", list(OF_PERSONS))
-def test_releases_of_neighbouring_persons_tell_no_more_than_is_charged(
-    installation: Installation, kind: str
-) -> None:
-    """All rows of a person are changed: the noise is for them together. A count whose noise were that of one row would be told apart
-    at 25 times its ρ."""
-    persons, draws, query = OF_PERSONS[kind]
-    unit = f"unit: {{column: id, max_rows: {ROWS}}}\n"
-    pair = load_pair(installation, *neighbouring_persons(persons, ROWS, "-10,5,0,c,1,1"), unit)
-    share_profile(pair)
-    with probing(pair) as prober:
-        found = prober.outcomes(query, {"epsilon": 2.0, "delta": 1e-6}, draws)
-    left, right = (found[side] for side in SIDES)
-    (rho,) = {o.rho for o in (*left, *right)}
-    told = [least_rho(left, right), least_rho(right, left)]
-    assert max(told) <= rho
-    if kind == "count":
-        assert max(told) > 0.1 * rho, (
-            "what tells most is at its bound, less what so many draws can show"
-        )
-        assert ROWS**2 * max(told) > rho

@@ -6,7 +6,7 @@ again while the engine runs the same plan over quite another table. If a cell co
 any other way, the two replies would differ.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,10 +21,10 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.steps import Block
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.mean.kind import Mean
-from reticent_server.mechanisms import column_registry, registry
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.services import Services
 from reticent_server.web.bodies import RequestBody
+from support.attacks.tape import Tape
 from support.installations.small import Api, Installation, request_body, without_reader
 from support.kinds.examples import FIELDS
 from support.kinds.results import replied
@@ -80,32 +80,6 @@ def run(ready: Plan, seed: int) -> Any:
         return release.status, repr(release.result)
     finally:
         engine.close()
-
-
-class Tape:
-    """Records what mechanisms release, and releases it again."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._released: list[Any] = []
-        self._at: int | None = None
-        for module in (registry, column_registry):
-            monkeypatch.setattr(module, "release", self._taped(module.release))
-
-    def rewind(self) -> None:
-        self._at = 0
-
-    def _taped(self, release: Callable[..., Any]) -> Callable[..., Any]:
-        def taped(part: Any, total: Any, *more: Any) -> Any:
-            assert isinstance(total, Private)
-            if self._at is None:
-                self._released.append((part, release(part, total, *more)))
-                return self._released[-1][1]
-            expected, value = self._released[self._at]
-            assert part == expected  # what is asked next follows from what was released, too
-            self._at += 1
-            return value
-
-        return taped
 
 
 @pytest.mark.parametrize("name", list(QUERIES))

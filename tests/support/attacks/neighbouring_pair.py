@@ -2,7 +2,7 @@
 """Two neighbouring data sets in one server, and what an outsider can measure of their releases."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import numpy as np
 from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.pipeline.profile import release_profile
-from support.installations.small import Installation, opened, serving
+from support.installations.small import SCHEMA, Installation, opened, serving
 
 SIDES = ("left", "right")
 
@@ -37,11 +37,10 @@ class Pair:
     key: str
 
 
-def load_pair(installation: Installation, left: str, right: str, unit: str = "") -> Pair:
-    """Loads two CSV texts with the columns of `people`. unit: the schema's line of a table of persons."""
-    directory = installation.directory
-    schema = directory / "pair.yaml"
-    schema.write_text((directory / "schema.yaml").read_text() + unit)
+def load_pair(installation: Installation, left: str, right: str, schema_text: str = SCHEMA) -> Pair:
+    """Loads two CSV texts, with the columns of `people` unless told otherwise."""
+    directory, schema = installation.directory, installation.directory / "pair.yaml"
+    schema.write_text(schema_text)
     for name, text in zip(SIDES, (left, right), strict=True):
         (directory / f"{name}.csv").write_text(text)
         load_dataset(installation.settings, name, directory / f"{name}.csv", schema)
@@ -72,17 +71,18 @@ def neighbours(rows: int, changed: str) -> tuple[str, str]:
     return "\n".join([head, *lines, ""]), "\n".join([head, changed, *lines[1:], ""])
 
 
-def neighbouring_persons(persons: int, m: int, changed: str) -> tuple[str, str]:
-    """Persons with m rows each and an `id` before the columns of `people`; and the same with m rows `changed` of the first person."""
-    rng = np.random.default_rng(12)
-    x, e = rng.normal(size=(2, persons * m))
-    lines = [
-        f"p{i // m},{1 + x[i] + e[i]:.3f},{x[i]:.3f},{i % 9 + 1},a,{i % 2},0.5"
-        for i in range(persons * m)
-    ]
-    head = "id,y,x,k,g,b,m"
-    other = [f"p0,{changed}"] * m
-    return "\n".join([head, *lines, ""]), "\n".join([head, *other, *lines[m:], ""])
+def of_persons(
+    persons: int, most: int, left: Sequence[str], right: Sequence[str]
+) -> tuple[str, str]:
+    """Two registers that differ in their first person, whose rows are given; the others have one to `most` rows."""
+    rng, lines = np.random.default_rng(12), []
+    for person in range(1, persons):
+        for _ in range(1 + person % most):
+            x, e = rng.normal(size=2)
+            lines.append(f"p{person},{1 + x + e:.3f},{x:.3f},{person % 9 + 1},a,{person % 2},0.5")
+    own = ([f"p0,{row}" for row in rows] for rows in (left, right))
+    first, second = ("\n".join(["id,y,x,k,g,b,m", *rows, *lines, ""]) for rows in own)
+    return first, second
 
 
 @contextmanager

@@ -156,8 +156,9 @@ def tell_all(services: Services, installation: Installation) -> Iterator[str]:
     yield metrics(services)
 
 
-def metrics(services: Services) -> str:
-    key = services.access.add_curator("cura", STAFF, by="t")
+def metrics(services: Services, name: str = "cura") -> str:
+    """What a new curator of that name is told."""
+    key = services.access.add_curator(name, STAFF, by="t")
 
     async def ask() -> str:
         transport = httpx.ASGITransport(make_curator_application(services))

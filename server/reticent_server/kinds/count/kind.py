@@ -14,21 +14,24 @@ from reticent_server.kinds.count.by_group import GroupCountPlan, plan_group_coun
 from reticent_server.kinds.count.plan import CountPlan, plan_count
 from reticent_server.kinds.fields import By, Where
 from reticent_server.kinds.shared.by import GroupEstimates
+from reticent_server.kinds.shared.one_row import PerAny, counted
 
 
 @dataclass(frozen=True, slots=True)
 class Count(Query):
-    """Number of records, or of those for which `where` holds; with `by`, of each group."""
+    """Number of records, or of those for which `where` holds; with `by`, of each group; with `per`, of persons."""
 
     where: Where = None
     by: By = None
+    per: PerAny = None
     kind: Literal["count"] = field(default="count", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: Count, offer: PrivacyCost) -> CountPlan | GroupCountPlan:
+    counted(facts, query.per, query.by)
     if query.by is not None:
         return plan_group_count(facts, query.where, query.by, offer.rho)
-    return plan_count(facts, mask_design((), facts.schema, query.where), offer.rho)
+    return plan_count(facts, mask_design((), facts.schema, query.where), offer.rho, query.per)
 
 
 KIND = Kind(

@@ -5,7 +5,7 @@ Proof of privacy: mechanisms.noisy_sum.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate
+from reticent_server.kinds.shared.one_row import RowMap, Which, counted, one_row_map, one_row_part
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
 
@@ -38,6 +39,7 @@ class CountPlan(Planned):
     design: Design
     part: CountSum
     n: int
+    per: Which | None = field(default=None, kw_only=True)
     mechanism: str = "discrete Gaussian count"
     reference: str = "Canonne, Kamath & Steinke (2020)"
 
@@ -66,9 +68,13 @@ class CountPlan(Planned):
     def forecast(self) -> Mapping[str, Any]:
         return {"privacy_standard_error": noisy_sum.noise_sd(self.part)}
 
+    @property
+    def _map(self) -> RowMap:
+        return one_row_map(_CountMap(self.design), self.design, self.per, self.part.person_rows)
+
     def run(self) -> Recipe:
         """One step; the value may lie outside 0..n, and is an unbiased estimate."""
-        (count,) = yield SumStep("count", (self.part,), _CountMap(self.design))
+        (count,) = yield SumStep("count", (self.part,), self._map)
         value = float(count.values[0])
         return Estimate(
             value=value,
@@ -79,6 +85,9 @@ class CountPlan(Planned):
         )
 
 
-def plan_count(facts: DatasetFacts, design: Design, rho: int) -> CountPlan:
-    """A count at `rho` (RHO_UNITS); design: mask and columns only."""
-    return CountPlan(design, CountSum(1, rho, facts.schema.unit.max_rows), facts.n)
+def plan_count(
+    facts: DatasetFacts, design: Design, rho: int, per: Which | None = None
+) -> CountPlan:
+    """A count at `rho` (RHO_UNITS); design: mask and columns only. per: whether of persons."""
+    part = one_row_part(CountSum(1, rho, facts.schema.unit.max_rows), per)
+    return CountPlan(design, part, counted(facts, per), per=per)

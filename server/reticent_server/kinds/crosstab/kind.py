@@ -14,6 +14,7 @@ from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.crosstab.plan import CrosstabPlan, CrosstabResult, plan_crosstab
 from reticent_server.kinds.fields import Name, Where
 from reticent_server.kinds.shared.columns import declared, mask
+from reticent_server.kinds.shared.one_row import PerRow
 from reticent_server.kinds.shared.typical import categories
 
 MAX_COLUMNS = 6  # of a table that somebody reads
@@ -25,12 +26,14 @@ class Crosstab(Query):
 
     columns: Annotated[tuple[Name, ...], MinLen(2), MaxLen(MAX_COLUMNS)]
     where: Where = None
+    per: PerRow = None
     kind: Literal["crosstab"] = field(default="crosstab", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: Crosstab, offer: PrivacyCost) -> CrosstabPlan:
     columns = tuple(declared(facts, name) for name in query.columns)
-    return plan_crosstab(facts, mask(facts, query.where, *query.columns), columns, offer.rho)
+    design = mask(facts, query.where, *query.columns)
+    return plan_crosstab(facts, design, columns, offer.rho, query.per)
 
 
 def _typical(schema: Schema) -> list[Crosstab]:

@@ -17,6 +17,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Share, Size
+from reticent_server.kinds.shared.one_row import Which, counted
 from reticent_server.kinds.shared.tables import TablePlan, cells_part, level_axis
 from reticent_server.numerics.independence import LARGEST, IndependenceTest, independence_test
 
@@ -80,10 +81,15 @@ class CrosstabPlan(TablePlan):
 
 
 def plan_crosstab(
-    facts: DatasetFacts, design: Design, columns: tuple[Column, ...], rho: int
+    facts: DatasetFacts,
+    design: Design,
+    columns: tuple[Column, ...],
+    rho: int,
+    per: Which | None = None,
 ) -> CrosstabPlan:
     """Counts by the values of two or more different columns, at `rho` (RHO_UNITS)."""
     if len(columns) < 2 or len({c.name for c in columns}) < len(columns):
         raise InvalidQuery("A crosstab needs two or more different columns.")
     axes = tuple(map(level_axis, columns))
-    return CrosstabPlan(design, axes, cells_part(facts, axes, rho), facts.n)
+    part = cells_part(facts, axes, rho, per)
+    return CrosstabPlan(design, axes, part, counted(facts, per), per=per)

@@ -19,6 +19,7 @@ from reticent_server.kinds.histogram.by_group import (
 )
 from reticent_server.kinds.histogram.plan import HistogramPlan, HistogramResult, plan_histogram
 from reticent_server.kinds.shared.columns import declared, mask
+from reticent_server.kinds.shared.one_row import PerRow, counted
 
 MAX_EDGES = 1001  # a thousand bins: more than a screen has columns
 
@@ -33,17 +34,19 @@ class Histogram(Query):
     bins: Annotated[Edges | None, Field(description="Edges; null: levels, whole numbers.")] = None
     where: Where = None
     by: By = None
+    per: PerRow = None
     kind: Literal["histogram"] = field(default="histogram", kw_only=True)
 
 
 def _plan(
     facts: DatasetFacts, query: Histogram, offer: PrivacyCost
 ) -> HistogramPlan | GroupHistogramPlan:
+    counted(facts, query.per, query.by)
     column = declared(facts, query.column)
     if query.by is not None:
         return plan_group_histogram(facts, query.where, query.by, column, query.bins, offer.rho)
     design = mask(facts, query.where, query.column)
-    return plan_histogram(facts, design, column, query.bins, offer.rho)
+    return plan_histogram(facts, design, column, query.bins, offer.rho, query.per)
 
 
 KIND = Kind(

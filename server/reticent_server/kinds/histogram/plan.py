@@ -13,6 +13,7 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Interval, Share, Size
+from reticent_server.kinds.shared.one_row import Which, counted
 from reticent_server.kinds.shared.tables import Axis, TablePlan, cells_part, level_axis
 
 
@@ -56,11 +57,17 @@ def bars(axis: Axis, values: list[float], sd: float) -> dict[str, Any]:
 
 
 def plan_histogram(
-    facts: DatasetFacts, design: Design, column: Column, bins: tuple[float, ...] | None, rho: int
+    facts: DatasetFacts,
+    design: Design,
+    column: Column,
+    bins: tuple[float, ...] | None,
+    rho: int,
+    per: Which | None = None,
 ) -> HistogramPlan:
     """Counts by bin of public edges, or by value where there are none, at `rho` (RHO_UNITS)."""
     axes = (axis_of(column, bins),)
-    return HistogramPlan(design, axes, cells_part(facts, axes, rho), facts.n)
+    part = cells_part(facts, axes, rho, per)
+    return HistogramPlan(design, axes, part, counted(facts, per), per=per)
 
 
 def axis_of(column: Column, bins: tuple[float, ...] | None) -> Axis:

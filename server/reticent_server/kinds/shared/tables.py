@@ -9,7 +9,7 @@ Privacy: mechanisms.noisy_sum, CountSum. Source: Dwork & Smith (2009), Theorem 6
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -22,6 +22,7 @@ from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
 from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.shared.one_row import Which, one_row_map, one_row_part
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
 
@@ -76,6 +77,7 @@ class TablePlan(Planned):
     axes: tuple[Axis, ...]
     part: CountSum
     n: int
+    per: Which | None = field(default=None, kw_only=True)
 
     @property
     def mechanism(self) -> str:
@@ -118,15 +120,19 @@ class TablePlan(Planned):
     @property
     def step(self) -> SumStep:
         """The one step, which releases the cells."""
-        return SumStep("table", (self.part,), CellMap(self.design, self.axes))
+        cells = CellMap(self.design, self.axes)
+        map_fn = one_row_map(cells, self.design, self.per, self.part.person_rows)
+        return SumStep("table", (self.part,), map_fn)
 
 
-def cells_part(facts: DatasetFacts, axes: tuple[Axis, ...], rho: int) -> CountSum:
+def cells_part(
+    facts: DatasetFacts, axes: tuple[Axis, ...], rho: int, per: Which | None = None
+) -> CountSum:
     """The counts of a table's cells at `rho` (RHO_UNITS). Raises InvalidQuery where there are too many."""
     cells = prod(axis.size for axis in axes)
     if cells > MAX_CELLS:
         raise InvalidQuery(f"The table would have more than {MAX_CELLS} cells.")
-    return CountSum(cells, rho, facts.schema.unit.max_rows)
+    return one_row_part(CountSum(cells, rho, facts.schema.unit.max_rows), per)
 
 
 def level_axis(column: Column) -> Axis:

@@ -12,6 +12,7 @@ from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Where
 from reticent_server.kinds.shared.by import GroupEstimates
 from reticent_server.kinds.shared.columns import mask, numeric_column
+from reticent_server.kinds.shared.one_row import PerRow, counted
 from reticent_server.kinds.sum.by_group import GroupSumPlan, plan_group_sum
 from reticent_server.kinds.sum.plan import SumPlan, plan_sum
 
@@ -23,14 +24,17 @@ class Sum(Query):
     column: Name
     where: Where = None
     by: By = None
+    per: PerRow = None
     kind: Literal["sum"] = field(default="sum", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: Sum, offer: PrivacyCost) -> SumPlan | GroupSumPlan:
     column = numeric_column(facts, query.column)
+    counted(facts, query.per, query.by)
     if query.by is not None:
         return plan_group_sum(facts, query.where, query.by, column, offer.rho)
-    return plan_sum(facts, mask(facts, query.where, query.column), column, offer.rho)
+    design = mask(facts, query.where, query.column)
+    return plan_sum(facts, design, column, offer.rho, query.per)
 
 
 KIND = Kind(

@@ -23,6 +23,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep, VectorSum
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Estimate
+from reticent_server.kinds.shared.one_row import Which, counted, one_row_map, one_row_part
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
 
@@ -48,6 +49,7 @@ class SumPlan(Planned):
     map_fn: _SumMap
     part: VectorSum
     n: int
+    per: Which | None = None
     mechanism: str = "discrete Gaussian sum"
     reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
@@ -78,7 +80,9 @@ class SumPlan(Planned):
 
     def run(self) -> Recipe:
         """One step; the value is unbiased and may lie outside what the bounds allow."""
-        (total,) = yield SumStep("sum", (self.part,), self.map_fn)
+        design, m = self.map_fn.design, self.part.person_rows
+        map_fn = one_row_map(self.map_fn, design, self.per, m)
+        (total,) = yield SumStep("sum", (self.part,), map_fn)
         value = self.map_fn.half * float(total.values[0]) + self.n * self.map_fn.centre
         error = self.map_fn.half * total.sd
         half = half_width(error)
@@ -91,10 +95,13 @@ class SumPlan(Planned):
         )
 
 
-def plan_sum(facts: DatasetFacts, design: Design, column: Column, rho: int) -> SumPlan:
-    """A sum at `rho` (RHO_UNITS); design: mask and columns only."""
+def plan_sum(
+    facts: DatasetFacts, design: Design, column: Column, rho: int, per: Which | None = None
+) -> SumPlan:
+    """A sum at `rho` (RHO_UNITS); design: mask and columns only. per: which row of a person alone counts."""
     low, high = column.lower, column.upper
     if design.masked:
         low, high = min(low, 0.0), max(high, 0.0)
     map_fn = _SumMap(design, column.name, (low + high) / 2, (high - low) / 2 or 1.0)
-    return SumPlan(map_fn, VectorSum(1, 1.0, rho, facts.schema.unit.max_rows), facts.n)
+    part = one_row_part(VectorSum(1, 1.0, rho, facts.schema.unit.max_rows), per)
+    return SumPlan(map_fn, part, counted(facts, per), per)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of persons through HTTP: two stored registers that differ in all rows of one person, asked as an analyst asks.
+
+Short: every draw behind a reply is written down and played back for the neighbour (support.attacks.recorder), so what
+the pair can lose is known and not estimated. Long (`-m audit`): real draws by a running server, and what an analyst can
+prove from the replies (support.attacks.black_box). In both, noise for one row where a person has m is rejected.
+"""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from reticent_server.app import create_app
+from reticent_server.mechanisms import noisy_sum
+from support.attacks.black_box import least_rho
+from support.attacks.neighbouring_pair import SIDES, Pair, Prober, load_pair, of_persons
+from support.attacks.recorder import Call, Recorder, recording, total
+from support.installations.small import SCHEMA, Api, Installation, copied, opened
+
+M = 5
+PANEL = SCHEMA.replace("columns:", f"unit: {{column: id, max_rows: {M}}}\ncolumns:")
+LOW, HIGH = "-10,5,9,c,1,1", "10,5,0,c,1,1"
+"""Rows at the ends of the bounds; k == 0 in HIGH alone."""
+
+PEOPLE: dict[str, tuple[list[str], list[str]]] = {
+    "one row, or all": ([LOW], [HIGH] * M),
+    "all rows, or more": ([LOW] * M, [HIGH] * (M + 2)),
+}
+"""The first person of the two registers. Rows beyond m are left out at the load."""
+
+QUERIES: dict[str, tuple[dict[str, Any], float]] = {
+    "count": ({"kind": "count", "where": "k == 0"}, 0.99),
+    "count, per": ({"kind": "count", "where": "k == 0", "per": "any"}, 0.99),
+    "sum, per": ({"kind": "sum", "column": "y", "per": "last"}, 0.99),
+    "crosstab, per": ({"kind": "crosstab", "columns": ["k", "g"], "per": "first"}, 0.99),
+    "mean": ({"kind": "mean", "column": "y"}, 0.7),
+    "linear_regression": ({"kind": "linear_regression", "formula": "y ~ x"}, 0.02),
+}
+"""Queries, and the least share of their charge that the worst pair attains."""
+
+PRIVACY = {"epsilon": 2.0, "delta": 1e-6}
+ROUNDING = 1e-6  # relative: losses here are sums of float64
+
+
+@pytest.fixture(scope="module")
+def pairs(
+    installation_template: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Pair]]:
+    place = tmp_path_factory.mktemp("pairs")
+    with ExitStack() as stack:
+        own = {
+            name: stack.enter_context(copied(installation_template, place / str(k)))
+            for k, name in enumerate(PEOPLE)
+        }
+        yield {
+            name: load_pair(own[name], *of_persons(60, M, *PEOPLE[name]), PANEL) for name in PEOPLE
+        }
+
+
+def noise_for_one_row(patch: pytest.MonkeyPatch) -> None:
+    """The mistake: a person is taken for a row."""
+    for name in ("sensitivity", "off_diagonal_scale"):
+        right = getattr(noisy_sum, name)
+        patch.setattr(noisy_sum, name, lambda part, f=right: f(replace(part, unit_rows=1)))
+
+
+def drawn(api: Api, side: str, query: dict[str, Any], replayed: list[Call] | None) -> Any:
+    """A release's calls, its reply without the names, and its charge."""
+    recorder = Recorder(replayed)
+    with recording(recorder):
+        reply = api.post("/v1/releases", {"dataset": side, "query": query, "privacy": PRIVACY})
+    assert reply.status_code == 201, reply.text
+    release = reply.json()
+    assert release["status"] in {"reply", "no_reply"}
+    return recorder.calls, (release["status"], release["result"]), release["charged"]["rho"]
+
+
+def share(pair: Pair, query: dict[str, Any]) -> float:
+    """Of what is charged, what the draws of the pair can lose."""
+    with opened(pair.installation.settings) as services:
+        api = Api(services, pair.key)
+        calls, told, rho = drawn(api, SIDES[0], query, None)
+        again, told_again, rho_again = drawn(api, SIDES[1], query, calls)
+    assert rho == rho_again
+    assert told == told_again, "a reply depends on more than what was drawn"
+    return total(calls, again).rho / float(rho)
+
+
+@pytest.mark.parametrize("kind", QUERIES)
+def test_a_person_loses_no_more_than_is_charged(pairs: dict[str, Pair], kind: str) -> None:
+    query, floor = QUERIES[kind]
+    shares = [share(pair, query) for pair in pairs.values()]
+    assert floor <= max(shares) <= 1 + ROUNDING
+
+
+@pytest.mark.parametrize("kind", ["count", "mean"])
+def test_noise_for_one_row_is_rejected(
+    pairs: dict[str, Pair], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise_for_one_row(monkeypatch)
+    assert max(share(pair, QUERIES[kind][0]) for pair in pairs.values()) > M
+
+
+@contextmanager
+def served_here(pair: Pair) -> Iterator[Prober]:
+    """A server in a thread of this process, so that it makes the mistake that a test has made here."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        opened(pair.installation.settings) as own,
+    ):
+        config = uvicorn.Config(create_app(own), log_config=None, access_log=False, ws="none")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield Prober(f"http://127.0.0.1:{listener.getsockname()[1]}", pair.key)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+DRAWS = {"count": 4000, "mean": 4000, "linear_regression": 500}
+FEW_DRAWS = {"count": 600, "mean": 2500}
+"""Of noise for one row, which loses m² times as much; a mean tells only the ratio of what it has drawn."""
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize(
+    ("kind", "wrong"), [*((kind, False) for kind in DRAWS), ("count", True), ("mean", True)]
+)
+def test_replies_prove_no_more_than_is_charged(
+    installation_template: Installation,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    wrong: bool,
+) -> None:
+    """wrong: with noise for one row, which counts and means give away."""
+    if wrong:
+        noise_for_one_row(monkeypatch)
+    with copied(installation_template, tmp_path / "own") as own:
+        pair = load_pair(own, *of_persons(60, M, *PEOPLE["one row, or all"]), PANEL)
+        with served_here(pair) as prober:
+            draws = (FEW_DRAWS if wrong else DRAWS)[kind]
+            found = prober.outcomes(QUERIES[kind][0], PRIVACY, draws)
+    left, right = (found[side] for side in SIDES)
+    (rho,) = {o.rho for o in (*left, *right)}
+    proved = max(least_rho(left, right), least_rho(right, left))
+    assert (proved > rho) == wrong
