@@ -169,3 +169,10 @@ def test_urls_are_added_to_the_secrets_by_several_at_once(tmp_path: Path) -> Non
     assert "p3" not in repr(load_secrets(path))
     with pytest.raises(CuratorError, match="lack the URL"):
         source_url(place, "absent")
+
+
+def test_derived_columns_are_for_tables_that_are_loaded(folder: Path) -> None:
+    (folder / "derived.yaml").write_text(SCHEMA + '\nderive: {twice: "2 * y"}\n')
+    arguments = ("dataset", "register", "d", *place("parquet", folder), "--schema", "derived.yaml")
+    _, told = run(*arguments, status=1)
+    assert "Derived columns are computed when a table is loaded" in told
