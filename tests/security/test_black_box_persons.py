@@ -38,6 +38,7 @@ PEOPLE: dict[str, tuple[list[str], list[str]]] = {
 QUERIES: dict[str, tuple[dict[str, Any], float]] = {
     "count": ({"kind": "count", "where": "k == 0"}, 0.99),
     "count, per": ({"kind": "count", "where": "k == 0", "per": "any"}, 0.99),
+    "sum": ({"kind": "sum", "column": "y"}, 0.99),
     "sum, per": ({"kind": "sum", "column": "y", "per": "last"}, 0.99),
     "crosstab, per": ({"kind": "crosstab", "columns": ["k", "g"], "per": "first"}, 0.99),
     "mean": ({"kind": "mean", "column": "y"}, 0.7),
