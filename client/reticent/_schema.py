@@ -23,10 +23,10 @@ class Column:
 
     @classmethod
     def from_json(cls, name: str, content: Mapping[str, Any]) -> "Column":
-        numeric = content["kind"] in {"numeric", "integer", "date"}
+        numeric = content["kind"] in {"numeric", "integer"}
         return cls(
             name=name,
-            kind=str(content["kind"]),
+            kind="date" if content.get("date") else str(content["kind"]),
             lower=float(content["lower"]) if numeric else None,
             upper=float(content["upper"]) if numeric else None,
             levels=tuple(map(str, content.get("levels") or ())),

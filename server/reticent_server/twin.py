@@ -149,8 +149,7 @@ def facts_of_document(document: Mapping[str, Any]) -> DatasetFacts:
 
 
 def _column(name: str, column: Mapping[str, Any]) -> Column:
-    dates = column["kind"] == "date"
-    kind = ColumnKind.INTEGER if dates else ColumnKind(column["kind"])
+    dates, kind = bool(column.get("date")), ColumnKind(column["kind"])
     levels, recode = tuple(column["levels"] or ()), Recode(date=ISO_DATES if dates else "")
     lower = 0.0 if column["lower"] is None else float(column["lower"])
     upper = len(levels) - 1.0 if levels else float(column["upper"])

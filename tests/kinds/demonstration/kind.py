@@ -9,7 +9,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.query import Query
-from reticent_server.kinds.base import Kind
+from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.count.plan import CountPlan, plan_count
 from reticent_server.kinds.fields import Text
 from reticent_server.kinds.shared.columns import mask
@@ -71,5 +71,11 @@ def _plan(facts: DatasetFacts, query: Share, offer: PrivacyCost) -> SharePlan:
 
 
 KIND = Kind(
-    query=Share, plan=_plan, result=ShareResult, examples=(Share("x > 0"),), page="counts-and-means"
+    query=Share,
+    group=QuestionGroup.DESCRIBE,
+    asks="Which share of the records have something?",
+    plan=_plan,
+    result=ShareResult,
+    examples=(Share("x > 0"),),
+    page="counts-and-means",
 )

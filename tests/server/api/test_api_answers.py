@@ -198,6 +198,8 @@ def test_only_granted_data_sets_are_listed(api: Api, installation: Installation)
         "upper": 1,
         "levels": None,
         "missing": [""],
+        "date": False,
+        "derived": None,
     }
 
 

@@ -130,7 +130,7 @@ def test_a_curator_may_narrow_bounds_and_not_widen_them() -> None:
         ("x < 2", "join columns and numbers by"),
         ("income**20", "is too large on the declared bounds"),
         ("(" * 30 + "x" + ")" * 30, "nest at most 20"),
-        ("k - k + 1 - 1" * 300, "too long"),
+        ("k - k + 1 - 1" * 900, "too long"),
     ],
 )
 def test_refusals_say_what_to_change(text: str, sentence: str) -> None:
