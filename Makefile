@@ -44,7 +44,7 @@ $(TESTS): export OPENBLAS_NUM_THREADS = 1
 $(TESTS): export PYTHONDONTWRITEBYTECODE =
 
 # More processes than cores: some tests wait, for a deadline or for a process that they started.
-test: .venv/.test               ## the test suite, under 8 minutes on 2 cores
+test: .venv/.test               ## the test suite, under 6 minutes on 2 cores
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m 'not audit' tests
 
 check: .venv/.test              ## format, lint, types, layers, licences

@@ -20,7 +20,10 @@ from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tr
 FOUR = Grid(1.0, 4.0, integers=True)
 
 
-@pytest.mark.parametrize("asked", [(0.5,), (0.25, 0.5, 0.75), (0.05, 0.1, 0.9)])
+@pytest.mark.parametrize(
+    "asked",
+    [(0.5,), (0.25, 0.5, 0.75), pytest.param((0.05, 0.1, 0.9), marks=pytest.mark.audit)],
+)
 @pytest.mark.parametrize("unit_rows", [1, 2])
 def test_quantiles_cost_what_is_charged_on_every_small_table(
     asked: tuple[Any, ...], unit_rows: int

@@ -237,7 +237,7 @@ def some(queries: Any, share: Any) -> Any:
 
 def in_turn(kind: Any, bounds: Any) -> Any:
     """Some of a kind's queries; each fit, which takes a hundred times as long, at a third of the bounds."""
-    chosen = some(QUERIES[kind], 0.15)
+    chosen = some(QUERIES[kind], 0.1)
     return chosen[list(BOUNDS).index(bounds) % 3 :: 3] if kind in FITS else chosen
 
 

@@ -171,7 +171,8 @@ def test_a_law_is_refused_at_its_level_and_another_one_always(
     assert shifted.p_value < 0.001
 
 
-@pytest.mark.parametrize("law", ["ties", pytest.param("continuous", marks=pytest.mark.audit)])
+@pytest.mark.audit
+@pytest.mark.parametrize("law", ["ties", "continuous"])
 def test_two_equal_distributions_are_refused_at_the_level(law: str) -> None:
     rng = np.random.default_rng(5)
     n = 1000
