@@ -7,7 +7,7 @@ import matplotlib as mpl
 import pytest
 
 import reticent
-from reticent.kinds.binned_residuals import question_of
+from reticent.kinds.binned_residuals import as_released, question_of
 from support.client.replying_server import Server, release
 
 mpl.use("Agg")
@@ -70,3 +70,14 @@ def test_a_fit_is_asked_about(server: Server) -> None:
     curve = found.plot(calibration=True)
     assert curve.lines[0].get_ydata().tolist() == pytest.approx([0.15, 0.3])
     assert curve.get_ylabel() == "observed mean"
+
+
+def test_the_formula_has_the_numbers_and_levels_of_the_released_terms() -> None:
+    """A profile that was released since would give center, scale and lump other ones."""
+    terms = ["Intercept", "scale(x, at=2500, by=1400)", "center(`a b`, at=3)"]
+    terms += ['lump(g, keep=["u (1)", "v"], other="rest")[rest]', "log(z)"]
+    formula = "y ~ scale(x) + center(`a b`) + lump(g, n=2) + log(z) + scale(w) + center(v, at=1)"
+    assert as_released(formula, terms) == (
+        "y ~ scale(x, at=2500, by=1400) + center(`a b`, at=3) + "
+        'lump(g, keep=["u (1)", "v"], other="rest") + log(z) + scale(w) + center(v, at=1)'
+    )

