@@ -288,7 +288,6 @@ def named(word: str) -> Callable[[Mapping[str, Any]], tuple[Any, Any, Any]]:
 QUARTERS = (0.25, 0.5, 0.75)
 P = lambda result: [result["p_value"]]  # noqa: E731
 EFFECT_OF = one("effect", "effect_interval")
-YES = np.random.default_rng(2)
 LINES = (
     Analysis("count", Count("x > 0.5"), one(), lambda t: np.array([np.sum(t["x"] > 0.5)]), expected=lambda n: n * stats.norm.sf(0.5)),
     Analysis("sum", Sum("y"), one(), lambda t: np.array([np.sum(t["y"])]), expected=lambda n: n * 1.0),
