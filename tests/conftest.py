@@ -6,6 +6,7 @@ The installation's module is imported when it is asked for: it needs most of the
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
 settings.register_profile("a busy machine", deadline=None, derandomize=True)
 settings.load_profile("a busy machine")
 os.environ.setdefault("TMPDIR", str(memory.folder()))
+
+
+def pytest_configure() -> None:
+    gc.disable()  # nothing that collection makes is garbage
+
+
+def pytest_collection_finish() -> None:
+    """Modules and items live to the end: the garbage collector no longer goes over them, which took half a second each time."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
