@@ -22,6 +22,7 @@ from benchmarks.tables import names, schema, write_table
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache
 from reticent_server.vault.adbc import connected, create_vault, execute, parse_url
+from reticent_server.vault.parquet_folder import folder_at
 from reticent_server.vault.parquet_source import ParquetReader, pin_files
 from reticent_server.vault.readers import open_reader
 from reticent_server.vault.registered import RegisteredReader
@@ -73,7 +74,7 @@ def readers(folder):
     place = write_table(folder / "rows", ROWS, P)
     whole = folder / "whole.parquet"
     pq.write_table(pads.dataset(place).to_table(), whole)
-    yield "parquet", ParquetReader(schema(P), pin_files(place, COLUMNS))
+    yield "parquet", ParquetReader(schema(P), pin_files(folder_at(place), COLUMNS))
     yield "sqlite_vault", loaded(f"sqlite:///{folder / 'vault.db'}", whole)
     yield "sqlite_registered", external(f"sqlite:///{folder / 'external.db'}", place)
     if postgresql.binaries() is not None:

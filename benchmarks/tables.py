@@ -19,6 +19,7 @@ from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.pipeline import planning
+from reticent_server.vault.parquet_folder import folder_at
 from reticent_server.vault.parquet_source import ParquetReader, pin_files
 
 PIECE = 1 << 20
@@ -65,7 +66,7 @@ def facts(n, p):
 
 
 def reader(folder, p):
-    return ParquetReader(schema(p), pin_files(Path(folder), [*names(p), "y"]))
+    return ParquetReader(schema(p), pin_files(folder_at(folder), [*names(p), "y"]))
 
 
 def planned(n, p):

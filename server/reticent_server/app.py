@@ -20,6 +20,7 @@ from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.settling import Settler
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import ask, parse_url, refuse_shared_file
+from reticent_server.vault.object_store import store_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -92,6 +93,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
                 lambda version_id: catalog.facts_of(version_id).schema,
                 lambda name: source_url(secrets, name),
                 settings.vault_connections,
+                store_of(settings),
             ),
             ledger,
         ),

@@ -30,6 +30,9 @@ class Settings(BaseSettings):
     upload_bytes: of a file that a curator sends to the console, 0: none is taken; upload_seconds: for its way
     here; staging_folder: where it waits for its schema, by default beside a vault that is a file. sources_folder:
     with folders of Parquet files, which curators may register in the console; none: no folder.
+    s3_endpoint: of registered Parquet files at s3://…, https://HOST[:PORT], or http:// of this machine; empty: AWS.
+    s3_region: of the buckets; empty: as AWS_REGION says. s3_ca: PEM file of the authority of that endpoint; none: the
+    system's. Credentials are not settings: they come from AWS_ACCESS_KEY_ID and the like, a profile or the machine's role.
     release_threads: of this process, for releases that are waited for; one analyst has at most half.
     release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
     one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
@@ -83,6 +86,9 @@ class Settings(BaseSettings):
     upload_seconds: int = Field(default=600, ge=1, le=3600)
     staging_folder: Path | None = None
     sources_folder: Path | None = None
+    s3_endpoint: str = Field(default="", max_length=255, pattern=rf"^({_SECURE})?$")
+    s3_region: str = Field(default="", max_length=64, pattern=r"^[a-z0-9-]*$")
+    s3_ca: Path | None = None
     requests_per_minute: int = Field(default=600, ge=1, le=10**9)
     sign_ins_per_minute: int = Field(default=10, ge=1, le=10**9)
     cors_origins: str = Field(default="", pattern=rf"^({_ORIGIN}( {_ORIGIN})*)?$")

@@ -146,7 +146,10 @@ def register(
         list[str] | None,
         typer.Option(help="A key column; by default the table's primary key. Repeat it."),
     ] = None,
-    parquet: Annotated[Path | None, typer.Option(help="A directory of .parquet files.")] = None,
+    parquet: Annotated[
+        str | None,
+        typer.Option(help="A directory of .parquet files, or s3://BUCKET/PREFIX."),
+    ] = None,
     population: Annotated[
         str | None, typer.Option(help="Whose budget it spends; by default the data set's name.")
     ] = None,

@@ -16,6 +16,7 @@ from reticent_server.intake.versions import LoadedVersion, Named
 from reticent_server.opening import open_approvals, open_catalog
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file
+from reticent_server.vault.object_store import store_of
 from reticent_server.vault.registering import Registration, register_files, register_table
 from reticent_server.vault.sql_source import source_url
 
@@ -24,12 +25,12 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where the rows are: a URL and a table, or a directory of Parquet files."""
+    """Where the rows are: a URL and a table, or a directory of Parquet files, also s3://BUCKET/PREFIX."""
 
     url: str | None = None
     table: str | None = None
     order: Sequence[str] = ()
-    parquet: Path | None = None
+    parquet: str | None = None
 
     @property
     def is_table(self) -> bool:
@@ -68,10 +69,10 @@ def register_dataset(
 
 
 def _register_files(
-    _settings: Settings, place: SourcePlace, schema: Schema, strict: bool, progress: Progress
+    settings: Settings, place: SourcePlace, schema: Schema, strict: bool, progress: Progress
 ) -> Registration:
-    directory = place.parquet or Path()
-    return register_files(directory, schema, strict=strict, progress=progress)
+    address = place.parquet or ""
+    return register_files(address, schema, store_of(settings), strict=strict, progress=progress)
 
 
 def _register_table(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.source import LinkedTables, ParquetFiles, Source, SqlTable, VaultTable
 from reticent_server.vault.adbc import Permits
+from reticent_server.vault.object_store import AWS, ObjectStore
 from reticent_server.vault.parquet_source import ParquetReader
 from reticent_server.vault.person_tables import LinkedReader
 from reticent_server.vault.ports import Reader
@@ -20,11 +21,13 @@ def reader_opener(
     schema_of: Callable[[str], Schema],
     url_of: Callable[[str], str],
     connections: int,
+    store: ObjectStore = AWS,
 ) -> Callable[[str], Reader]:
     """A function from version id to reader.
 
     source_of, schema_of: the catalogue's, by version id. url_of: the secret URL of a connection.
     connections: how many passes over rows of databases may hold one at once.
+    store: the S3 service of registered Parquet files.
     """
     permits = Permits(connections)
 
@@ -36,7 +39,7 @@ def reader_opener(
             case LinkedTables():
                 return LinkedReader(vault_url, source, permits)
             case ParquetFiles():
-                return ParquetReader(schema_of(version_id), source)
+                return ParquetReader(schema_of(version_id), source, store)
             case SqlTable():
                 pieces = sql_pieces(url_of(source.connection), source, permits)
                 return RegisteredReader(schema_of(version_id), pieces)

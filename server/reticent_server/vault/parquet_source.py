@@ -1,65 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory of Parquet files, read where it is, file by file in the order of their names."""
+"""A folder of Parquet files, read where it is, file by file in the order of their names."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.source import ParquetFile, ParquetFiles
 from reticent_server.errors import CuratorError, Unavailable
 from reticent_server.vault.adbc import BATCH_ROWS, DRIVER_ERRORS
 from reticent_server.vault.blocks import find_columns
+from reticent_server.vault.object_store import AWS, ObjectStore
+from reticent_server.vault.parquet_folder import ParquetFolder, folder_at
 from reticent_server.vault.ports import Reader
 from reticent_server.vault.registered import UNREADABLE, RegisteredReader, SourcePart
 
 PARTITION_ROWS = 1 << 20
-_BUFFER_BYTES = 1 << 20
+AHEAD_ROWS = 1 << 17
+"""Rows of the row groups that are fetched at once: 11 columns take 12 MB, which is a few requests' round trips at
+the speed of a network; a larger row group is fetched whole."""
 
 
-def pin_files(directory: Path, wanted: Sequence[str]) -> ParquetFiles:
-    """The files *.parquet of a directory with their numbers of rows. Raises CuratorError."""
-    if not directory.is_dir():
-        raise CuratorError(f"{directory} is not a directory.")
-    files = tuple(_pin(path, wanted) for path in sorted(directory.glob("*.parquet")))
+def pin_files(folder: ParquetFolder, wanted: Sequence[str]) -> ParquetFiles:
+    """The files *.parquet of a folder with their numbers of rows. Raises CuratorError."""
+    files = tuple(_pin(folder, name, wanted) for name in folder.names())
     if not files:
-        raise CuratorError(f"{directory} has no files that end in .parquet.")
-    return ParquetFiles(str(directory.resolve()), files)
+        raise CuratorError(f"{folder.address} has no files that end in .parquet.")
+    return ParquetFiles(folder.address, files)
 
 
-def _pin(path: Path, wanted: Sequence[str]) -> ParquetFile:
+def _pin(folder: ParquetFolder, name: str, wanted: Sequence[str]) -> ParquetFile:
     try:
-        with pq.ParquetFile(path) as file:
-            find_columns(file.schema_arrow.names, wanted, path.name)
-            return ParquetFile(path.name, file.metadata.num_rows)
-    except (pa.ArrowException, OSError):  # their texts may quote the file's bytes
-        raise CuratorError(f"{path.name} cannot be read as Parquet.") from None
+        with folder.open(name) as file:
+            find_columns(file.schema_arrow.names, wanted, name)
+            return ParquetFile(name, file.metadata.num_rows)
+    except DRIVER_ERRORS:  # their texts may quote the file's bytes
+        raise CuratorError(f"{name} cannot be read as Parquet.") from None
 
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
     """The cells of a file's row groups (None: of all); it pickles, so that other processes can read."""
 
-    path: str
+    folder: ParquetFolder
+    name: str
     row_groups: tuple[int, ...] | None = None
 
     def __call__(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Batches in bounded memory, whatever the size of a row group."""
-        with pq.ParquetFile(self.path, buffer_size=_BUFFER_BYTES) as file:
-            groups = None if self.row_groups is None else list(self.row_groups)
-            yield from file.iter_batches(BATCH_ROWS, row_groups=groups, columns=list(columns))
+        """Batches in bounded memory, whatever the size of a row group on disk; from a service, a row group of the
+        columns is in memory."""
+        with self.folder.open(self.name) as file:
+            groups = range(file.num_row_groups) if self.row_groups is None else self.row_groups
+            runs = _runs(file, groups) if self.folder.reads_ahead else [list(groups)]
+            for run in runs:
+                yield from file.iter_batches(BATCH_ROWS, row_groups=run, columns=list(columns))
+
+
+def _runs(file: Any, groups: Sequence[int]) -> Iterator[list[int]]:
+    """Consecutive row groups, each run with about AHEAD_ROWS rows."""
+    run: list[int] = []
+    held = 0
+    for group in groups:
+        run.append(group)
+        held += file.metadata.row_group(group).num_rows
+        if held >= AHEAD_ROWS:
+            yield run
+            run, held = [], 0
+    if run:
+        yield run
 
 
 class ParquetReader(RegisteredReader):
-    """Reads a directory's files, one after the other, or in partitions (ports.PartitionedReader)."""
+    """Reads a folder's files, one after the other, or in partitions (ports.PartitionedReader)."""
 
-    def __init__(self, schema: Schema, source: ParquetFiles) -> None:
-        self._directory = Path(source.directory)
+    def __init__(self, schema: Schema, source: ParquetFiles, store: ObjectStore = AWS) -> None:
+        self._folder = folder_at(source.directory, store)
         self._files = source.files
-        pieces = [SourcePart(f.rows, FileRows(str(self._directory / f.name))) for f in source.files]
+        pieces = [SourcePart(f.rows, FileRows(self._folder, f.name)) for f in source.files]
         super().__init__(schema, pieces)
         self._schema = schema
 
@@ -72,29 +91,29 @@ class ParquetReader(RegisteredReader):
         parts: list[tuple[int, Reader]] = []
         first = 0
         for file in self._files:
-            for piece in _split(self._directory / file.name, file.rows):
+            for piece in _split(self._folder, file):
                 parts.append((first, RegisteredReader(self._schema, [piece])))
                 first += piece.rows
         return parts
 
 
-def _split(path: Path, rows: int) -> list[SourcePart]:
+def _split(folder: ParquetFolder, file: ParquetFile) -> list[SourcePart]:
     """Pieces of about PARTITION_ROWS rows; the last one has what is left of the pinned number."""
     pieces: list[SourcePart] = []
-    left, groups, held = rows, [], 0
-    for group, size in enumerate(_group_rows(path)):
+    left, groups, held = file.rows, [], 0
+    for group, size in enumerate(_group_rows(folder, file.name)):
         groups.append(group)
         held += size
         if PARTITION_ROWS <= held < left:
-            pieces.append(SourcePart(held, FileRows(str(path), tuple(groups))))
+            pieces.append(SourcePart(held, FileRows(folder, file.name, tuple(groups))))
             left, groups, held = left - held, [], 0
-    return [*pieces, SourcePart(left, FileRows(str(path), tuple(groups)))]
+    return [*pieces, SourcePart(left, FileRows(folder, file.name, tuple(groups)))]
 
 
-def _group_rows(path: Path) -> list[int]:
+def _group_rows(folder: ParquetFolder, name: str) -> list[int]:
     failed = False
     try:
-        with pq.ParquetFile(path) as file:
+        with folder.open(name) as file:
             metadata = file.metadata
             return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     except DRIVER_ERRORS:

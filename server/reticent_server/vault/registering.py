@@ -14,6 +14,8 @@ from reticent_server.errors import CuratorError
 from reticent_server.vault.adbc import DRIVER_ERRORS
 from reticent_server.vault.blocks import FileBlock
 from reticent_server.vault.ingest import encode_block, wanted_columns
+from reticent_server.vault.object_store import AWS, ObjectStore
+from reticent_server.vault.parquet_folder import folder_at
 from reticent_server.vault.parquet_source import FileRows, pin_files
 from reticent_server.vault.sql_probe import probe
 from reticent_server.vault.sql_source import read_table, source_url
@@ -31,14 +33,21 @@ class Registration:
 
 
 def register_files(
-    directory: Path, schema: Schema, *, strict: bool = False, progress: Progress = lambda _: None
+    address: str | Path,
+    schema: Schema,
+    store: ObjectStore = AWS,
+    *,
+    strict: bool = False,
+    progress: Progress = lambda _: None,
 ) -> Registration:
-    """Pins the Parquet files of a directory. Raises CuratorError naming file, row and column."""
+    """Pins the Parquet files of a directory, or at s3://BUCKET/PREFIX of the store. Raises CuratorError naming file,
+    row and column."""
+    folder = folder_at(address, store)
     wanted = wanted_columns(schema)
-    source = pin_files(directory, wanted)
+    source = pin_files(folder, wanted)
     scan = _Scan(schema, source.n, strict, progress)
     for file in source.files:
-        _read(scan, FileRows(str(directory / file.name))(wanted), f"{file.name}: ")
+        _read(scan, FileRows(folder, file.name)(wanted), f"{file.name}: ")
     return Registration(source, scan.clipped)
 
 

@@ -26,6 +26,7 @@ from reticent_server.pipeline.answer import answer
 from reticent_server.pipeline.ask import Ask
 from reticent_server.settings import Settings
 from support.installations.small import _add_analyst, opened
+from support.tables.object_storage import KEY_ID, SECRET, object_storage
 from support.tables.sources import new_url, rows, write_parquet, write_sql
 
 SCHEMA = """
@@ -131,6 +132,30 @@ def test_a_password_is_kept_in_the_secrets_file_and_shown_nowhere(folder: Path) 
     assert "check the URL" in refused[1]
 
 
+def test_objects_are_registered_and_answered_and_nothing_shows_the_credentials(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write_parquet(folder / "files", rows(300))
+    with object_storage() as storage, capture_logs() as logs:
+        monkeypatch.setenv("RETICENT_S3_ENDPOINT", storage.store.endpoint)
+        monkeypatch.setenv("RETICENT_S3_REGION", "us-east-1")
+        address = storage.put(files)
+        arguments = ("register", "d", "--schema", "s.yaml", "--json", "--parquet")
+        shown = run("dataset", *arguments, address)
+        released = mean(Settings(reply_grid_ms=0))
+        refused = run("dataset", *arguments, address + "?key=hush", status=1)
+        listed = run("dataset", "show", "d", "--json")
+    assert json.loads(shown[0])["n"] == 300
+    truth = sum(row[1] for row in rows(300)) / 300
+    assert abs(released["result"]["value"] - truth) < 1.0
+    said = repr((shown, refused, listed, logs, released)) + str(
+        (folder / "reticent.db").read_bytes()
+    )
+    assert "hush" not in said
+    assert SECRET not in said
+    assert KEY_ID not in said
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -139,6 +164,7 @@ def test_a_password_is_kept_in_the_secrets_file_and_shown_nowhere(folder: Path) 
         (["--parquet", "files", "--table", "people"], "Give either"),
         (["--parquet", "files", "--order", "id"], "Give either"),
         (["--parquet", "absent"], "is not a directory"),
+        (["--parquet", "s3://key:hush@b/x"], "without credentials"),
         (["--url", "mysql://hush@h/d", "--table", "people"], "--url must be"),
         (["--url", "sqlite:///absent.db", "--table", "people"], "cannot be read"),
         (["--url", "sqlite:///reticent.db", "--table", "datasets"], "RETICENT_DATABASE_URL"),

@@ -30,7 +30,10 @@ from reticent_server.mechanisms import registry
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings
 from reticent_server.vault import parquet_source
+from reticent_server.vault.parquet_source import ParquetReader
+from reticent_server.vault.registering import register_files
 from support.processes.cluster_maps import Fails, KillsItsWorker, Moments
+from support.tables.object_storage import Storage, object_storage
 from support.tables.sources import SCHEMA, N, reader, registered, rows, write_parquet
 
 STEP = SumStep(
@@ -42,7 +45,14 @@ COST = PrivacyCost(10**9, 10**12, 3 * 10**9)
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def storage() -> Iterator[Storage]:
+    with object_storage() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def cluster(storage: Storage) -> Iterator[Any]:
+    """Whose workers find the credentials of the storage in their environment."""
     started = cluster_for(Settings(engine="dask", cache_bytes=1 << 24))
     yield started
     started.close()
@@ -94,6 +104,21 @@ def test_sums_are_those_of_one_process(files: Any, cluster: Any) -> None:
     step = next(plan.planned.run())
     columns = plan.planned.columns
     assert same(sums(found, step, cluster, columns), sums(found, step, columns=columns))
+
+
+def test_workers_read_objects_with_credentials_of_their_own(
+    files: Any, cluster: Any, storage: Storage
+) -> None:
+    place, local = files
+    address = storage.put(place)
+    source = register_files(address, SCHEMA, storage.store).source
+    found = ParquetReader(SCHEMA, source, storage.store)
+    before = len(storage.requests)
+    table = Table(found, "s3", SCHEMA, ("y", "x", "g"))
+    assert len(table.parts()) == 9
+    footers = len(storage.requests)
+    assert same(cluster.totals(table.parts(), STEP, 256), sums(local, STEP))
+    assert before < footers < len(storage.requests), "the workers' requests are their own"
 
 
 @pytest.mark.parametrize("stride", [4, 128])
