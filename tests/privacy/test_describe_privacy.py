@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.steps import CountSum, GramSum
+from reticent_server.domain.steps import CountSum, GramSum, multiplied
 from reticent_server.kinds import registry
 from reticent_server.kinds.describe.kind import Describe
 from reticent_server.mechanisms import noisy_sum
@@ -93,7 +93,7 @@ def test_parts_are_what_they_are_proved_as() -> None:
                 assert found.max() < part.bins
                 assert noisy_sum.sensitivity(part) == pytest.approx(np.sqrt(2))
             case GramSum():
-                assert np.linalg.norm(found, axis=0).max() <= part.clip * (1 + 1e-12)
+                assert np.linalg.norm(multiplied(found), axis=0).max() <= part.clip * (1 + 1e-12)
 
 
 def test_a_first_step_is_paid_where_no_profile_covers_a_column_of_numbers() -> None:

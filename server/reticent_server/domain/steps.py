@@ -10,7 +10,7 @@ holds parts to unit_rows · person_rows = m.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,32 +61,61 @@ class Scaled:
     weights: FloatArray
 
 
-Contribution = FloatArray | Scaled
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """Contributions e_g ⊗ v_i that are never written out: vectors (k, rows), group (rows,) whole numbers.
+
+    Entry j·groups + g of a record of group g is its v_j; every other entry, and all of a record of group −1, are `elsewhere`.
+    A record whose v is not finite contributes nothing.
+    """
+
+    vectors: FloatArray
+    group: NDArray[np.int64]
+    groups: int
+    elsewhere: float = 0.0
+
+    def written_out(self) -> FloatArray:
+        """(k · groups, rows)."""
+        k, rows = self.vectors.shape
+        whole = np.full((k, self.groups, rows), self.elsewhere)
+        members = np.flatnonzero((self.group >= 0) & (self.group < self.groups))
+        whole[:, self.group[members], members] = self.vectors[:, members]
+        lost = ~np.isfinite(self.vectors).all(axis=0)
+        return np.where(lost, np.nan, whole.reshape(k * self.groups, rows))
+
+    def of(self, records: NDArray[np.bool_]) -> "Placed":
+        """Those of some records (rows,)."""
+        return replace(self, vectors=self.vectors[:, records], group=self.group[records])
+
+
+Contribution = FloatArray | Scaled | Placed
 
 
 def multiplied(contribution: Contribution) -> FloatArray:
     """The contributions as one array."""
     if isinstance(contribution, Scaled):
         return np.asarray(contribution.vectors * contribution.weights)
-    return contribution
+    return contribution.written_out() if isinstance(contribution, Placed) else contribution
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSum:
-    """Σ v_i of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows)."""
+    """Σ v_i of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows), or with several `groups` Placed ones."""
 
     size: int
     clip: float
     rho: int
     unit_rows: int = 1
     person_rows: int = 1
+    groups: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class GramSum:
     """Σ v_i v_iᵀ of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows).
 
-    signed: Σ ±v_i v_iᵀ, with the signs of the weights of a `Scaled` contribution.
+    signed: Σ ±v_i v_iᵀ, with the signs of the weights of a `Scaled` contribution. groups: with several the map gives Placed
+    contributions, and products of coordinates of different groups, which are 0 in every table, are released as 0.
     """
 
     size: int
@@ -95,6 +124,7 @@ class GramSum:
     unit_rows: int = 1
     signed: bool = False
     person_rows: int = 1
+    groups: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent_server.domain.steps import Block, ByGroup, Contribution, Part, Scaled, SumStep
+from reticent_server.domain.steps import Block, ByGroup, Contribution, Part, Placed, Scaled, SumStep
 from reticent_server.mechanisms import registry
 
 
@@ -27,7 +27,7 @@ def _check_number(part: Part, contribution: Contribution, block: Block) -> None:
     """ValueError unless there is one contribution for each of a part's rows, or for all places of each person."""
     if part.person_rows == 1:
         return
-    vectors = contribution.vectors if isinstance(contribution, Scaled) else contribution
+    vectors = contribution.vectors if isinstance(contribution, Scaled | Placed) else contribution
     if block.unusable is not None or vectors.shape[-1] * part.person_rows != block.rows:
         raise ValueError("contributions are not those of whole persons")
 
@@ -67,4 +67,6 @@ def without_unusable(
 def _weightless(contribution: Contribution, unusable: NDArray[np.bool_]) -> Contribution:
     if isinstance(contribution, Scaled):
         return replace(contribution, weights=np.where(unusable, np.nan, contribution.weights))
+    if isinstance(contribution, Placed):
+        return replace(contribution, vectors=np.where(unusable, np.nan, contribution.vectors))
     return np.where(unusable, np.nan, contribution)

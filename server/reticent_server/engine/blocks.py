@@ -59,7 +59,11 @@ class Table:
 
         A design shows its width in its first sums; a step of counts in between works with it too.
         """
-        sizes = (p.size for p in step.parts if isinstance(p, VectorSum | GramSum | PowerSum))
+        sizes = (
+            p.size if isinstance(p, PowerSum) else p.size // p.groups
+            for p in step.parts
+            if isinstance(p, VectorSum | GramSum | PowerSum)
+        )
         self._width = max(self._width, *sizes, 1)
         if isinstance(step.joint, ByGroup):  # whose arrays are one group's at a time
             limit, cells = limit * GROUPED, CELLS_PER_BLOCK * GROUPED

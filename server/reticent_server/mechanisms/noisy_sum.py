@@ -20,6 +20,8 @@ for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced 
   upper triangle has the same bound and √2 more noise off the diagonal.)
 - signed GramSum: with signs s, s′ ∈ {−1, 1}, ‖s q qᵀ − s′ q′ q′ᵀ‖_F² = |q|⁴ + |q′|⁴ − 2ss′ (qᵀq′)² ≤ 4 C_q⁴,
   attained by q′ = q, s′ = −s, so Δ = 2 C_q² m; the rest is as above.
+- with groups (mechanisms.placed): the entries of a Gram sum for coordinates of different groups are 0 in every table and
+  released as 0, without noise. The others' distance is that of all, at most Δ.
 - CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
 - PowerSum: Δ = 2²⁵ m, the diameter of what a record can contribute (proof: mechanisms.power_sum).
 
@@ -43,12 +45,13 @@ from reticent_server.domain.steps import (
     CountSum,
     FloatArray,
     GramSum,
+    Placed,
     PowerSum,
     Released,
     Scaled,
     VectorSum,
 )
-from reticent_server.mechanisms import power_sum
+from reticent_server.mechanisms import placed, power_sum
 from reticent_server.mechanisms._sampler import DiscreteGaussian, smallest_scale
 from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
 
@@ -60,8 +63,7 @@ MAX_BLOCK_ROWS = 1 << 20
 _TOO_LONG = "block too long for exact sums"
 # rows of one matrix product, what the processor's cache holds; speed only, sums are exact
 _PRODUCT_ROWS = 1 << 12
-# coefficients up to which two products by halves are faster than one (_gram says why); speed only
-_FEW_ROWS = 24
+_TILE = 4  # rows that the linear algebra's inner loop takes at once (_gram); speed only
 
 
 def sensitivity(part: SumPart) -> float:
@@ -123,8 +125,12 @@ def encode(
     """
     if _rows(contributions) > MAX_BLOCK_ROWS:
         raise ValueError(_TOO_LONG)
+    if isinstance(contributions, Placed):
+        return _placed(part, contributions, scratch)
     match part:
         case VectorSum() | GramSum():
+            if part.groups > 1:
+                raise TypeError("a sum of groups takes contributions with places")
             q = quantise(part, contributions, scratch, norms)
             weights = contributions.weights if isinstance(contributions, Scaled) else None
             return added(part, q, weights)
@@ -138,12 +144,19 @@ def encode(
             return power_sum.encode(part, contributions, scratch)
 
 
+def _placed(part: SumPart, contributions: Placed, scratch: Scratch) -> IntArray:
+    if not isinstance(part, VectorSum | GramSum):
+        raise TypeError("codes and numbers have no places")
+    total, others = placed.encode(part, contributions, scratch)
+    return total + added(part, quantise(part, others)) if others.size else total
+
+
 def added(part: VectorSum | GramSum, q: FloatArray, weights: FloatArray | None = None) -> IntArray:
     """Σ q (size,), or Σ ±q qᵀ (size, size), of integers (size, rows). weights: give a signed sum its signs."""
     if q.shape[1] > MAX_BLOCK_ROWS:
         raise ValueError(_TOO_LONG)
     if isinstance(part, VectorSum):
-        return np.asarray(q.sum(axis=1), dtype=np.int64)
+        return np.asarray(q @ np.ones(q.shape[1]), dtype=np.int64)
     if not part.signed:
         return _gram(q)
     if weights is None:
@@ -153,23 +166,22 @@ def added(part: VectorSum | GramSum, q: FloatArray, weights: FloatArray | None =
 
 
 def _rows(contributions: Contribution) -> int:
-    of = contributions.vectors if isinstance(contributions, Scaled) else contributions
+    of = contributions.vectors if isinstance(contributions, Scaled | Placed) else contributions
     return int(of.shape[-1])
 
 
 def _gram(q: FloatArray) -> IntArray:
-    """q qᵀ, exactly, from pieces that stay in cache.
-
-    numpy takes a symmetric rank-k update for `q @ q.T`, which for a few long rows is twice as slow as
-    the plain product of each half of the rows.
-    """
+    """q qᵀ, exactly, from pieces that stay in cache. numpy computes half of a product with its own transpose; of one row
+    less than a multiple of _TILE it takes a third longer than of the rows before the last, which is then added by itself."""
     total = np.zeros((len(q), len(q)))
-    halves = (slice(0, len(q) // 2), slice(len(q) // 2, None))
-    bands = halves if 1 < len(q) <= _FEW_ROWS else (slice(None),)
+    most = len(q) - 1 if len(q) % _TILE == _TILE - 1 else len(q)
     for start in range(0, q.shape[1], _PRODUCT_ROWS):
         piece = q[:, start : start + _PRODUCT_ROWS]
-        for band in bands:
-            total[band] += piece[band] @ piece.T
+        total[:most, :most] += piece[:most] @ piece[:most].T
+        if most < len(q):
+            total[-1] += piece @ piece[-1]
+    if most < len(q):
+        total[:, -1] = total[-1]
     return total.astype(np.int64)
 
 
@@ -177,6 +189,8 @@ def count_codes(codes: FloatArray, bins: int) -> IntArray:
     """(bins,) numbers of the codes 0..bins−1; any other code counts nowhere."""
     with np.errstate(invalid="ignore"):
         valid = (codes >= 0) & (codes < bins)
+    if bins == 1:
+        return np.array([np.count_nonzero(valid)], dtype=np.int64)
     kept = codes[valid].astype(np.int64)
     return np.bincount(kept, minlength=bins).astype(np.int64)
 
@@ -193,7 +207,9 @@ def _noisy(sigma: float, sums: IntArray) -> FloatArray:
 
 
 def _noisy_gram(part: GramSum, sums: IntArray) -> FloatArray:
-    upper = np.triu_indices(part.size, 1)
+    first, second = np.triu_indices(part.size, 1)
+    within = first % part.groups == second % part.groups
+    upper = first[within], second[within]
     gram = np.zeros((part.size, part.size))
     gram[upper] = _noisy(off_diagonal_scale(part), sums[upper])
     gram += gram.T

@@ -63,6 +63,7 @@ from reticent_server.domain.steps import (
     GramSum,
     OneVector,
     Part,
+    Placed,
     Scaled,
     VectorSum,
 )
@@ -149,7 +150,7 @@ def encode(
     left_out = None
     if joint.used is not None:
         codes = contributions[joint.used]
-        if isinstance(codes, Scaled):
+        if isinstance(codes, Scaled | Placed):
             raise TypeError("a count takes codes")
         encoded[joint.used] = count_codes(codes, 1)
         with np.errstate(invalid="ignore"):

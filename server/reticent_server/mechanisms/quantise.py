@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.scratch import FRESH, Scratch
-from reticent_server.domain.steps import Contribution, FloatArray, GramSum, Scaled, VectorSum
+from reticent_server.domain.steps import FloatArray, GramSum, Scaled, VectorSum
 from reticent_server.numerics.lengths import squared_lengths
 
 VECTOR_BITS = 24  # C_q = 2²⁴: rounding is √d 2⁻²⁵ of the clip, and 2²⁰ rows add up to 2⁴⁴ < 2⁵³
@@ -52,7 +52,7 @@ def squared_norms(vectors: FloatArray, scratch: Scratch = FRESH, name: str = "no
 
 def quantise(
     part: VectorSum | GramSum,
-    contributions: Contribution,
+    contributions: FloatArray | Scaled,
     scratch: Scratch = FRESH,
     norms: FloatArray | None = None,
 ) -> FloatArray:
@@ -66,7 +66,7 @@ def quantise(
     with np.errstate(all="ignore"):
         norms = squared_norms(vectors, scratch) if norms is None else norms
         steps = _steps(part, contributions, scratch)
-        long = _too_long(part, steps, norms, scratch)
+        long = too_long(part, steps, norms, scratch)
         q = np.multiply(vectors, steps, out=scratch.array("integers", *vectors.shape))
         np.rint(q, out=q)
         if long.any():
@@ -75,7 +75,7 @@ def quantise(
 
 
 def _steps(
-    part: VectorSum | GramSum, contributions: Contribution, scratch: Scratch
+    part: VectorSum | GramSum, contributions: FloatArray | Scaled, scratch: Scratch
 ) -> FloatArray | np.float64:
     """s: what the vectors are multiplied by, one number or (rows,)."""
     unit = np.float64(1 / granule(part))
@@ -85,7 +85,7 @@ def _steps(
     return np.multiply(weights, unit, out=scratch.array("steps", len(weights)))
 
 
-def _too_long(
+def too_long(
     part: VectorSum | GramSum, steps: FloatArray | np.float64, norms: FloatArray, scratch: Scratch
 ) -> NDArray[np.bool_]:
     """(rows,) True unless the record is surely short enough."""

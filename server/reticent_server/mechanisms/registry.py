@@ -12,6 +12,7 @@ from reticent_server.domain.steps import (
     FloatArray,
     OneVector,
     Part,
+    Placed,
     QuantileTree,
     Released,
     RunningCounts,
@@ -40,7 +41,7 @@ def encode(
     """
     if not isinstance(part, QuantileTree | RunningCounts):
         return noisy_sum.encode(part, contributions, scratch, norms)
-    if isinstance(contributions, Scaled):
+    if isinstance(contributions, Scaled | Placed):
         raise TypeError("quantiles and running counts take codes")
     if isinstance(part, RunningCounts):
         return running_counts.encode(part, contributions)

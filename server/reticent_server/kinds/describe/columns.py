@@ -17,12 +17,19 @@ import numpy as np
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind
-from reticent_server.domain.steps import FloatArray, Part
+from reticent_server.domain.steps import Contribution, FloatArray, Part
 from reticent_server.kinds.describe.cells import Cells, quartiles, share, whole_quartiles
 from reticent_server.kinds.describe.measure import ColumnMeasure, ColumnReleases, GroupedRows
 from reticent_server.kinds.describe.moments import NoisyMoments
 from reticent_server.kinds.shared.group_bins import public_edges
-from reticent_server.kinds.shared.groups import SURE, Groups, moments, moments_part, weight
+from reticent_server.kinds.shared.groups import (
+    SURE,
+    Groups,
+    moments,
+    moments_part,
+    weight,
+    weighted_values,
+)
 from reticent_server.kinds.shared.ranges import ClipRange, clip_range
 from reticent_server.kinds.shared.tables import Axis, level_axis
 
@@ -103,15 +110,14 @@ class NumbersMeasure(ColumnMeasure):
         counts = super(NumbersMeasure, self).parts(facts, groups, rho)
         return (*counts, moments_part(facts, groups, self.a, rho))
 
-    def contributions(self, rows: GroupedRows) -> tuple[FloatArray, ...]:
+    def contributions(self, rows: GroupedRows) -> tuple[Contribution, ...]:
         """The cell, and (2G, rows) e_g ⊗ (a, z)."""
         values = rows.block.columns[self.column.name]
-        group = np.where(rows.missing(self.column), -1.0, rows.group)
-        members = (np.arange(rows.groups)[:, None] == group).astype(np.float64)
+        group = np.where(rows.missing(self.column), -1, rows.group)
         with np.errstate(all="ignore"):  # a warning would tell of a cell
             z = np.clip((values - self.span.centre) / self.span.half, -1.0, 1.0)
-            vectors = np.concatenate([self.a * members, np.where(members > 0, z, 0.0)])
-        return (*super(NumbersMeasure, self).contributions(rows), vectors)
+        sums = weighted_values(self.a, z, group, rows.groups)
+        return (*super(NumbersMeasure, self).contributions(rows), sums)
 
     def codes(self, values: FloatArray) -> FloatArray:
         """The bin between inner edges: the first and the last one are open."""

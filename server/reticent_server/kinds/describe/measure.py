@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, CountSum, FloatArray, Part, Released
+from reticent_server.domain.steps import Block, Contribution, CountSum, FloatArray, Part, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.describe.cells import Cells, share
 from reticent_server.kinds.describe.figures import DescribedColumn, DescribedGroup
@@ -31,7 +31,7 @@ class GroupedRows:
     """A block's records, and the place (rows,) of their group among `groups`, −1 where a record is out of use."""
 
     block: Block
-    group: FloatArray
+    group: NDArray[np.int64]
     groups: int
 
     def missing(self, column: Column) -> NDArray[np.bool_]:
@@ -85,7 +85,7 @@ class ColumnMeasure(ABC):
             )
         return (CountSum(cells, rho, facts.schema.unit.max_rows),)
 
-    def contributions(self, rows: GroupedRows) -> tuple[FloatArray, ...]:
+    def contributions(self, rows: GroupedRows) -> tuple[Contribution, ...]:
         """(rows,) group · cells + cell; −1 where the record is in none."""
         codes = self.codes(rows.block.columns[self.column.name])
         codes = np.where(rows.missing(self.column), float(self.axis.size), codes)

@@ -23,7 +23,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts, Profile
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, CountSum, FloatArray, Part, Released, SumStep
+from reticent_server.domain.steps import Block, Contribution, CountSum, Part, Released, SumStep
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.own_profile import OwnProfile, plan_own_profile
@@ -49,9 +49,8 @@ class DescribeMap:
     groups: Groups
     measures: tuple[ColumnMeasure, ...]
 
-    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
-        members = (self.groups.members(block) > 0) & in_use(self.design, block)
-        group = np.where(members.any(axis=0), np.argmax(members, axis=0), -1.0)
+    def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        group = self.groups.places(block, in_use(self.design, block))
         rows = GroupedRows(block, group, self.groups.size)
         return tuple(part for measure in self.measures for part in measure.contributions(rows))
 

@@ -44,9 +44,9 @@ class GroupBinsMap:
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         values = block.columns[self.column]
         used = in_use(self.design, block) & np.isfinite(values)
-        members = (self.groups.members(block) > 0) & used
-        cells = np.argmax(members, axis=0) * (len(self.edges) + 1) + self.bins(values)
-        return (np.where(members.any(axis=0), cells, -1.0),)
+        group = self.groups.places(block, used)
+        cells = group * (len(self.edges) + 1) + self.bins(values)
+        return (np.where(group >= 0, cells, -1.0),)
 
     def bins(self, values: FloatArray) -> FloatArray:
         """(rows,) the bin of each value; a bin holds its lower edge."""

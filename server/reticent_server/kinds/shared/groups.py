@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind
-from reticent_server.domain.steps import Block, FloatArray, GramSum, Released
+from reticent_server.domain.steps import Block, Contribution, FloatArray, GramSum, Placed, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.ranges import ClipRange
@@ -38,12 +38,9 @@ from reticent_server.kinds.shared.tables import level_axis
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
 
-MAX_GROUPS = 64  # a Gram matrix of 128 × 128: a pass over a million records takes 6 s on one core
-_GROUP_MS = 4  # planned for a group whatever its size; measured: 1.2
-_GROUP_NANOSECONDS = 50  # of a record, planned for each group's rows; measured: 15 to 35
-_PAIR_NANOSECONDS = (
-    3  # of a record, planned for each entry of the Gram matrix over 4; measured: 1.5
-)
+MAX_GROUPS = 64  # as many as a reader takes in
+_GROUP_MS = 4  # planned for a group whatever its size; measured: .2
+_RECORD_NANOSECONDS = 80  # planned for a record's place, value and products; measured: 13 to 25
 _WEIGHTS = np.linspace(1.0, 4.0, 31)  # tried for a²; beyond 4 no mean inside the range gains
 LEAST_COMPARED = 2  # groups of a comparison
 SURE = 3.0  # standard deviations of its noise that a group's number must exceed for the group to be said to have a mean
@@ -61,12 +58,23 @@ class Groups:
     def size(self) -> int:
         return len(self.codes)
 
-    def members(self, block: Block) -> FloatArray:
-        """(size, rows) 1.0 where the record is of the group."""
+    def places(self, block: Block, used: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """(rows,) the place of a record's group among these; −1 for a record of none of them, or that is not `used`."""
         if self.column is None:
-            return np.ones((1, block.rows))
-        values = block.columns[self.column]
-        return np.stack([(values == code).astype(np.float64) for code in self.codes])
+            return np.where(used, 0, -1)
+        values, order = block.columns[self.column], np.argsort(np.asarray(self.codes))
+        sorted_codes = np.asarray(self.codes)[order]
+        near = _nearest(sorted_codes, values)
+        return np.where((values == sorted_codes[near]) & used, order[near], -1)
+
+
+def _nearest(codes: FloatArray, values: FloatArray) -> NDArray[np.int64]:
+    """(rows,) the place of the only one of increasing codes that a value may be."""
+    if np.all(np.diff(codes) == 1):  # levels one after another
+        with np.errstate(all="ignore"):
+            off = np.nan_to_num(values - codes[0], nan=0.0)
+            return np.asarray(np.clip(off, 0, len(codes) - 1), dtype=np.int64)
+    return np.minimum(np.searchsorted(codes, values), len(codes) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +99,16 @@ class GroupMomentsMap:
     range: ClipRange
     a: float
 
-    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
-        members = self.groups.members(block) * in_use(self.design, block)
+    def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        group = self.groups.places(block, in_use(self.design, block))
         with np.errstate(all="ignore"):  # a warning would tell of a cell
             z = np.clip((self.value.of(block) - self.range.centre) / self.range.half, -1.0, 1.0)
-            return (np.concatenate([self.a * members, np.where(members > 0, z, 0.0)]),)
+        return (weighted_values(self.a, z, group, self.groups.size),)
+
+
+def weighted_values(a: float, z: FloatArray, group: NDArray[np.int64], groups: int) -> Contribution:
+    """(2 · groups, rows) e_g ⊗ (a, z) of records of group g; 0 for those of none."""
+    return Placed(np.stack([np.full(len(z), a), np.where(group >= 0, z, 0.0)]), group, groups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,13 +188,13 @@ def moments(released: Released, groups: int, a: float) -> GroupMoments:
 
 def moments_part(facts: DatasetFacts, groups: Groups, a: float, rho: int) -> GramSum:
     """The Gram sum of e_g ⊗ (a, z), R = √(a² + 1), at `rho` (RHO_UNITS)."""
-    return GramSum(2 * groups.size, float(np.sqrt(a * a + 1.0)), rho, facts.schema.unit.max_rows)
+    clip, G = float(np.sqrt(a * a + 1.0)), groups.size
+    return GramSum(2 * G, clip, rho, facts.schema.unit.max_rows, groups=G)
 
 
 def moments_ms(n: int, groups: int) -> int:
     """The planned time of a GroupMomentsMap and its Gram sum over n records, in ms."""
-    nanoseconds = n * groups * (_GROUP_NANOSECONDS + _PAIR_NANOSECONDS * groups)
-    return ceil(nanoseconds / 10**6) + _GROUP_MS * groups
+    return ceil(n * _RECORD_NANOSECONDS / 10**6) + _GROUP_MS * groups
 
 
 def mean_noise(part: GramSum, a: float, tilt: float) -> float:

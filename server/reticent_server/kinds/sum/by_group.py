@@ -27,7 +27,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep, VectorSum
+from reticent_server.domain.steps import Block, Contribution, CountSum, Placed, SumStep, VectorSum
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.shared.by import group_estimates, group_mask, groups_by
@@ -46,11 +46,12 @@ class GroupSumMap:
     centre: float
     radius: float
 
-    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
-        members = self.groups.members(block) * in_use(self.design, block)
+    def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        group = self.groups.places(block, in_use(self.design, block))
         with np.errstate(all="ignore"):  # a warning would tell of a cell
-            x = np.where(members > 0, block.columns[self.column], 0.0)
-            return ((x - self.centre) / self.radius,)
+            x = np.where(group >= 0, block.columns[self.column], 0.0)
+            v = (x - self.centre) / self.radius
+        return (Placed(v[None, :], group, self.groups.size, -self.centre / self.radius),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,5 +127,6 @@ def plan_group_sum(
     groups = groups_by(facts, by, column.name)
     design = group_mask(facts, where, by, column.name)
     ball = smallest_ball(min(column.lower, 0.0), max(column.upper, 0.0), groups.size)
-    part = VectorSum(groups.size, 1.0, rho, facts.schema.unit.max_rows)
+    m, G = facts.schema.unit.max_rows, groups.size
+    part = VectorSum(G, 1.0, rho, m, groups=G)
     return GroupSumPlan(GroupSumMap(design, groups, column.name, *ball), part, facts.n)
