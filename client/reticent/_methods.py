@@ -96,6 +96,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("probabilities", several(NUMBER), [0.25, 0.5, 0.75]),
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
+            Field("per", TEXT, None, keyword=True),
         ),
     ),
     "iqr": Question(
@@ -104,6 +105,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("mechanism", TEXT, "quantiles"),
             Field("where", TEXT, None),
+            Field("per", TEXT, None, keyword=True),
         ),
     ),
     "median": Question(
@@ -113,6 +115,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "exponential"),
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
+            Field("per", TEXT, None, keyword=True),
         ),
     ),
     "m_estimate": Question(
@@ -581,6 +584,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
+        per: Literal["person", "first", "last"] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -591,11 +595,20 @@ class Methods:
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - by: A categorical or boolean column; one answer a level, all in one charge.
+        - per: "person", "first" or "last". Of a data set with several rows a person: with
+          `person` everybody counts once, in equal parts for such rows; with `first` or `last`
+          only that row of each person counts. Either has less noise.
 
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
         >>> found = ds.quantiles("price", [0.25, 0.5, 0.75], by="waterfront", epsilon=1.0)
         """
-        values = {"column": column, "probabilities": probabilities, "where": where, "by": by}
+        values = {
+            "column": column,
+            "probabilities": probabilities,
+            "where": where,
+            "by": by,
+            "per": per,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Quantiles | GroupQuantiles | NoReply = self._ask("quantiles", values, spending)
         return answer
@@ -608,6 +621,7 @@ class Methods:
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        per: Literal["person", "first", "last"] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -619,10 +633,13 @@ class Methods:
 
         - mechanism: "quantiles" or "ptr".
         - where: For quantiles only.
+        - per: "person", "first" or "last". Of a data set with several rows a person: with
+          `person` everybody counts once, in equal parts for such rows; with `first` or `last`
+          only that row of each person counts. Either has less noise.
 
         >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
         """
-        values = {"column": column, "mechanism": mechanism, "where": where}
+        values = {"column": column, "mechanism": mechanism, "where": where, "per": per}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Statistic | NoReply = self._ask("iqr", values, spending)
         return answer
@@ -636,6 +653,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
+        per: Literal["person", "first", "last"] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -648,11 +666,14 @@ class Methods:
         - mechanism: "exponential", "smooth_sensitivity" or "ptr".
         - where: For the exponential mechanism only.
         - by: A categorical or boolean column; one answer a level, all in one charge.
+        - per: "person", "first" or "last". Of a data set with several rows a person: with
+          `person` everybody counts once, in equal parts for such rows; with `first` or `last`
+          only that row of each person counts. Either has less noise.
 
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
         >>> found = ds.median("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "mechanism": mechanism, "where": where, "by": by}
+        values = {"column": column, "mechanism": mechanism, "where": where, "by": by, "per": per}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Statistic | GroupStatistics | NoReply = self._ask("median", values, spending)
         return answer

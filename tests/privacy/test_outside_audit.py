@@ -130,6 +130,15 @@ OF_ROWS = (
 )  # fmt: skip
 """Also with a person's three rows replaced; the others take rows as independent and are declined there."""
 
+PER = {
+    "median": ({"kind": "median", "per": "person"} | Y, 0.9),
+    "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "per": "person"} | Y, 0.5),
+    "iqr": ({"kind": "iqr", "per": "person", "where": "b == 1"} | Y, 0.3),
+    "quantiles, last": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "per": "last"} | Y, 0.5),
+    "sum": ({"kind": "sum", "per": "first"} | Y, 0.99),
+}  # fmt: skip
+"""Kinds that take a person as one row, asked so."""
+
 OF_PERSONS = {"mean": 0.85}
 """A tenth of a mean's charge goes to its standard error by persons, which other rows move most."""
 
@@ -264,6 +273,13 @@ def test_private_scales_lose_no_more_than_the_charge_at_what_was_drawn(
 def test_a_persons_rows_together_are_within_the_charge(kind: str, pairs: int) -> None:
     query, floor = KINDS[kind]
     assert worst_share(planned(query, 3), 3, pairs, seed=8) >= min(floor, OF_PERSONS.get(kind, 1.0))
+
+
+@pytest.mark.parametrize("pairs", [4, AUDIT])
+@pytest.mark.parametrize("kind", PER)
+def test_a_person_who_counts_as_one_row_is_within_the_charge(kind: str, pairs: int) -> None:
+    query, floor = PER[kind]
+    assert worst_share(planned(query, 3), 3, pairs, seed=8) >= floor
 
 
 OF_EPSILON = 1.0

@@ -41,6 +41,11 @@ QUERIES: dict[str, tuple[dict[str, Any], float]] = {
     "sum": ({"kind": "sum", "column": "y"}, 0.99),
     "sum, per": ({"kind": "sum", "column": "y", "per": "last"}, 0.99),
     "crosstab, per": ({"kind": "crosstab", "columns": ["k", "g"], "per": "first"}, 0.99),
+    "median, per": ({"kind": "median", "column": "y", "per": "person"}, 0.9),
+    "quantiles, per": (
+        {"kind": "quantiles", "column": "y", "probabilities": [0.1, 0.5], "per": "person"},
+        0.5,
+    ),
     "mean": ({"kind": "mean", "column": "y"}, 0.7),
     "linear_regression": ({"kind": "linear_regression", "formula": "y ~ x"}, 0.02),
 }

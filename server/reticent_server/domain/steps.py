@@ -182,6 +182,7 @@ class QuantileTree:
     The map gives (rows,) codes: the index of the first candidate that is ≥ the record's value
     (candidates are the cells' upper ends), −1 for no contribution. repeats: of how many sub-cells a cell
     is made, over which records that tie are spread; a power of two.
+    shared: every person weighs the same, in equal parts for its codes; the map then gives (person_rows, persons).
     """
 
     candidates: Grid
@@ -190,6 +191,7 @@ class QuantileTree:
     unit_rows: int = 1
     repeats: int = 1
     person_rows: int = 1
+    shared: bool = False
 
     @property
     def sub_cells(self) -> int:

@@ -73,6 +73,7 @@ from reticent_server.fitting.score import (
     whole_ball,
 )
 from reticent_server.fitting.whitening import Whitening
+from reticent_server.mechanisms.noisy_sum import noise_sd
 from reticent_server.numerics.matrices import power
 
 _FARTHER = 4.0  # by which the gain of a bent score's steps trusts C less than the scores, in all but the last
@@ -220,7 +221,7 @@ class NoisyNewton:
         clusters = None
         if self.sizes.person_rows > 1:
             counts, *reaches = yield self._lengths_step(state, whitening, score)
-            clusters = chosen(self._lengths, counts, skewed=self.sizes.skewed)
+            clusters = chosen(self._lengths, counts, self._clip_noise)
             if reaches:
                 clusters = replace(clusters, reach=chosen_reach(self._reaches(score), reaches[0]))
             state = self._reclipped(state, whitening, score)
@@ -234,7 +235,16 @@ class NoisyNewton:
         if not self.sizes.skewed:
             return state
         reach = self.sizes.rms / score.most * score.unit
-        return replace(state, covariance=state.covariance + prior(whitening, RECLIPPED * reach))
+        moved_by = prior(whitening, RECLIPPED * reach)
+        return replace(state, covariance=state.covariance + moved_by, way=None)
+
+    @property
+    def _clip_noise(self) -> float | None:
+        """Of the last sum of scores that are skewed, in clips."""
+        if not self.sizes.skewed:
+            return None
+        part = VectorSum(self.sizes.size, 1.0, self.budget.gradients[-1], 1, self.sizes.person_rows)
+        return noise_sd(part)
 
     @property
     def _lengths(self) -> Lengths:
@@ -462,8 +472,10 @@ class NoisyNewton:
             state.count / (self.sizes.radius_squared * score.most),
             present=state.present,
         )
-        freedom = None
+        freedom, left = None, after.covariance
         if clusters is not None:
+            if self.sizes.skewed:
+                left = left + (clusters.lost / state.count) ** 2 * A @ A.T
             sampling *= clusters.persons / max(clusters.persons - 1, 1.0)
             noise = released[2].sd / state.count**2
             unsure = _unsure(curvature.J, directions, W, released[1].sd / state.count)
@@ -476,7 +488,7 @@ class NoisyNewton:
         return StandardFit(
             theta=after.theta,
             sampling=np.asarray(W.T @ sampling @ W),
-            privacy=np.asarray(W.T @ after.covariance @ W),
+            privacy=np.asarray(W.T @ left @ W),
             scale=last.scale,
             directions=directions,
             count=state.count,

@@ -30,7 +30,20 @@ over pairs of sub-problems, and m of them at most m² times that (L(mt) ≤ mL(t
 in the L2 norm over sub-problems). Levels of the recursion compose. (A sub-problem of a single cell may
 share it with its neighbour: its selection is constant.)
 
-Errors: none that depend on the data. Units: those of the candidates.
+*Persons of equal weight* (`shared`). A person has T codes, none to m, and each of them weighs ⌊W/T⌋ of W = 2²⁶, so a person weighs at
+most W; #{} and N above are sums of weights, levels are ⌊d·|#{lo..k} − r N|/W⌋, and neighbours replace one person. Given the others,
+spreading ties gives a person's weight in a cell to the cell's sub-cells, none of them less than 0. Let a_j and b_j be the shares of W that the
+person has in sub-problem j before and after, Σ a_j ≤ 1, Σ b_j ≤ 1: the difference there moves by at most
+t_j = max(r a_j + (1 − r) b_j, (1 − r) a_j + r b_j). Σ t_j² is convex in (a, b), so at most what it is at a corner, where each of a and b is in one
+sub-problem or in none: max(1, s₁² + s₂²), the bound of a row. Levels move by ⌈t_j d⌉ < t_j d + 1 at most, so by the triangle
+inequality over the J sub-problems of a level it costs at most
+
+    ½ (max(L(d), (L(⌈s₁d⌉)² + L(⌈s₂d⌉)²)^½) + √J L(1))²,
+
+and ½ L(d)² where J = 1, as t ≤ 1 and d is whole: a median costs what it does with one row a person. The weights are a function of one
+person's places, and whatever the map gives, a person weighs at most W.
+
+Errors: ValueError for shared codes of another shape; none that depend on the data. Units: those of the candidates.
 """
 
 from collections.abc import Sequence
@@ -54,6 +67,8 @@ IntArray = NDArray[np.int64]
 
 _DENOMINATOR = 10_000  # probabilities in steps of 10⁻⁴
 _UPWARDS = 1 + 2.0**-44  # more than the rounding of a sum over the levels
+_WEIGHT_BITS = 26
+"""log2 W: of 1,000 rows each weighs what it should to 10⁻⁵; 2²⁰ persons of a block add up to 2⁴⁶ < 2⁵³, exact in float64, and 2³⁰ in all to 2⁵⁶."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +116,21 @@ def exact_probabilities(probabilities: Sequence[float]) -> list[Fraction]:
 
 def ladder(part: QuantileTree) -> Ladder:
     """The ladder of every selection: d levels for one rank, at a total cost of at most part.rho."""
-    return _ladder(part.probabilities, part.rho, part.unit_rows)
+    return _ladder(part.probabilities, part.rho, part.unit_rows, part.shared)
 
 
 @lru_cache(maxsize=256)
-def _ladder(probabilities: tuple[float, ...], rho: int, unit_rows: int) -> Ladder:
+def _ladder(probabilities: tuple[float, ...], rho: int, unit_rows: int, shared: bool) -> Ladder:
     ranks = _ranks(probabilities)
     whole = sum(max(1.0, _largest_pair([float(max(r, 1 - r)) ** 2 for r in at])) for at in ranks)
     loss = sqrt(2 * rho / RHO_UNITS / whole) / unit_rows
     ladder = selection.ladder_of_loss(loss)
-    while ladder.steps and _billed(probabilities, unit_rows, ladder) * RHO_UNITS > rho:
-        loss *= 1 - 2.0**-14  # rounding s·d up to whole levels: as coarse as the ladder's steps
+    while (
+        ladder.steps
+        and (billed := _billed(probabilities, unit_rows, ladder, shared) * RHO_UNITS) > rho
+    ):
+        # rounding s·d up to whole levels: as coarse as the ladder's steps; more at once where these are few
+        loss *= min(1 - 2.0**-14, sqrt(rho / billed))
         ladder = selection.ladder_of_loss(loss)
     return ladder
 
@@ -123,7 +142,7 @@ def scale(part: QuantileTree) -> float:
 
 def billed_rho(part: QuantileTree) -> float:
     """What the recursion costs at its ladder; at most part.rho (not in units)."""
-    return _billed(part.probabilities, part.unit_rows, ladder(part))
+    return _billed(part.probabilities, part.unit_rows, ladder(part), part.shared)
 
 
 def leaving_rho(part: QuantileTree) -> int:
@@ -148,13 +167,15 @@ def moving_epsilon(part: QuantileTree) -> int:
     return ceil(4 * part.unit_rows * loss * _UPWARDS * EPSILON_UNITS)
 
 
-def _billed(probabilities: Sequence[float], unit_rows: int, ladder: Ladder) -> float:
-    """m² Σ over the recursion's levels of ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²)."""
+def _billed(probabilities: Sequence[float], unit_rows: int, ladder: Ladder, shared: bool) -> float:
+    """m² Σ over the recursion's levels of ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²); of shared weights with √J L(1) more."""
     total = 0.0
     for ranks in _ranks(probabilities):
         moves = [ceil(max(r, 1 - r) * ladder.steps) for r in ranks]
         apart = _largest_pair([ladder.loss(move) ** 2 for move in moves])
-        total += max(ladder.loss(ladder.steps) ** 2, apart)
+        level = max(ladder.loss(ladder.steps) ** 2, apart)
+        rounding = sqrt(len(ranks)) * ladder.loss(1) if shared and len(ranks) > 1 else 0.0
+        total += (sqrt(level) + rounding) ** 2 if rounding else level
     return unit_rows**2 * total / 2 * _UPWARDS
 
 
@@ -170,8 +191,24 @@ def _largest_pair(squares: Sequence[float]) -> float:
 
 
 def encode(part: QuantileTree, codes: FloatArray) -> IntArray:
-    """(cells,) exact numbers of records by cell, of one block."""
-    return count_codes(codes, len(part.candidates))
+    """(cells,) exact numbers of records by cell, of one block; of shared weights their sums, in 1/W of a person.
+
+    codes: (rows,), shared (m, persons). Raises ValueError for another shape.
+    """
+    if codes.ndim != 1 + part.shared or (part.shared and len(codes) != part.person_rows):
+        raise ValueError("codes are one of each row, or those of each person")
+    cells = len(part.candidates)
+    return _weights(codes, cells) if part.shared else count_codes(codes, cells)
+
+
+def _weights(codes: FloatArray, cells: int) -> IntArray:
+    """(cells,) Σ over persons of ⌊W/T⌋ for each of the T codes of theirs that are in a cell. codes: (m, persons)."""
+    with np.errstate(invalid="ignore"):
+        valid = (codes >= 0) & (codes < cells)
+    T = np.count_nonzero(valid, axis=0)
+    each = np.broadcast_to((1 << _WEIGHT_BITS) // np.maximum(T, 1), codes.shape)
+    kept = codes[valid].astype(np.int64)
+    return np.bincount(kept, weights=each[valid], minlength=cells).astype(np.int64)
 
 
 def spread(counts: IntArray, repeats: int) -> IntArray:
@@ -200,7 +237,8 @@ def release(part: QuantileTree, total: Private[IntArray]) -> Released:
     tasks: list[tuple[_Node, int, int]] = [(root, 0, len(counts) - 1)]
     while tasks:
         node, low, high = tasks.pop()
-        found = levels_of(cumulative[low : high + 2], node.rank(exact), steps.steps)
+        inside = cumulative[low : high + 2]
+        found = levels_of(inside, node.rank(exact), steps.steps, part.shared)
         cell = low + selection.select(Private(found), steps)
         chosen[node.middle] = cell
         left, right = node.children(exact)
@@ -211,9 +249,19 @@ def release(part: QuantileTree, total: Private[IntArray]) -> Released:
     return Released(values=part.candidates.points[chosen // part.repeats], sd=0.0)
 
 
-def levels_of(cumulative: IntArray, r: Fraction, steps: int) -> IntArray:
-    """⌊d·|#{lo..k} − r N|⌋ (cells,), exactly. cumulative: counts at the cells' lower ends, and N."""
-    inside = (cumulative[1:] - cumulative[0]) * steps
-    wanted = r * int(cumulative[-1] - cumulative[0]) * steps
+def levels_of(cumulative: IntArray, r: Fraction, steps: int, shared: bool = False) -> IntArray:
+    """⌊d·|#{lo..k} − r N|⌋ (cells,), exactly. cumulative: counts at the cells' lower ends, and N; shared: in 1/W."""
+    inside = cumulative[1:] - cumulative[0]
+    wanted = r * int(inside[-1]) * steps
     floor = wanted.numerator // wanted.denominator
-    return np.asarray(np.maximum(inside - ceil(wanted), floor - inside), dtype=np.int64)
+    if not shared:
+        inside *= steps
+        return np.asarray(np.maximum(inside - ceil(wanted), floor - inside), dtype=np.int64)
+    return np.maximum(_in_persons(inside, steps, ceil(wanted)), _in_persons(inside, -steps, -floor))
+
+
+def _in_persons(inside: IntArray, steps: int, less: int) -> IntArray:
+    """⌊(inside·steps − less)/W⌋, exactly, without products above 2⁶³. less: any whole number."""
+    low = (1 << _WEIGHT_BITS) - 1
+    rest = ((inside & low) * steps - (less & low)) >> _WEIGHT_BITS
+    return np.asarray((inside >> _WEIGHT_BITS) * steps - (less >> _WEIGHT_BITS) + rest)

@@ -65,9 +65,17 @@ def _used(
     return used & np.repeat(enough, persons.rows), np.where(enough, T, 0.0)
 
 
-def person_sums(rows: FloatArray, m: int) -> FloatArray:
-    """(size, persons) sums over m places each, added in the order of the places whatever the block."""
-    total = np.array(rows[:, ::m])
+def person_sums(rows: FloatArray, m: int, weights: FloatArray | None = None) -> FloatArray:
+    """(size, persons) sums over m places each, added in the order of the places whatever the block.
+
+    weights: (rows,) by which the rows (size, rows) are multiplied; None: by 1.
+    """
+    if weights is None:
+        total = np.array(rows[:, ::m])
+        for place in range(1, m):
+            total += rows[:, place::m]
+        return total
+    total = rows[:, ::m] * weights[::m]
     for place in range(1, m):
-        total += rows[:, place::m]
-    return total
+        total += rows[:, place::m] * weights[place::m]
+    return np.asarray(total)

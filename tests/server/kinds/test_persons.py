@@ -15,7 +15,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block, Released, SumStep
 from reticent_server.errors import ReticentError
-from reticent_server.fitting.person_scores import OUTSIDE, Clusters, Lengths, chosen
+from reticent_server.fitting.person_scores import LOST, OUTSIDE, Clusters, Lengths, chosen
 from reticent_server.fitting.recipe import Freedom
 from reticent_server.formula import mask_design
 from reticent_server.kinds.crosstab.kind import Crosstab
@@ -254,6 +254,47 @@ def test_the_clip_is_the_least_edge_that_few_are_beyond() -> None:
     counts[15] = 4
     assert chosen(lengths, Released(counts, 1e-9)).clip == pytest.approx(lengths.edges[14])
     assert chosen(lengths, Released(np.zeros(lengths.bins), 5.0)).clip == lengths.edges[0]
+
+
+def test_of_skewed_scores_few_are_cut_however_many_persons_there_are() -> None:
+    """1 % of few persons; of many so few that what is lost is no more than the noise."""
+    lengths = Lengths(2.0)
+    for persons, at in ((1e4, 10), (1e6, 11)):
+        counts = np.zeros(lengths.bins)
+        counts[10], counts[11], counts[12], counts[13] = persons * np.array([0.9805, 0.01, 0.009, 0.0005])  # fmt: skip
+        found = chosen(lengths, Released(counts, 1e-9), noise=LOST * 600)
+        assert found.clip == pytest.approx(lengths.edges[at])
+    assert Clusters(2.0, 1e4, 100, 0.03).lost == pytest.approx(LOST * 2 * 300)
+
+
+def test_what_is_cut_of_skewed_scores_is_in_the_errors(monkeypatch: Any) -> None:
+    """On the same draws: more than what the noise alone would say, and more where more are cut."""
+    table, absent = panel(3)
+    table, found = responses(table, "binomial"), []
+    for lost in (0.0, 0.1):
+        seed_noise(monkeypatch, "the same")
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                Clusters, "lost", property(lambda c, a=lost: a * c.clip * c.clipped * c.persons)
+            )
+            query = Glm("y ~ x + z", "binomial")
+            given = answer(query, table, absent, RHO_UNITS // 10, column=RESPONSES["binomial"])
+        found.append(given.result)
+    without, result = found
+    assert without["coefficients"] == result["coefficients"]
+    assert result["clipped_share"] > 0.005
+    more = np.array(result["privacy_standard_errors"]) / np.array(without["privacy_standard_errors"])  # fmt: skip
+    assert (more > 1.02).all()
+
+
+def test_a_clip_that_is_chosen_anew_is_no_way_that_was_left() -> None:
+    """Where noise is small the last clip's solution is as far from the early one's as the steps were long: not an unfinished way."""
+    for seed in range(2):
+        table, absent = panel(seed)
+        table, query = responses(table, "binomial"), Glm("y ~ x + z", "binomial")
+        given = answer(query, table, absent, 2 * RHO_UNITS, column=RESPONSES["binomial"])
+        errors, noise = (np.array(given.result[k]) for k in ("standard_errors", "privacy_standard_errors"))  # fmt: skip
+        assert (noise < 0.4 * errors).all()
 
 
 def test_codes_of_lengths_are_those_of_the_edges() -> None:

@@ -65,7 +65,8 @@ def tree_law(part: QuantileTree, counts: ArrayLike) -> dict[tuple[int, ...], flo
             yield tuple(chosen[k] for k in sorted(chosen)), probability
             return
         (node, low, high), rest = tasks[0], tasks[1:]
-        levels = quantile_tree.levels_of(cumulative[low : high + 2], node.rank(exact), ladder.steps)
+        inside = cumulative[low : high + 2]
+        levels = quantile_tree.levels_of(inside, node.rank(exact), ladder.steps, part.shared)
         for offset, p in enumerate(probabilities(levels, ladder)):
             cell = low + offset
             left, right = node.children(exact)

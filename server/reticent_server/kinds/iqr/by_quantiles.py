@@ -10,9 +10,10 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Part, QuantileTree, SumStep
+from reticent_server.domain.steps import Part, QuantileTree
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.quantiles.plan import QuantilesPlan, plan_quantiles
+from reticent_server.kinds.shared.quantile_cells import Weighing
 
 QUARTILES = (0.25, 0.75)  # what an interquartile range is the difference of
 
@@ -59,11 +60,13 @@ class RangePlan(Planned):
 
     def run(self) -> Recipe:
         """One step; always a reply."""
-        (released,) = yield SumStep("quartiles", (self.part,), self.quartiles.map_fn)
+        (released,) = yield self.quartiles.step
         first, third = released.values.tolist()
         return Value(value=third - first, quartiles=(first, third), n=self.quartiles.n)
 
 
-def plan_range(facts: DatasetFacts, design: Design, column: Column, rho: int) -> RangePlan:
-    """An interquartile range at `rho` (RHO_UNITS)."""
-    return RangePlan(plan_quantiles(facts, design, column, QUARTILES, rho))
+def plan_range(
+    facts: DatasetFacts, design: Design, column: Column, rho: int, per: Weighing | None = None
+) -> RangePlan:
+    """An interquartile range at `rho` (RHO_UNITS). per: what counts of a person's rows."""
+    return RangePlan(plan_quantiles(facts, design, column, QUARTILES, rho, per))

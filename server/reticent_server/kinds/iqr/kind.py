@@ -10,6 +10,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
+from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Name, Text
@@ -22,6 +23,7 @@ from reticent_server.kinds.shared.columns import (
     sufficient,
     whole_columns,
 )
+from reticent_server.kinds.shared.quantile_cells import PerPerson
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,17 @@ class Iqr(Query):
     column: Name
     mechanism: Literal["quantiles", "ptr"] = "quantiles"
     where: Annotated[Text | None, Field(description="For quantiles only.")] = None
+    per: PerPerson = None
     kind: Literal["iqr"] = field(default="iqr", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: Iqr, offer: PrivacyCost) -> Planned:
     if query.mechanism == "quantiles":
         column = numeric_column(facts, query.column)
-        return plan_range(facts, mask(facts, query.where, query.column), column, offer.rho)
+        design = mask(facts, query.where, query.column)
+        return plan_range(facts, design, column, offer.rho, query.per)
+    if query.per is not None:
+        raise InvalidQuery("per is for the mechanism quantiles only.")
     all_records(query.where, "quantiles")
     (column,) = whole_columns(facts, (query.column,))
     return plan_iqr(facts, column, sufficient(offer))

@@ -2,11 +2,12 @@
 """A median by one selection from the public grid (kinds.shared.quantile_cells).
 
 The recursion of mechanisms.quantile_tree is one selection with score −|#{x ≤ c} − N/2| of sensitivity m (rows per
-unit) at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ.
+unit) at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ. With `per` the
+sensitivity is 1: a single selection moves by no more than one person's weight.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
@@ -17,7 +18,14 @@ from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.fitting.results import Value
-from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part, rank_precision
+from reticent_server.kinds.shared.one_row import counted
+from reticent_server.kinds.shared.quantile_cells import (
+    CodeMap,
+    Weighing,
+    codes_map,
+    quantile_part,
+    rank_precision,
+)
 from reticent_server.mechanisms import quantile_tree
 
 
@@ -31,6 +39,7 @@ class ExponentialMedianPlan(Planned):
     part: QuantileTree
     epsilon: int
     n: int
+    per: Weighing | None = field(default=None, kw_only=True)
     mechanism: str = "exponential mechanism on a public grid"
     reference: str = "McSherry & Talwar (2007)"
 
@@ -66,14 +75,15 @@ class ExponentialMedianPlan(Planned):
         return {"rank_error": quantile_tree.scale(self.part) / self.n}
 
     def run(self) -> Recipe:
-        (released,) = yield SumStep("median", (self.part,), self.map_fn)
+        map_fn = codes_map(self.map_fn, self.part, self.per)
+        (released,) = yield SumStep("median", (self.part,), map_fn)
         return Value(value=float(released.values[0]), n=self.n)
 
 
 def plan_exponential_median(
-    facts: DatasetFacts, design: Design, column: Column, epsilon: int
+    facts: DatasetFacts, design: Design, column: Column, epsilon: int, per: Weighing | None = None
 ) -> ExponentialMedianPlan:
-    """A median at `epsilon` (EPSILON_UNITS), ε-DP."""
+    """A median at `epsilon` (EPSILON_UNITS), ε-DP. per: what counts of a person's rows."""
     rho = epsilon**2 * RHO_UNITS // (8 * EPSILON_UNITS**2)
-    part = quantile_part(facts, column, (0.5,), rho)
-    return ExponentialMedianPlan(CodeMap(design, column), part, epsilon, facts.n)
+    n, part = counted(facts, per), quantile_part(facts, column, (0.5,), rho, per)
+    return ExponentialMedianPlan(CodeMap(design, column), part, epsilon, n, per=per)

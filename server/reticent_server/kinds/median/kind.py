@@ -26,6 +26,8 @@ from reticent_server.kinds.shared.columns import (
     sufficient,
     whole_columns,
 )
+from reticent_server.kinds.shared.one_row import counted
+from reticent_server.kinds.shared.quantile_cells import PerPerson
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +38,25 @@ class Median(Query):
     mechanism: Literal["exponential", "smooth_sensitivity", "ptr"] = "exponential"
     where: Annotated[Text | None, Field(description="For the exponential mechanism only.")] = None
     by: By = None
+    per: PerPerson = None
     kind: Literal["median"] = field(default="median", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
     if query.mechanism == "exponential":
         column = numeric_column(facts, query.column)
+        counted(facts, query.per, query.by)
         if query.by is not None:
             groups = groups_by(facts, query.by, column.name)
             design = group_mask(facts, query.where, query.by, column.name)
             return plan_group_medians(facts, design, groups, column, offer.epsilon)
         design = mask(facts, query.where, query.column)
-        return plan_exponential_median(facts, design, column, offer.epsilon)
+        return plan_exponential_median(facts, design, column, offer.epsilon, query.per)
     all_records(query.where, "exponential")
     if query.by is not None:
         raise InvalidQuery("by is for the mechanism exponential only.")
+    if query.per is not None:
+        raise InvalidQuery("per is for the mechanism exponential only.")
     (column,) = whole_columns(facts, (query.column,))
     plan = plan_ptr_median if query.mechanism == "ptr" else plan_smooth_median
     return plan(facts, column, sufficient(offer))

@@ -24,6 +24,8 @@ from reticent_server.kinds.quantiles.plan import (
 )
 from reticent_server.kinds.shared.by import group_mask, groups_by
 from reticent_server.kinds.shared.columns import mask, numeric_column
+from reticent_server.kinds.shared.one_row import counted
+from reticent_server.kinds.shared.quantile_cells import PerPerson
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Quantiles(Query):
     )
     where: Where = None
     by: By = None
+    per: PerPerson = None
     kind: Literal["quantiles"] = field(default="quantiles", kw_only=True)
 
 
@@ -45,12 +48,13 @@ def _plan(
     facts: DatasetFacts, query: Quantiles, offer: PrivacyCost
 ) -> QuantilesPlan | GroupQuantilesPlan:
     column = numeric_column(facts, query.column)
+    counted(facts, query.per, query.by)
     if query.by is not None:
         groups = groups_by(facts, query.by, column.name)
         design = group_mask(facts, query.where, query.by, column.name)
         return plan_group_quantiles(facts, design, groups, column, query.probabilities, offer.rho)
     design = mask(facts, query.where, query.column)
-    return plan_quantiles(facts, design, column, query.probabilities, offer.rho)
+    return plan_quantiles(facts, design, column, query.probabilities, offer.rho, query.per)
 
 
 KIND = Kind(

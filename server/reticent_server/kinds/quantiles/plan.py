@@ -5,7 +5,7 @@ Privacy: mechanisms.quantile_tree. Source: Kaplan, Schnapp & Stemmer (2022).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from reticent_server.domain.design import Design
@@ -16,7 +16,14 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Part, QuantileTree, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Share
-from reticent_server.kinds.shared.quantile_cells import CodeMap, quantile_part, rank_precision
+from reticent_server.kinds.shared.one_row import counted
+from reticent_server.kinds.shared.quantile_cells import (
+    CodeMap,
+    Weighing,
+    codes_map,
+    quantile_part,
+    rank_precision,
+)
 from reticent_server.mechanisms import quantile_tree
 
 MAX_PROBABILITIES = 99  # percentiles
@@ -41,6 +48,7 @@ class QuantilesPlan(Planned):
     part: QuantileTree
     probabilities: tuple[float, ...]
     n: int
+    per: Weighing | None = field(default=None, kw_only=True)
     mechanism: str = "recursive exponential mechanisms"
     reference: str = "Kaplan, Schnapp & Stemmer (2022)"
 
@@ -62,6 +70,11 @@ class QuantilesPlan(Planned):
         return self.part.rho
 
     @property
+    def step(self) -> SumStep:
+        """The one step, which releases the values."""
+        return SumStep("quantiles", (self.part,), codes_map(self.map_fn, self.part, self.per))
+
+    @property
     def precision(self) -> ForecastPrecision:
         """Of the share of the records below each value."""
         return rank_precision(self.part, self.n)
@@ -73,7 +86,7 @@ class QuantilesPlan(Planned):
 
     def run(self) -> Recipe:
         """One step; equal probabilities have equal values, and larger ones no smaller."""
-        (released,) = yield SumStep("quantiles", (self.part,), self.map_fn)
+        (released,) = yield self.step
         by_probability = dict(zip(self.part.probabilities, released.values.tolist(), strict=True))
         return QuantilesResult(
             probabilities=list(self.probabilities),
@@ -83,12 +96,17 @@ class QuantilesPlan(Planned):
 
 
 def plan_quantiles(
-    facts: DatasetFacts, design: Design, column: Column, probabilities: tuple[float, ...], rho: int
+    facts: DatasetFacts,
+    design: Design,
+    column: Column,
+    probabilities: tuple[float, ...],
+    rho: int,
+    per: Weighing | None = None,
 ) -> QuantilesPlan:
-    """Quantiles at `rho` (RHO_UNITS). Raises InvalidQuery for probabilities outside (0, 1)."""
+    """Quantiles at `rho` (RHO_UNITS). per: what counts of a person's rows. Raises InvalidQuery for probabilities outside (0, 1)."""
     distinct = checked_probabilities(probabilities)
-    part = quantile_part(facts, column, distinct, rho)
-    return QuantilesPlan(CodeMap(design, column), part, probabilities, facts.n)
+    n, part = counted(facts, per), quantile_part(facts, column, distinct, rho, per)
+    return QuantilesPlan(CodeMap(design, column), part, probabilities, n, per=per)
 
 
 def checked_probabilities(probabilities: tuple[float, ...]) -> tuple[float, ...]:

@@ -8,8 +8,8 @@ A person without such a row contributes as a row that is out of use does.
 Proof. The chosen place is a function of one person's m places, and so is the contribution of the row that stands there.
 A person that is replaced by another, of any number of rows, changes one contribution, whatever m is. So the part
 has the sensitivity of a table with one row a person (mechanisms.noisy_sum with `unit_rows` 1): 1 for one count, √2 for counts
-by cell, 2 h for a sum of values in an interval of half width h; replacing one row attains each. All rows of a person
-would have m times as much.
+by cell, 2 h for a sum of values in an interval of half width h, one rank for quantiles (mechanisms.quantile_tree); replacing
+one row attains each. All rows of a person would have m times as much.
 """
 
 from collections.abc import Callable
@@ -21,13 +21,13 @@ from pydantic import Field
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.steps import Block, CountSum, FloatArray, VectorSum
+from reticent_server.domain.steps import Block, CountSum, FloatArray, QuantileTree, VectorSum
 from reticent_server.errors import InvalidQuery
 from reticent_server.numerics.evaluate import in_use
 
 RowMap = Callable[[Block], tuple[FloatArray, ...]]
 Which = Literal["any", "first", "last"]
-Part = TypeVar("Part", CountSum, VectorSum)
+Part = TypeVar("Part", CountSum, VectorSum, QuantileTree)
 
 PerAny = Annotated[
     Literal["any"] | None,
@@ -75,7 +75,7 @@ def one_row_part(part: Part, per: Which | None) -> Part:
     return part if per is None else replace(part, unit_rows=1, person_rows=part.unit_rows)
 
 
-def counted(facts: DatasetFacts, per: Which | None, by: str | None = None) -> int:
+def counted(facts: DatasetFacts, per: str | None, by: str | None = None) -> int:
     """Of how many there are contributions: places, or persons. Raises InvalidQuery."""
     if per is None:
         return facts.n

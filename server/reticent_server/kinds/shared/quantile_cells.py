@@ -3,10 +3,18 @@
 
 All select by mechanisms.quantile_tree, over the records in use: one recursion for all probabilities, so that the
 values never decrease.
+
+Where a person has several rows, `per` says what of them counts. "person": all rows in use, each 1/T of a person who has T of them, so
+the quantiles are those of the law that draws a person with a row in use and then one of these rows, all alike. "first",
+"last": one row of each (kinds.shared.one_row). Either has the noise of one row a person; without `per` all rows count alike, with
+that of m rows.
 """
 
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -15,9 +23,19 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray, QuantileTree, SumStep
 from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds.shared.groups import Groups
+from reticent_server.kinds.shared.one_row import RowMap, one_row_map, one_row_part
 from reticent_server.mechanisms import disjoint_groups, quantile_tree
 from reticent_server.numerics.evaluate import in_use
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
+
+Weighing = Literal["person", "first", "last"]
+PerPerson = Annotated[
+    Weighing | None,
+    Field(
+        description="Of a data set with several rows a person: with `person` everybody counts once, in equal parts for such "
+        "rows; with `first` or `last` only that row of each person counts. Either has less noise."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +51,39 @@ class CodeMap:
         return (cell_codes(values, candidate_grid(self.column), used),)
 
 
+@dataclass(frozen=True, slots=True)
+class PersonCodesMap:
+    """(m, persons) cells of each person's rows. m: places of a person."""
+
+    rows: CodeMap
+    m: int
+
+    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+        (codes,) = self.rows(block)
+        return (codes.reshape(-1, self.m).T,)
+
+
+def codes_map(rows: CodeMap, part: QuantileTree, per: Weighing | None) -> RowMap:
+    """The map for the part that `quantile_part` gives with this `per`."""
+    if per == "person":
+        return PersonCodesMap(rows, part.person_rows)
+    return one_row_map(rows, rows.design, per, part.person_rows)
+
+
 def quantile_part(
-    facts: DatasetFacts, column: Column, probabilities: tuple[float, ...], rho: int
+    facts: DatasetFacts,
+    column: Column,
+    probabilities: tuple[float, ...],
+    rho: int,
+    per: Weighing | None = None,
 ) -> QuantileTree:
     """Quantiles at increasing probabilities. Raises InvalidPrivacy where `rho` selects nothing."""
     grid = candidate_grid(column)
     part = QuantileTree(grid, probabilities, rho, facts.schema.unit.max_rows, repeats(grid))
+    if per == "person":
+        part = replace(part, unit_rows=1, person_rows=part.unit_rows, shared=True)
+    else:
+        part = one_row_part(part, per)
     if not quantile_tree.ladder(part).steps:
         raise InvalidPrivacy("epsilon is too small to select a value; raise it.")
     return part
@@ -63,7 +108,7 @@ def trees(label: str, groups: Groups, map_fn: CodeMap, part: QuantileTree) -> Su
 
 
 def rank_precision(part: QuantileTree, n: int) -> ForecastPrecision:
-    """Of the share of n records that lies below each released value: a selection's noise falls by e over b ranks on both
+    """Of the share of n records (or of n persons, whose rows in equal parts vary no more) that lies below each released value: a selection's noise falls by e over b ranks on both
     sides, so its standard deviation is √2 b, as of Laplace's law."""
     noise = sqrt(2) * quantile_tree.scale(part) / n
     sampling = tuple(sqrt(p * (1 - p) / n) for p in part.probabilities)
