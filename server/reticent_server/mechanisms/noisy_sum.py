@@ -20,6 +20,8 @@ for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced 
   upper triangle has the same bound and √2 more noise off the diagonal.)
 - signed GramSum: with signs s, s′ ∈ {−1, 1}, ‖s q qᵀ − s′ q′ q′ᵀ‖_F² = |q|⁴ + |q′|⁴ − 2ss′ (qᵀq′)² ≤ 4 C_q⁴,
   attained by q′ = q, s′ = −s, so Δ = 2 C_q² m; the rest is as above.
+- whole GramSum: a person's Σ_t q_t q_tᵀ is positive semi-definite and at most C_q² long, so Δ = √2 C_q² with `unit_rows` 1
+  (proof: mechanisms.person_grams).
 - CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
 - PowerSum: Δ = 2²⁵ m, the diameter of what a record can contribute (proof: mechanisms.power_sum).
 
@@ -50,6 +52,7 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.mechanisms import power_sum
 from reticent_server.mechanisms._sampler import DiscreteGaussian, smallest_scale
+from reticent_server.mechanisms.person_grams import quantise_persons
 from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
 
 IntArray = NDArray[np.int64]
@@ -125,6 +128,8 @@ def encode(
         raise ValueError(_TOO_LONG)
     match part:
         case VectorSum() | GramSum():
+            if isinstance(part, GramSum) and part.whole:
+                return added(part, quantise_persons(part, contributions, scratch))
             q = quantise(part, contributions, scratch, norms)
             weights = contributions.weights if isinstance(contributions, Scaled) else None
             return added(part, q, weights)
