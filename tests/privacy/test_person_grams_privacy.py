@@ -12,7 +12,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.scratch import FRESH
 from reticent_server.domain.steps import Block, GramSum, OneVector, Scaled, SumStep, VectorSum
 from reticent_server.engine.block_sums import block_sums
-from reticent_server.mechanisms import noisy_sum, one_vector
+from reticent_server.mechanisms import noisy_sum, one_vector, person_grams
 from reticent_server.mechanisms.person_grams import quantise_persons, squared_norms_of_persons
 from reticent_server.mechanisms.quantise import granule, norm_limit
 from reticent_server.numerics.person_grams import gram_lengths
@@ -74,6 +74,17 @@ def test_no_person_is_longer_than_the_bound_and_no_pair_farther_apart_than_the_s
     assert max(map(squared, every)) > 0.99 * most
     worst = max(squared(a, b) for a in every for b in every)
     assert worst <= noisy_sum.sensitivity(part) ** 2
+
+
+def test_persons_that_are_still_too_long_contribute_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bound does not rest on the room that is left for rounding."""
+    part, most = whole(3, 8), norm_limit(whole(3, 8)) ** 4
+    monkeypatch.setattr(person_grams, "persons_norm", lambda part: 2.0 * norm_limit(part) ** 2)
+    every = [squared(grams(part, v)) for v in persons(3, 8, np.random.default_rng(3))]
+    assert max(every) <= most
+    assert every.count(0) > 5
 
 
 @pytest.mark.parametrize(("d", "m"), SHAPES)
