@@ -269,6 +269,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None),
             Field("where", TEXT, None),
             Field("missing", TEXT, "mask", keyword=True),
+            Field("effects", TEXT, None, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
@@ -1239,6 +1240,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         missing: Literal["mask", "indicator"] = "mask",
+        effects: Literal["person"] | None = None,
         confidence_level: float = 0.95,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
@@ -1253,12 +1255,16 @@ class Methods:
         errors are to be robust to heteroscedasticity. by: a categorical column; every level has
         moments of its own, in one charge. missing: records with a missing cell are left out
         ("mask"); or, except for the first variable and the response of main, the cell is filled
-        with a public value and a column missing(x) says where ("indicator").
+        with a public value and a column missing(x) says where ("indicator"). effects: "person"
+        for deviations from a person's means, where a person has several rows.
 
         - variables: Such as `["log(wage)", "schooling", "I(schooling**2)", "C(region)"]`.
         - main: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - missing: "mask" or "indicator".
+        - effects: person: deviations from the person's means over the rows in use, of a data
+          set with several rows a person. Formulas then have an intercept of every person (the
+          within estimator).
         - confidence_level: 0.5 to 0.9999.
 
         >>> study = ds.study(["price", "sqft_living", "grade", "bedrooms"], epsilon=4.0)
@@ -1269,6 +1275,7 @@ class Methods:
             "by": by,
             "where": where,
             "missing": missing,
+            "effects": effects,
             "confidence_level": confidence_level,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)

@@ -101,8 +101,8 @@ binned_residuals <- function(dataset, formula, coefficients, link = "identity", 
   ask(dataset, "binned_residuals", fields, epsilon, delta, idempotency_key, c("coefficients", "bins"))
 }
 
-study <- function(dataset, variables, main = NULL, by = NULL, where = NULL, epsilon, delta = NULL, missing = "mask", confidence_level = 0.95, idempotency_key = NULL) {
-  fields <- list(variables = variables, main = main, by = by, where = where, missing = missing, confidence_level = confidence_level)
+study <- function(dataset, variables, main = NULL, by = NULL, where = NULL, epsilon, delta = NULL, missing = "mask", effects = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(variables = variables, main = main, by = by, where = where, missing = missing, effects = effects, confidence_level = confidence_level)
   ask(dataset, "study", fields, epsilon, delta, idempotency_key, c("variables"))
 }
 

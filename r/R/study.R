@@ -55,13 +55,15 @@ print.reticent_study <- function(x, ...) {
 as.data.frame.reticent_study <- function(x, ...) {
   moments <- study_moments(x)
   places <- seq_along(moments$names)[-1]
+  variance <- diag(column_covariance(moments, places))
+  spread <- sqrt(pmax(variance, 0)) * moments$scales[places]
+  if (moments$effects) return(data.frame(sd = spread, row.names = moments$names[places]))
   means <- lapply(places, function(place) {
     fit_of(x, list(text = paste(moments$names[place], "~ 1"), response = place, terms = integer(), intercept = TRUE))$result
   })
-  variance <- diag(column_covariance(moments, places))
   data.frame(
     mean = vapply(means, function(each) each$coefficients, 0), std.error = vapply(means, function(each) each$standard_errors, 0),
-    sd = sqrt(pmax(variance, 0)) * moments$scales[places], row.names = moments$names[places]
+    sd = spread, row.names = moments$names[places]
   )
 }
 

@@ -6,9 +6,24 @@ LEVEL <- 0.95 # of intervals, the field's convention; confint gives others
 
 study_estimand <- "Least squares, with records beyond the study's radius downweighted."
 
+# What the fits of a study are about.
+estimand_of <- function(study) {
+  paste0(
+    study_estimand,
+    if (!is.null(study$result$design_effect)) {
+      paste(
+        " Standard errors are as large as the likeness of a person's rows can make them; those of the declared formula are by",
+        "person."
+      )
+    },
+    if (!is.null(study$result$effects)) " All columns are deviations from the person's means (person effects)."
+  )
+}
+
 # y (q) and X (p, q) of the standardised columns; beta = L theta + o in the units of the data. With an intercept columns are
-# centred at public centres, without one they are not, as that would change the model.
+# centred at public centres, without one they are not, as that would change the model. Deviations from a person's means have none.
 study_model <- function(moments, response, terms, intercept) {
+  intercept <- intercept && !moments$effects
   rows <- diag(length(moments$names))
   centres <- moments$centres
   scales <- moments$scales
@@ -42,7 +57,7 @@ fit_of <- function(study, specification, said = character()) {
   model <- model_of(moments, specification)
   fit <- moment_fit(moments, model$y, model$X)
   result <- fit_result(
-    model, fit, moments$n, study_estimand, c(said, plain_vector(study$result$warnings)),
+    model, fit, study$result$n, estimand_of(study), c(said, plain_vector(study$result$warnings)),
     bared = bared_names(moments, model$y, model$X)
   )
   as_study_fit(study, specification$text, result)
@@ -56,10 +71,10 @@ study_ridge <- function(study, formula, penalty) {
   weights <- ifelse(model$names == "Intercept", 0, penalty)
   fit <- moment_fit(moments, model$y, model$X, diag(weights, length(weights)))
   estimand <- paste0(
-    "Ridge regression with penalty ", format(penalty, digits = 6), " on standardised columns; l", substring(study_estimand, 2)
+    "Ridge regression with penalty ", format(penalty, digits = 6), " on standardised columns; l", substring(estimand_of(study), 2)
   )
   result <- fit_result(
-    model, fit, moments$n, estimand, plain_vector(study$result$warnings), bared = bared_names(moments, model$y, model$X)
+    model, fit, study$result$n, estimand, plain_vector(study$result$warnings), bared = bared_names(moments, model$y, model$X)
   )
   as_study_fit(study, specification$text, result)
 }
@@ -109,7 +124,7 @@ fit_result <- function(model, fit, n, estimand, warnings = character(), factor =
     terms = model$names, coefficients = beta, standard_errors = errors, covariance = unname(as_rows(covariance)),
     confidence_level = LEVEL, confidence_intervals = unname(as_rows(cbind(beta - half, beta + half) * if (open) 1 else NA)),
     p_values = if (open) p else rep(NA_real_, length(beta)), privacy_standard_errors = roots(privacy),
-    estimable = rep(open, length(beta)), scale = sqrt(fit$variance) * model$unit, gate = fit$gate, estimand = estimand,
+    estimable = rep(open, length(beta)), scale = sqrt(fit$stretch * fit$variance) * model$unit, gate = fit$gate, estimand = estimand,
     n = n, warnings = c(said, warnings)
   )
 }

@@ -25,13 +25,13 @@ study_iv <- function(study, formula) {
   moments <- study_moments(study)
   structural <- model_of(moments, specification)
   Z <- study_model(moments, specification$response, specification$instruments, specification$intercept)$X
-  at <- as.integer(specification$intercept) + match(excluded, specification$instruments)
+  at <- as.integer(specification$intercept && !moments$effects) + match(excluded, specification$instruments)
   columns <- lapply(endogenous, study_model, moments = moments, terms = integer(), intercept = specification$intercept)
   first <- lapply(columns, first_stage_of, moments = moments, Z = Z, at = at)
   names(first) <- moments$names[endogenous]
   bared <- bared_names(moments, structural$y, structural$X, Z)
   result <- fit_result(
-    structural, two_stage(moments, structural, Z), moments$n,
+    structural, two_stage(moments, structural, Z), study$result$n,
     "Two-stage least squares, with records beyond the radius downweighted.",
     c(weak_warnings(first), plain_vector(study$result$warnings)),
     bared = bared
@@ -79,7 +79,7 @@ two_stage <- function(moments, structural, Z) {
   sampling <- variance * bread / moments$n
   list(
     theta = theta, privacy = noise_of(moments, v, Z, A), sampling = sampling,
-    leaning = leaning_of(moments, v, Z, A, sampling), inverse = bread, variance = variance,
+    leaning = leaning_of(moments, v, Z, A, sampling), inverse = bread, variance = variance, stretch = moments$stretch,
     gate = gate_of(moments, Z), residual = v, weakest = rep(1, length(theta))
   )
 }

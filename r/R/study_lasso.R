@@ -10,6 +10,7 @@ GRAM_LEAST <- 1e-9
 study_lasso <- function(study, formula) {
   specification <- with_intercept(study, formula, "The lasso's path")
   moments <- study_moments(study)
+  if (moments$effects) invalid_formula("The lasso's path is for formulas with an intercept.")
   model <- model_of(moments, specification)
   found <- lasso_path(moments, model)
   colnames(found$coefficients) <- model$names

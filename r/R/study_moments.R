@@ -9,6 +9,9 @@
 #
 # Clipping: what is missing from S is judged by moments at a narrower radius (`narrow`): an estimate may have moved by
 # b = ratio * A X (S - S2) v, with the noise of S2; before b is seen it has `typical`^2 times the sampling variance.
+# Where persons have several rows, S counts rows for each person, and n is the number of persons over the release's design effect:
+# sampling covariances are as large as they can be, whatever the rows of a person have in common. effects: columns are deviations
+# from a person's means, and formulas have no intercept; stretch: by what mean squares of residuals are multiplied to be of errors.
 # The same computation as the Python client's, from which docs/kinds/study.md has the derivation.
 
 GATE <- 1 / 3 # largest noise relative to the smallest eigenvalue at which errors of first order hold
@@ -28,7 +31,8 @@ study_moments <- function(study) {
   list(
     names = study_terms(study), centres = centres, scales = scales,
     sums = back %*% S %*% t(back), root = json_matrix(result$noise$root) %*% t(back), sd = result$noise$sd,
-    n = result$n, narrow = narrow_moments(result$narrow, back),
+    n = result$n / (if (is.null(result$design_effect)) 1 else result$design_effect),
+    effects = !is.null(result$effects), stretch = if (is.null(result$stretch)) 1 else result$stretch, narrow = narrow_moments(result$narrow, back),
     lost = if (length(lost)) plain_vector(lost) else numeric(nrow(S))
   )
 }
@@ -43,7 +47,7 @@ narrow_moments <- function(narrow, back) {
 
 json_matrix <- function(rows) unname(do.call(rbind, lapply(rows, plain_vector)))
 
-# The released weight of the records in use.
+# The released weight of the records in use, over the design effect.
 records_of <- function(moments) moments$n * max(moments$sums[1, 1], 1 / moments$n)
 
 # Of y (q) on the rows of X (p, q). penalty (p, p) is added to S_XX (a ridge); the target is then the ridge's.
@@ -66,7 +70,7 @@ moment_fit <- function(moments, y, X, penalty = NULL) {
   list(
     theta = theta, privacy = noise_of(moments, v, X, inverse), sampling = sampling,
     leaning = leaning_of(moments, v, X, inverse, sampling), inverse = inverse, variance = variance, gate = gate,
-    residual = v, weakest = half[, 1]
+    residual = v, weakest = half[, 1], stretch = moments$stretch
   )
 }
 

@@ -19,7 +19,7 @@ study_select <- function(study, response, candidates = NULL) {
   said <- "Chosen among subsets: intervals are simultaneous over all of them; p-values are not."
   total <- 1 + sum(lengths(groups))
   result <- fit_result(
-    model, moment_fit(moments, model$y, model$X), moments$n, study_estimand, c(said, plain_vector(study$result$warnings)),
+    model, moment_fit(moments, model$y, model$X), study$result$n, estimand_of(study), c(said, plain_vector(study$result$warnings)),
     factor = sqrt(stats::qchisq(0.95, total)) / stats::qnorm(0.975), bared = bared_names(moments, model$y, model$X)
   )
   named <- function(subset) if (length(subset)) paste(texts[subset], collapse = " + ") else "1"
@@ -59,6 +59,7 @@ searched_subsets <- function(moments, response, groups) {
 # NA where the gate is shut.
 subset_bic <- function(moments, response, groups, chosen) {
   places <- as.integer(unlist(groups[chosen]))
+  if (moments$effects && !length(places)) return(NA_real_)
   model <- study_model(moments, response, places, TRUE)
   fit <- moment_fit(moments, model$y, model$X)
   if (fit$gate > GATE) return(NA_real_)

@@ -126,7 +126,7 @@ CONDITIONAL = {
 
 OF_ROWS = (
     "profile", "count", "mean", "sum", "histogram", "count, by", "sum, by", "histogram, by", "crosstab", "quantiles", "quantiles, by", "linear_regression", "glm",
-    "glm, poisson", "quantile_regression", "hypothesis_test", "did", "event_study",
+    "glm, poisson", "quantile_regression", "hypothesis_test", "did", "event_study", "study",
 )  # fmt: skip
 """Also with a person's three rows replaced; the others take rows as independent and are declined there."""
 
@@ -138,6 +138,13 @@ PER = {
     "sum": ({"kind": "sum", "per": "first"} | Y, 0.99),
 }  # fmt: skip
 """Kinds that take a person as one row, asked so."""
+
+ONLY_OF_ROWS = {
+    "study, effects": (
+        {"kind": "study", "variables": ["y", "x"], "main": "y ~ x", "effects": "person"}, 0.1,
+    ),
+}  # fmt: skip
+"""Questions that are for persons with several rows alone."""
 
 OF_PERSONS = {"mean": 0.85}
 """A tenth of a mean's charge goes to its standard error by persons, which other rows move most."""
@@ -269,9 +276,9 @@ def test_private_scales_lose_no_more_than_the_charge_at_what_was_drawn(
 
 
 @pytest.mark.parametrize("pairs", [2, AUDIT])
-@pytest.mark.parametrize("kind", OF_ROWS)
+@pytest.mark.parametrize("kind", [*OF_ROWS, *ONLY_OF_ROWS])
 def test_a_persons_rows_together_are_within_the_charge(kind: str, pairs: int) -> None:
-    query, floor = KINDS[kind]
+    query, floor = (KINDS | ONLY_OF_ROWS)[kind]
     assert worst_share(planned(query, 3), 3, pairs, seed=8) >= min(floor, OF_PERSONS.get(kind, 1.0))
 
 

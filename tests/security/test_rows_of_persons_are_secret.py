@@ -55,6 +55,7 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"kind": "quantiles", "column": "y", "probabilities": [0.5]},
     {"kind": "linear_regression", "formula": "y ~ x"},
     {"kind": "linear_regression", "formula": "y ~ x", "effects": "person"},
+    {"kind": "study", "variables": ["y", "x"], "main": "y ~ x", "effects": "person"},
     {"kind": "glm", "formula": "b ~ x", "family": "binomial"},
     {"kind": "mean", "column": "visits", "persons": {"visits": "count()"}},
 )

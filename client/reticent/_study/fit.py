@@ -88,7 +88,7 @@ def fit_result(
         "p_values": p.tolist() if is_open else [None] * len(beta),
         "privacy_standard_errors": noise.tolist(),
         "estimable": [is_open] * len(beta),
-        "scale": sqrt(fit.variance) * model.unit,
+        "scale": sqrt(fit.stretch * fit.variance) * model.unit,
         "tuning": None,
         "gate": fit.gate if np.isfinite(fit.gate) else None,
         "estimand": estimand,

@@ -74,7 +74,8 @@ def instrumental(
         moments, specification.response, specification.instruments, specification.intercept
     )
     fit = _two_stage(moments, structural, instruments.X)
-    reduced, intercept = _reduced(moments, specification, excluded), specification.intercept
+    intercept = specification.intercept and not moments.effects
+    reduced = _reduced(moments, specification, excluded, intercept)
     columns = {k: model(moments, k, (), intercept) for k in endogenous}
     first = {moments.names[k]: _first_stage(reduced, d) for k, d in columns.items()}
     said = [
@@ -86,7 +87,7 @@ def instrumental(
     result = fit_result(
         structural,
         fit,
-        moments.n,
+        int(release["result"]["n"]),
         estimand="Two-stage least squares, with records beyond the radius downweighted.",
         warnings=[*said, *release["result"]["warnings"]],
         bared=bared,
@@ -120,6 +121,7 @@ def _two_stage(moments: Moments, structural: StudyModel, Z: FloatArray) -> Least
         gate=moments.gate(Z),
         residual=v,
         weakest=np.ones(len(X)),
+        stretch=moments.stretch,
     )
 
 
@@ -144,10 +146,12 @@ class _Reduced:
         return float(z @ np.linalg.solve(V, z))
 
 
-def _reduced(moments: Moments, specification: Specification, excluded: list[int]) -> _Reduced:
+def _reduced(
+    moments: Moments, specification: Specification, excluded: list[int], intercept: bool
+) -> _Reduced:
     exogenous = specification.instruments or ()
-    whole = model(moments, specification.response, exogenous, specification.intercept)
-    head = int(specification.intercept)
+    whole = model(moments, specification.response, exogenous, intercept)
+    head = int(intercept)
     return _Reduced(moments, whole.X, [head + exogenous.index(k) for k in excluded])
 
 

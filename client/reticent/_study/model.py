@@ -29,7 +29,8 @@ def model_of(moments: Moments, specification: Specification) -> StudyModel:
 
 def model(moments: Moments, response: int, terms: Sequence[int], intercept: bool) -> StudyModel:
     """y at one place on the columns at others. With an intercept columns are centred at public centres, without one
-    they are not, as that would change the model."""
+    they are not, as that would change the model. Deviations from a person's means have no intercept."""
+    intercept = intercept and not moments.effects
     rows, places = np.eye(len(moments.names)), list(terms)
     centres, scales = moments.centres, moments.scales
     unit = float(scales[response])

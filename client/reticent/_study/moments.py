@@ -37,7 +37,7 @@ _TINY = float(np.finfo(float).tiny)
 @dataclass(frozen=True, slots=True, eq=False)
 class LeastSquares:
     """θ (p,); privacy and sampling (p, p) covariances; leaning: what clipping may have moved; inverse (p, p), of S_XX with what is added to it; variance σ²; gate;
-    residual v (q,); weakest (p,): the combination of columns that the noise hides most."""
+    residual v (q,); weakest (p,): the combination of columns that the noise hides most; stretch: as of Moments."""
 
     theta: FloatArray
     privacy: FloatArray
@@ -48,6 +48,7 @@ class LeastSquares:
     gate: float
     residual: FloatArray
     weakest: FloatArray
+    stretch: float = 1.0
 
     @property
     def open(self) -> bool:
@@ -116,7 +117,13 @@ class Narrow:
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
     """names (q,), centres and scales (q,), S and C (q, q), s, n the records of the table, moments at a narrower
-    radius, where the release has them, and (q,) the tail of each column."""
+    radius, where the release has them, and (q,) the tail of each column.
+
+    Where persons have several rows, S/n are sums over rows for each person, and n is the number of persons over the
+    release's design effect: sampling covariances are then as large as they can be, whatever the rows of a person have in common
+    (the server's kinds.study.persons). effects: whether columns are deviations from a person's means; stretch: by what mean
+    squares of residuals are multiplied to be those of errors.
+    """
 
     names: tuple[str, ...]
     centres: FloatArray
@@ -124,9 +131,11 @@ class Moments:
     sums: FloatArray
     root: FloatArray
     sd: float
-    n: int
+    n: float
     narrow: Narrow | None = None
     lost: FloatArray | None = None
+    effects: bool = False
+    stretch: float = 1.0
 
     @classmethod
     def read(cls, result: Mapping[str, Any], of: Mapping[str, Any]) -> "Moments":
@@ -153,9 +162,11 @@ class Moments:
             sums=back @ S @ back.T,
             root=np.array(of["noise"]["root"], dtype=np.float64) @ back.T,
             sd=float(of["noise"]["sd"]),
-            n=int(result["n"]),
+            n=int(result["n"]) / float(result.get("design_effect", 1.0)),
             narrow=narrow or None,
             lost=np.array(of.get("lost") or [0.0] * len(S), dtype=np.float64),
+            effects=result.get("effects") is not None,
+            stretch=float(result.get("stretch", 1.0)),
         )
 
     def bared(self, *matrices: FloatArray) -> tuple[str, ...]:
@@ -167,7 +178,7 @@ class Moments:
 
     @property
     def records(self) -> float:
-        """The released weight of the records in use."""
+        """The released weight of the records in use, over the design effect."""
         return self.n * max(float(self.sums[0, 0]), 1 / self.n)
 
     @property
@@ -202,6 +213,7 @@ class Moments:
             gate=float(gate),
             residual=v,
             weakest=frame @ vectors[:, 0],
+            stretch=self.stretch,
         )
 
     def noise(self, v: FloatArray, X: FloatArray, A: FloatArray) -> FloatArray:

@@ -92,6 +92,8 @@ def _bic(
     moments: Moments, response: int, groups: Sequence[tuple[int, ...]], chosen: tuple[int, ...]
 ) -> float | None:
     places = [p for k in chosen for p in groups[k]]
+    if moments.effects and not places:
+        return None
     one = model(moments, response, places, True)
     fit = moments.least_squares(one.y, one.X)
     if not fit.open:

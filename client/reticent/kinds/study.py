@@ -32,6 +32,11 @@ from reticent._study.twin import twin
 from reticent._text import Text, number
 
 ESTIMAND = "Least squares, with records beyond the study's radius downweighted."
+ROWS_ALIKE = (
+    " Standard errors are as large as the likeness of a person's rows can make them; those of the declared formula are by "
+    "person."
+)
+WITHIN = " All columns are deviations from the person's means (person effects)."
 ANALYSES = (
     "Free from here on: ols, ridge, lasso, iv, corr, partial_corr, pca, factor, mediation, robustness, select, "
     "r2, twin."
@@ -77,7 +82,7 @@ class Study(Release):
 
     @property
     def nobs(self) -> int:
-        """The data set's public number of records (not of those that were in use)."""
+        """The data set's public number of records (not of those that were in use); of persons where these have several rows."""
         return int(self.result["n"])
 
     @property
@@ -106,11 +111,12 @@ class Study(Release):
         moments, one = self._moments, model_of(self._moments, self._read(formula))
         weights = np.array([0.0 if name == "Intercept" else penalty for name in one.names])
         fit = moments.least_squares(one.y, one.X, np.diag(weights))
-        said = f"Ridge regression with penalty {penalty:g} on standardised columns; {ESTIMAND[:1].lower()}{ESTIMAND[1:]}"
+        estimand = self._estimand
+        said = f"Ridge regression with penalty {penalty:g} on standardised columns; {estimand[:1].lower()}{estimand[1:]}"
         result = fit_result(
             one,
             fit,
-            moments.n,
+            self.nobs,
             estimand=said,
             warnings=self.result["warnings"],
             bared=moments.bared(one.y, one.X),
@@ -120,7 +126,7 @@ class Study(Release):
     def lasso(self, formula: str) -> LassoPath:
         """The lasso's path of a formula with an intercept."""
         specification = self._read(formula)
-        if not specification.intercept:
+        if not specification.intercept or self._moments.effects:
             raise InvalidFormula("The lasso's path is for formulas with an intercept.")
         return lasso_path(self._moments, model_of(self._moments, specification))
 
@@ -168,8 +174,8 @@ class Study(Release):
         result = fit_result(
             one,
             fit,
-            moments.n,
-            estimand=ESTIMAND,
+            self.nobs,
+            estimand=self._estimand,
             warnings=[said, *self.result["warnings"]],
             factor=simultaneous(total),
             bared=moments.bared(one.y, one.X),
@@ -225,10 +231,14 @@ class Study(Release):
         )
 
     def to_frame(self) -> Any:
-        """Means and standard deviations by column, with standard errors; needs pandas."""
+        """Means and standard deviations by column, with standard errors; needs pandas. Deviations from a person's means have
+        standard deviations only."""
         moments, rows = self._moments, []
         for place in range(1, len(moments.names)):
             found = moments.covariance((place,))[0, 0]
+            if moments.effects:
+                rows.append({"sd": float(np.sqrt(max(found, 0.0)) * moments.scales[place])})
+                continue
             mean = self._fit(Specification(moments.names[place] + " ~ 1", place, (), True))
             rows.append(
                 {
@@ -292,6 +302,12 @@ class Study(Release):
         return Moments.read(self.result, self._own)
 
     @property
+    def _estimand(self) -> str:
+        """What the fits of a study are about."""
+        alike = ROWS_ALIKE if "design_effect" in self.result else ""
+        return ESTIMAND + alike + (WITHIN if self.result.get("effects") else "")
+
+    @property
     def _columns(self) -> Columns:
         return Columns(self.result["terms"])
 
@@ -307,7 +323,9 @@ class Study(Release):
         fit = moments.least_squares(one.y, one.X)
         warnings = [*self._unsaid(specification), *self.result["warnings"]]
         bared = moments.bared(one.y, one.X)
-        result = fit_result(one, fit, moments.n, estimand=ESTIMAND, warnings=warnings, bared=bared)
+        result = fit_result(
+            one, fit, self.nobs, estimand=self._estimand, warnings=warnings, bared=bared
+        )
         return StudyFit(document(self.release, {"formula": specification.text}, result))
 
     def _unsaid(self, specification: Specification) -> list[str]:

@@ -5,8 +5,8 @@ An estimator is a generator: it yields a step, the engine maps it over the block
 integers, lets a mechanism release each part, and sends the tuple of released parts back in. `rho` is
 always an integer in cost.RHO_UNITS; `unit_rows` is the largest number of rows of one protected unit. A part whose
 contributions are those of persons has `unit_rows` 1 and their places in `person_rows`: its map gives one
-contribution for each `person_rows` consecutive places of the block, a function of these places alone. The engine
-holds parts to unit_rows · person_rows = m.
+contribution for each `person_rows` consecutive places of the block, a function of these places alone (a `whole` GramSum
+gives a vector for each place, and a mechanism adds up a person's). The engine holds parts to unit_rows · person_rows = m.
 """
 
 from collections.abc import Callable, Mapping
@@ -115,7 +115,9 @@ class GramSum:
     """Σ v_i v_iᵀ of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows).
 
     signed: Σ ±v_i v_iᵀ, with the signs of the weights of a `Scaled` contribution. groups: with several the map gives Placed
-    contributions, and products of coordinates of different groups, which are 0 in every table, are released as 0.
+    contributions, and products of coordinates of different groups, which are 0 in every table, are released as 0. whole: a
+    person's contribution is A_u = Σ_t v_t v_tᵀ over the person's `person_rows` places, with ‖A_u‖_F ≤ clip²; the map gives an
+    array (size, places).
     """
 
     size: int
@@ -125,6 +127,7 @@ class GramSum:
     signed: bool = False
     person_rows: int = 1
     groups: int = 1
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent_server.domain.steps import Block, ByGroup, Contribution, Part, Placed, Scaled, SumStep
+from reticent_server.domain.steps import (
+    Block,
+    ByGroup,
+    Contribution,
+    GramSum,
+    Part,
+    Placed,
+    Scaled,
+    SumStep,
+)
 from reticent_server.mechanisms import registry
 
 
@@ -24,11 +33,14 @@ def block_sums(step: SumStep, block: Block) -> list[Any]:
 
 
 def _check_number(part: Part, contribution: Contribution, block: Block) -> None:
-    """ValueError unless there is one contribution for each of a part's rows, or for all places of each person."""
+    """ValueError unless there is one contribution for each of a part's rows, or for all places of each person; of a whole
+    Gram sum one vector for each place of whole persons."""
     if part.person_rows == 1:
         return
     vectors = contribution.vectors if isinstance(contribution, Scaled | Placed) else contribution
-    if block.unusable is not None or vectors.shape[-1] * part.person_rows != block.rows:
+    whole = isinstance(part, GramSum) and part.whole
+    places = vectors.shape[-1] * (1 if whole else part.person_rows)
+    if block.unusable is not None or places != block.rows or places % part.person_rows:
         raise ValueError("contributions are not those of whole persons")
 
 

@@ -3,7 +3,7 @@
 
 from reticent_server.formula.hypothesis import parse_hypothesis
 from reticent_server.formula.limits import Limits
-from reticent_server.formula.panel import person_effects, with_person_means
+from reticent_server.formula.panel import person_deviations, person_effects, with_person_means
 from reticent_server.formula.parse import (
     mask_design,
     parse_formula,
@@ -18,6 +18,7 @@ __all__ = [
     "parse_hypothesis",
     "parse_predicate",
     "parse_variables",
+    "person_deviations",
     "person_effects",
     "with_person_means",
 ]

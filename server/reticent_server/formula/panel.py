@@ -86,6 +86,26 @@ def person_effects(design: Design, schema: Schema) -> Design:
     )
 
 
+def person_deviations(design: Design, schema: Schema) -> Design:
+    """A design without response, of deviations from a person's means; its intercept counts the rows in use.
+
+    InvalidQuery where there are no persons, or a term reads as an earlier value of another."""
+    if not schema.unit.many_rows:
+        raise InvalidQuery(_ONE_ROW)
+    _refuse_constant(design)
+    for term in design.terms:
+        _refuse_lagged(design, term)
+    m = schema.unit.max_rows
+    made = tuple(MadeColumn(f"\x00{k}", term, "deviation") for k, term in enumerate(design.terms))
+    return replace(
+        design,
+        terms=tuple(_deviation(column, m) for column in made),
+        where=None,
+        missing_columns=(OUT,),
+        persons=PersonColumns(m, 2, design, made),
+    )
+
+
 def _means(term: Term) -> Iterator[PersonMean]:
     return (e for e in term.factors if isinstance(e, PersonMean))
 

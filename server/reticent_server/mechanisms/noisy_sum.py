@@ -22,6 +22,8 @@ for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced 
   attained by q′ = q, s′ = −s, so Δ = 2 C_q² m; the rest is as above.
 - with groups (mechanisms.placed): the entries of a Gram sum for coordinates of different groups are 0 in every table and
   released as 0, without noise. The others' distance is that of all, at most Δ.
+- whole GramSum: a person's Σ_t q_t q_tᵀ is positive semi-definite and at most C_q² long, so Δ = √2 C_q² with `unit_rows` 1
+  (proof: mechanisms.person_grams).
 - CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
 - PowerSum: Δ = 2²⁵ m, the diameter of what a record can contribute (proof: mechanisms.power_sum).
 
@@ -53,6 +55,7 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.mechanisms import placed, power_sum
 from reticent_server.mechanisms._sampler import DiscreteGaussian, smallest_scale
+from reticent_server.mechanisms.person_grams import quantise_persons
 from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
 
 IntArray = NDArray[np.int64]
@@ -131,6 +134,8 @@ def encode(
         case VectorSum() | GramSum():
             if part.groups > 1:
                 raise TypeError("a sum of groups takes contributions with places")
+            if isinstance(part, GramSum) and part.whole:
+                return added(part, quantise_persons(part, contributions, scratch))
             q = quantise(part, contributions, scratch, norms)
             weights = contributions.weights if isinstance(contributions, Scaled) else None
             return added(part, q, weights)

@@ -113,6 +113,8 @@ def rho_of(parts: Sequence[Part], joint: OneVector) -> int:
     meat = _part(parts, joint.meat, GramSum)
     curvature = _part(parts, joint.curvature, GramSum)
     used = _part(parts, joint.used, CountSum)
+    if any(part.whole for part in (meat, curvature) if part):
+        raise ValueError("a whole Gram sum has a price of its own")
     sizes = {part.size for part in (vector, meat, curvature) if part}
     if meat and not (vector and meat.clip == vector.clip and not meat.signed):
         raise ValueError("a meat is that of the step's vector")

@@ -38,7 +38,16 @@ def norm_limit(part: VectorSum | GramSum) -> int:
 
 def granule(part: VectorSum | GramSum) -> float:
     """g: the value of one integer step."""
+    if isinstance(part, GramSum) and part.whole:
+        return part.clip / sqrt(persons_norm(part))
     return part.clip / (norm_limit(part) * (1 - _ROOM) - sqrt(part.size) / 2)
+
+
+def persons_norm(part: GramSum) -> float:
+    """T: the Frobenius norm that a whole Gram sum cuts persons to, in squared steps (mechanisms.person_grams)."""
+    d, m, C = part.size, part.person_rows, float(norm_limit(part))
+    room = sqrt(m * d) * sqrt(sqrt(min(m, d))) * C + m * d / 4
+    return max(C**2 - room, C**2 / 2)
 
 
 def squared_norms(vectors: FloatArray, scratch: Scratch = FRESH, name: str = "norms") -> FloatArray:

@@ -165,7 +165,7 @@ def test_quantile_regressions_have_errors_by_person() -> None:
 
 INDEPENDENT = {
     "anova", "binned_residuals", "correlation", "describe", "hazard_regression", "kruskal", "ks_test", "location_scale",
-    "log_rank", "mann_whitney", "proportion_test", "study", "subsample_aggregate", "survival_curve", "t_test",
+    "log_rank", "mann_whitney", "proportion_test", "subsample_aggregate", "survival_curve", "t_test",
 }  # fmt: skip
 """Kinds whose standard errors take records as independent; means by group do, too."""
 
@@ -187,7 +187,7 @@ def test_what_takes_rows_as_independent_is_declined(kind: Any) -> None:
     )
     offer = PrivacyCost(2 * 10**9, 10**12, RHO_UNITS // 4)
     for query in kind.examples:
-        by_group = kind.name == "mean" and query.by is not None
+        by_group = kind.name in {"mean", "study"} and query.by is not None
         if kind.name in INDEPENDENT or by_group:
             with pytest.raises(ReticentError, match=r"rows|protected unit|columns|records"):
                 plan(persons, query, offer)

@@ -14,14 +14,21 @@ SLOPES = (0.5, -0.3)
 
 
 def panel(
-    seed: Any, persons: int, m: int, *, balanced: bool = False, correlation: float = 0.5
+    seed: Any,
+    persons: int,
+    m: int,
+    *,
+    balanced: bool = False,
+    correlation: float = 0.5,
+    levels: bool = True,
 ) -> Any:
-    """(table, absent): y = 1 + Σ slope·x_j + effect + error, of one person's successive rows with this correlation; unbalanced: 1 to m rows a person."""
+    """(table, absent): y = 1 + Σ slope·x_j + effect + error, of one person's successive rows with this correlation; unbalanced: 1 to m rows a person.
+    levels: whether regressors go with the effect, so that pooled least squares is off."""
     rng = np.random.default_rng(seed)
     rows = np.full((persons, 1), m) if balanced else rng.integers(1, m + 1, (persons, 1))
     absent = np.arange(m)[None, :] >= rows
     effect = rng.normal(size=(persons, 1))
-    X = [0.6 * effect + rng.normal(size=(persons, m)) for _ in SLOPES]
+    X = [0.6 * levels * effect + rng.normal(size=(persons, m)) for _ in SLOPES]
     error = rng.normal(size=(persons, m))
     for t in range(1, m):
         error[:, t] *= np.sqrt(1 - correlation**2)
@@ -55,4 +62,15 @@ def within(table: Any, absent: Any, m: int, names: Sequence[str]) -> Any:
     A = np.linalg.inv(X.T @ X)
     beta = A @ X.T @ y
     s = (X * (y - X @ beta)[:, None]).reshape(-1, m, len(names)).sum(axis=1)
+    return beta, np.sqrt(np.diag(A @ s.T @ s @ A))
+
+
+def pooled(table: Any, absent: Any, m: int, names: Sequence[str]) -> Any:
+    """(coefficients, cluster-robust standard errors) of least squares with an intercept over all rows, as PanelOLS has them
+    but for factors 1 + O(1/persons)."""
+    X = np.column_stack([np.ones(len(absent)), *(table[name] for name in names)])
+    X = X * ~absent[:, None]
+    A = np.linalg.inv(X.T @ X)
+    beta = A @ X.T @ table["y"]
+    s = (X * (table["y"] - X @ beta)[:, None]).reshape(-1, m, X.shape[1]).sum(axis=1)
     return beta, np.sqrt(np.diag(A @ s.T @ s @ A))

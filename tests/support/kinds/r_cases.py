@@ -133,7 +133,7 @@ def _twin(study: Study, **arguments: Any) -> dict[str, Any]:
 
 def _frame(study: Study) -> dict[str, Any]:
     frame = study.to_frame()
-    return {name: frame[name] for name in ("mean", "bse", "sd")}
+    return {name: frame[name] for name in ("mean", "bse", "sd") if name in frame}
 
 
 ANALYSES: Mapping[str, Callable[..., dict[str, Any]]] = {
@@ -250,6 +250,21 @@ def asked() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
     yield "bared", None, "corr", {"variables": None}
     for formula in (f"{y} ~ size + grade", f"{y} ~ size + missing(size)", f"{y} ~ grade"):
         yield "filled", None, ols, {"formula": formula}
+    for name in r_studies.OF_PERSONS:
+        yield from _of_persons(name)
+
+
+def _of_persons(name: str) -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
+    for formula in ("y ~ x0 + x1", "x0 ~ x1", "y ~ 0 + x0"):
+        yield name, None, "ols", {"formula": formula}
+    yield name, None, "main", {}
+    yield name, None, "corr", {"variables": None}
+    yield name, None, "iv", {"formula": "y ~ x0 | x1"}
+    yield name, None, "lasso", {"formula": "y ~ x0 + x1"}
+    yield name, None, "r2", {"formula": "y ~ x0 + x1"}
+    yield name, None, "ridge", {"formula": "y ~ x0 + x1", "penalty": 0.1}
+    yield name, None, "select", {"response": "y", "candidates": None}
+    yield name, None, "frame", {}
 
 
 def _in_groups(y: str) -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
@@ -294,7 +309,9 @@ def plain_json(value: Any) -> Any:
 
 def main() -> None:
     kept = json.loads(FIXTURE.read_text("utf-8"))["studies"] if FIXTURE.exists() else None
-    studies = r_studies.releases() if "--studies" in sys.argv[1:] or kept is None else kept
+    studies = r_studies.releases()
+    if kept is not None and "--studies" not in sys.argv[1:]:
+        studies |= kept
     document = {"studies": studies, "cases": cases(studies)}
     FIXTURE.write_text(json.dumps(document, ensure_ascii=False) + "\n", "utf-8")
 

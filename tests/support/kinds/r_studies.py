@@ -4,11 +4,12 @@
 The noise is the machine's, so that each making has its own; support.kinds.r_cases keeps them in R's fixture.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from reticent_server.kinds.study.kind import Study
+from reticent_server.kinds.study.kind import KIND, Study
+from support.fits.panels import facts_of, panel
 from support.fits.regressions import drive
 from support.kinds import studies as plain
 
@@ -64,7 +65,20 @@ def releases() -> dict[str, Any]:
         "filled": (Study(("log(price)", "size", "grade"), missing="indicator"), 8.0),
     }
     holes = {name: gone if name == "filled" else {} for name in asked}
-    return {name: _released(table, holes[name], *each) for name, each in asked.items()}
+    found = {name: _released(table, holes[name], *each) for name, each in asked.items()}
+    return found | {name: _of_persons(effects) for name, effects in OF_PERSONS.items()}
+
+
+OF_PERSONS: dict[str, Literal["person"] | None] = {"persons": None, "within": "person"}
+"""Studies of a panel of persons with several rows, and their effects."""
+
+
+def _of_persons(effects: Literal["person"] | None) -> dict[str, Any]:
+    table, absent = panel(18, 5_000, 4)
+    query = Study(("y", "x0", "x1"), main="y ~ x0 + x1", effects=effects)
+    plan = KIND.plan(facts_of(table, absent, 4), query, plain.offer(8.0))
+    result = drive(plan.run(), plain.persons_block(table, absent)).result
+    return dict(plain.read(query, result).release)
 
 
 def _released(table: Any, holes: Any, query: Study, epsilon: float) -> dict[str, Any]:

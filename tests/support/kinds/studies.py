@@ -11,7 +11,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.plan import Planned
-from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.kinds.study.kind import KIND, Study
 
@@ -76,6 +76,11 @@ def planned(
 
 def whole(table: Mapping[str, FloatArray], missing: Mapping[str, Any] | None = None) -> Block:
     return Block(0, len(next(iter(table.values()))), table, missing or {})
+
+
+def persons_block(table: Mapping[str, FloatArray], absent: Any) -> Block:
+    """Of a table of places, of which some hold no row."""
+    return Block(0, len(absent), table, {ABSENT: absent})
 
 
 def read(query: Study, result: Any) -> StudyResults:

@@ -11,11 +11,11 @@ from pydantic import Field
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.query import Query
+from reticent_server.domain.query import OfPersons, Query
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.public_centres import public_centres
-from reticent_server.formula import parse_formula, parse_variables
+from reticent_server.formula import parse_formula, parse_variables, person_deviations
 from reticent_server.formula.factor import column_levels
 from reticent_server.formula.filled import columns_of, filled, missing_term
 from reticent_server.formula.limits import Limits
@@ -36,6 +36,15 @@ Variables = Annotated[
     Field(description='Such as `["log(wage)", "schooling", "I(schooling**2)", "C(region)"]`.'),
 ]
 
+Effects = Annotated[
+    Literal["person"],
+    OfPersons(),
+    Field(
+        description="person: deviations from the person's means over the rows in use, of a data set with several rows a "
+        "person. Formulas then have an intercept of every person (the within estimator)."
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Study(Query):
@@ -45,7 +54,8 @@ class Study(Query):
     design. main: one formula over them whose standard errors are to be robust to heteroscedasticity. by: a
     categorical column; every level has moments of its own, in one charge. missing: records with a missing cell are
     left out ("mask"); or, except for the first variable and the response of main, the cell is filled with a public
-    value and a column missing(x) says where ("indicator").
+    value and a column missing(x) says where ("indicator"). effects: "person" for deviations from a person's means,
+    where a person has several rows.
     """
 
     variables: Variables
@@ -53,9 +63,16 @@ class Study(Query):
     by: Name | None = None
     where: Where = None
     missing: Literal["mask", "indicator"] = "mask"
+    effects: Effects | None = None
     confidence_level: Level = 0.95
     kind: Literal["study"] = field(default="study", kw_only=True)
 
+
+_NO_INTERCEPT = "Leave 0 out of main: person effects take the place of the intercept."
+_BY_OF_PERSONS = (
+    "A study by groups is not for persons with several rows: a person may have rows in several groups. Ask with a "
+    "condition (`where`), or with by as a factor among the variables."
+)
 
 _LIMITS = Limits(
     max_columns=64
@@ -74,6 +91,12 @@ def _plan(facts: DatasetFacts, query: Study, offer: PrivacyCost) -> StudyPlan:
         )
     if query.missing == "indicator":
         design, variables, main = _filled(facts, design, variables, main)
+    if query.effects:
+        if main is not None and not main[1].intercept:
+            raise InvalidQuery(_NO_INTERCEPT)
+        design = person_deviations(design, facts.schema)
+    if query.by is not None and facts.persons is not None:
+        raise InvalidQuery(_BY_OF_PERSONS)
     groups, levels = _groups(facts, query.by, design)
     if len(design.names) * groups.count > MOST_COLUMNS:
         raise InvalidQuery(

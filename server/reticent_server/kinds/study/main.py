@@ -14,6 +14,7 @@ noise hides M the errors are the classical ones.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,8 @@ from reticent_server.domain.design import Design, Term
 from reticent_server.domain.steps import FloatArray, GramSum, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.report import intervals, p_values, roots
+from reticent_server.fitting.recipe import Freedom
+from reticent_server.fitting.report import MOST_DEGREES, intervals, p_values, roots
 from reticent_server.kinds.study.leaning import BARED, Leaning, NarrowMoments, lengthened
 from reticent_server.kinds.study.maps import BoolArray, StudyScores
 from reticent_server.kinds.study.moments import LeastSquares, Moments
@@ -62,7 +64,8 @@ class Formula:
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupFit:
     """A group's least squares before its meat: B̄ = (S_XX/S₀₀)^(−1/2) (p, p), what the scores are made with, what
-    clipping may have moved, and the columns that leave it without intervals."""
+    clipping may have moved, and the columns that leave it without intervals; with errors by person what is known of
+    them. stretch: by what mean squares of residuals are multiplied to be those of errors."""
 
     fit: LeastSquares
     leaning: Leaning
@@ -70,11 +73,18 @@ class GroupFit:
     scores: StudyScores
     records: float
     bared: tuple[str, ...] = ()
+    freedom: Freedom | None = None
+    stretch: float = 1.0
 
     @property
     def open(self) -> bool:
         """Whether intervals may be given."""
-        return self.fit.open and not self.bared
+        return self.fit.open and not self.bared and self.enough
+
+    @property
+    def enough(self) -> bool:
+        """Whether errors by person are of enough persons."""
+        return self.freedom is None or self.freedom.known
 
 
 def formula_of(text: str, declared: Design, coding: TermCoding) -> Formula:
@@ -83,7 +93,8 @@ def formula_of(text: str, declared: Design, coding: TermCoding) -> Formula:
     if response is None or not declared.names:
         raise InvalidQuery("main needs a response and at least one term.")
     places = [_place(term, coding) for term in declared.terms]
-    y_place, head = _place(response, coding), int(declared.intercept)
+    y_place = _place(response, coding)
+    head = int(declared.intercept and not coding.design.deviations)
     q, centres, scales = coding.size, coding.centres, coding.scales
     rows = np.eye(q)
     moved = rows * scales[:, None] + np.outer(centres, rows[0]) * (np.arange(q) > 0)[:, None]
@@ -96,11 +107,12 @@ def formula_of(text: str, declared: Design, coding: TermCoding) -> Formula:
     else:
         X, y = moved[places] / scales[places][:, None], moved[y_place] / unit
         matrix, offset = np.diag(unit / scales[places]), np.zeros(len(places))
-    return Formula(text, declared.names, y, X, matrix, offset, unit)
+    names = tuple(term.name for term in declared.terms)
+    return Formula(text, ("Intercept",) * head + names, y, X, matrix, offset, unit)
 
 
 def _place(term: Term, coding: TermCoding) -> int:
-    for k, known in enumerate(coding.design.terms):
+    for k, known in enumerate(coding.design.stored.terms):
         if set(known.factors) == set(term.factors):
             return k + 1
     raise InvalidQuery(
@@ -120,10 +132,12 @@ def before_meat(formula: Formula, moments: Moments, narrow: NarrowMoments) -> Gr
     )
 
 
-def meat(formula: Formula, released: Released, g: int, fitted: GroupFit) -> FloatArray:
-    """(p, p) M/S₀₀, with eigenvalues that noise cannot hide."""
+def meat(
+    formula: Formula, released: Released, g: int, fitted: GroupFit, limit_squared: float
+) -> FloatArray:
+    """(p, p) M/S₀₀, with eigenvalues that noise cannot hide. limit_squared: C²."""
     p = len(formula.X)
-    own, size = slice(g * p, (g + 1) * p), formula.limit**2 / fitted.records
+    own, size = slice(g * p, (g + 1) * p), limit_squared / fitted.records
     noise = released.sd * size * sqrt(2 * p)
     return floored(released.values[own, own] * size, min(1.0, noise))
 
@@ -138,8 +152,12 @@ def main_fit(
     squares = fitted.leaning.squares(L)
     privacy = L @ fit.privacy @ L.T
     covariance = lengthened(L @ sampling @ L.T + privacy, squares)
-    classical = lengthened(L @ fit.sampling @ L.T + privacy, squares)
+    classical = lengthened(fitted.stretch * L @ fit.sampling @ L.T + privacy, squares)
     errors, ok = roots(covariance), np.full(len(beta), fitted.open)
+    degrees = None
+    if fitted.freedom is not None:
+        own = np.diag(L @ sampling @ L.T)
+        degrees = np.minimum(fitted.freedom.degrees(L, own, np.diag(covariance)), MOST_DEGREES)
     moved = 2 * squares > np.diag(covariance)
     said = [leans(formula.names, moved)] if fitted.open and moved.any() else []
     return MainFit(
@@ -149,21 +167,39 @@ def main_fit(
         standard_errors=errors.tolist(),
         covariance=covariance.tolist(),
         confidence_level=level,
-        confidence_intervals=[(low, high) for low, high in intervals(beta, errors, level, ok)],
-        p_values=p_values(beta, errors, ok),
+        confidence_intervals=list(intervals(beta, errors, level, ok, degrees)),
+        p_values=p_values(beta, errors, ok, degrees),
         privacy_standard_errors=roots(privacy).tolist(),
         classical_standard_errors=roots(classical).tolist(),
         estimable=[bool(x) for x in ok],
-        scale=sqrt(fit.variance) * formula.unit,
+        scale=sqrt(fitted.stretch * fit.variance) * formula.unit,
         gate=fit.gate if np.isfinite(fit.gate) else None,
-        estimand=ESTIMAND,
+        estimand=ESTIMAND if fitted.freedom is None else OF_PERSONS,
         n=n,
         warnings=[
             *([] if fit.open else [closed(formula, fit)]),
             *([bare(fitted.bared)] if fitted.bared else []),
+            *([] if fitted.enough else [FEW_PERSONS]),
             *said,
         ],
+        **_clusters(fitted.freedom, degrees),
     )
+
+
+def _clusters(freedom: Freedom | None, degrees: FloatArray | None) -> dict[str, Any]:
+    """What a reply says of persons whose scores were added."""
+    if freedom is None or degrees is None:
+        return {}
+    return {
+        "clusters": freedom.clusters.persons,
+        "effective_clusters": freedom.clusters.effective,
+        "degrees_of_freedom": degrees.tolist(),
+        "clipped_share": freedom.clusters.clipped,
+    }
+
+
+FEW_PERSONS = "No intervals: too few persons vary the scores for errors by person. Fewer terms, or a table of more persons, would help."
+OF_PERSONS = "Least squares over all rows in use, with persons beyond the radius downweighted; standard errors are by person (cluster-robust)."
 
 
 ESTIMAND = "Least squares, with records beyond the radius downweighted; standard errors are robust to heteroscedasticity."

@@ -21,6 +21,7 @@ from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
     CountSum,
     FloatArray,
+    GramSum,
     Released,
     Step,
     SumStep,
@@ -37,20 +38,34 @@ from reticent_server.fitting.own_profile import (
     guessed_facts,
     plan_own_profile,
 )
+from reticent_server.fitting.person_scores import Lengths
 from reticent_server.fitting.public_rows import draw_public_rows
 from reticent_server.kinds.study.leaning import SKEWED
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
     Formula,
+    GroupFit,
     before_meat,
     formula_of,
     main_fit,
     meat,
 )
-from reticent_server.kinds.study.maps import RecordGroups, StudyScoresMap
+from reticent_server.kinds.study.maps import RecordGroups, ScoreLengthsMap, StudyScoresMap
 from reticent_server.kinds.study.moments import GATE, Moments
+from reticent_server.kinds.study.persons import (
+    design_effect,
+    persons_meat,
+    score_clusters,
+    score_lengths,
+    stretch_of,
+)
 from reticent_server.kinds.study.radius import choose_radius, counted, widest_radius
-from reticent_server.kinds.study.recipe import Sampled, Sampling, StudyBudget
+from reticent_server.kinds.study.recipe import (
+    Sampled,
+    Sampling,
+    StudyBudget,
+    typical_length,
+)
 from reticent_server.kinds.study.result import (
     Clipped,
     GroupResult,
@@ -60,6 +75,7 @@ from reticent_server.kinds.study.result import (
     StudyResult,
 )
 from reticent_server.numerics.mallows import mallows_weights
+from reticent_server.numerics.person_grams import gram_lengths
 
 _ROUNDS = (
     1.0,
@@ -69,6 +85,8 @@ _PRECISION = (0.15, 0.10)  # of a round: noise's norm over records, enough for w
 _MOST, _LEAST = (0.10, 0.20), (0.02, 0.04)  # shares of ρ of a round (simulations)
 _LENGTHS, _COUNT = 0.06, 0.02  # shares of ρ
 _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
+_PERSON_SCORE = 6.0  # C² of persons' scores for each coefficient and row, where it is planned: 4 to 8 in simulations
+_SCORE_LENGTHS = 0.03  # share of ρ, as in a regression of persons
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
 _HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader is told: a third of its sd
 _TYPICAL = (
@@ -76,6 +94,7 @@ _TYPICAL = (
 )
 _FARTHEST = 1e100  # of a standardised column: its square stays finite
 _WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
+_PRODUCT_OF_PERSONS = 6.0  # nanoseconds of one product of two rows of a person, for lengths and for their integers (measured 3)
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
 
@@ -121,7 +140,26 @@ class StudyPlan(Planned):
 
     @property
     def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.own_profile else self._sampling(self.ground).counts
+        if self.own_profile:
+            return None
+        counts = self._sampling(self.ground).counts
+        if not self.shares.score_lengths:
+            return counts
+        return (*counts, Lengths(1.0).part(self.shares.score_lengths, self.person_rows))
+
+    @property
+    def of_persons(self) -> bool:
+        return True
+
+    @property
+    def person_rows(self) -> int:
+        """m where a person's rows count together, else 1."""
+        return person_rows_of(self.facts)
+
+    @property
+    def records(self) -> int:
+        """The public number of units: persons, or rows."""
+        return self.facts.n // self.person_rows
 
     @property
     def rho(self) -> int:
@@ -130,6 +168,7 @@ class StudyPlan(Planned):
     @property
     def passes(self) -> int:
         further = (self.own_profile is not None) + (self.shares.scores > 0)
+        further += self.shares.score_lengths > 0
         return len(self.shares.rounds) + 2 + further
 
     @property
@@ -140,7 +179,10 @@ class StudyPlan(Planned):
     def column_ms(self) -> int:
         """Planned time of the products, and of an own profile's draws."""
         products = self.facts.n * self.passes * (self._size * self.question.groups.count) ** 2
-        return int(self.draws * SELECTION_NANOSECONDS + products * _MULTIPLICATION) // 10**6
+        pairs = self.facts.n * self.passes * self._size * min(self.person_rows, self._size)
+        lengths = pairs * _PRODUCT_OF_PERSONS * (self.person_rows > 1)
+        sums = products * _MULTIPLICATION + lengths
+        return int(self.draws * SELECTION_NANOSECONDS + sums) // 10**6
 
     @property
     def _size(self) -> int:
@@ -157,30 +199,43 @@ class StudyPlan(Planned):
         expected to leave no interval; of any correlation: half of its 95 % interval near 0. Without a profile tails
         are taken to be heavy."""
         q, n = self._size, self.facts.n * self.ground.share / self.question.groups.count
-        lengths = np.sum(self.ground.coordinates.rows**2, axis=1)
-        unit = self._sampling(self.ground).unit_noise
-        bins = counted(lengths, q) * n / len(lengths)
-        sd = planned_sd(CountSum(len(bins), self.shares.lengths, self.facts.schema.unit.max_rows))
+        sampling = self._sampling(self.ground)
+        unit, length, m = sampling.unit_noise, sampling.length, self.person_rows
+        bins = self._expected_lengths(length)
+        sd = planned_sd(replace(sampling.by_length, bins=len(bins)))
         known = self.own_profile is None
         squared = (
-            choose_radius(bins, sd, q, n, unit).squared if known else widest_radius(q, n, unit)
+            choose_radius(bins, sd, q, n, unit, length, m).squared
+            if known
+            else widest_radius(q, n, unit, length)
         )
         noise = squared * unit
-        half = float(ndtri(0.975)) * sqrt(1 / n + noise**2 / (2 * n**2))
+        half = float(ndtri(0.975)) * sqrt(m / n + noise**2 / (2 * n**2))
         ratios = self._ratios(noise, n, squared)
         heavy = self._heavy(self.ground, squared)
-        names = self.question.design.names
+        names, head = self.question.design.names, int(not self.question.design.deviations)
         return {
             "response": names[1] if q > 1 else names[0],
-            "terms": [names[0], *names[2:]],
+            "terms": [*names[:head], *names[2:]],
             "privacy_to_sampling": ratios,
             "correlation_half_width": min(half, 1.0),
             "shares": self._shown_shares,
             "notes": [*self._notes(ratios), *heavy],
         }
 
+    def _expected_lengths(self, length: float) -> FloatArray:
+        """Numbers by length, of public rows, whose columns are independent; persons are made of m of them."""
+        U, m = self.ground.coordinates.rows, self.person_rows
+        U = U[: len(U) // m * m] if len(U) >= m else np.resize(U, (m, U.shape[1]))
+        lengths = gram_lengths(np.ascontiguousarray(U.T), m) if m > 1 else np.sum(U**2, axis=1)
+        share = 1.0 if m > 1 else self.ground.share
+        return counted(lengths, length) * (
+            self.records * share / self.question.groups.count / len(lengths)
+        )
+
     def _ratios(self, noise: float, n: float, squared: float) -> list[float | None]:
-        """(q − 1,) from public rows, whose columns are independent."""
+        """(q − 1,) from public rows, whose columns are independent; the rows of a person count as a study's formulas count
+        them, so that m rows may have nothing of their own."""
         q, frame = self._size, self.ground.coordinates
         U = frame.rows
         w = mallows_weights(np.sum(U**2, axis=1), squared)
@@ -190,10 +245,11 @@ class StudyPlan(Planned):
         expected = inverse @ ((U * w[:, None]).T @ U) @ inverse.T * (n / len(U))
         rows = np.eye(q)
         X = np.delete(rows, 1, axis=0) if q > 1 else rows
+        X = X[1:] if self.question.design.deviations else X
         fit = Moments(expected, inverse.T, noise).least_squares(rows[min(1, q - 1)], X)
         if fit.gate > GATE:
             return [None] * len(X)
-        sampling = np.maximum(np.diag(fit.sampling), np.finfo(float).tiny)
+        sampling = np.maximum(self.person_rows * np.diag(fit.sampling), np.finfo(float).tiny)
         return [float(x) for x in np.sqrt(np.diag(fit.privacy) / sampling)]
 
     def _notes(self, ratios: list[float | None]) -> list[str]:
@@ -224,7 +280,7 @@ class StudyPlan(Planned):
             "records_in_use": s.count,
             "lengths": s.lengths,
             "moments": s.moments,
-            "scores": s.scores,
+            "scores": s.scores + s.score_lengths,
         }
         return {name: amount / self.rho for name, amount in amounts.items()}
 
@@ -236,6 +292,7 @@ class StudyPlan(Planned):
             shares=self.shares,
             n=self.facts.n,
             unit_rows=self.facts.schema.unit.max_rows,
+            person_rows=self.person_rows,
         )
 
     def run(self) -> Recipe:
@@ -246,7 +303,8 @@ class StudyPlan(Planned):
             ground = ground_of(self.question.design, facts, masked=False) or ground
         by_group = yield from self._sampling(ground).sampled()
         fits: Sequence[MainFit | None] = [None] * len(by_group)
-        reach, inner = column_reach(ground.coding), self.shares.rounds[-1][1] * ground.coding.size
+        sampling, m = self._sampling(ground), self.person_rows
+        reach, inner = m * column_reach(ground.coding), self.shares.rounds[-1][1] * sampling.length
         skewed = (skewness(ground.coordinates) >= SKEWED) & (self.own_profile is None)
         lost = [
             sampled.narrow.tails(
@@ -262,12 +320,36 @@ class StudyPlan(Planned):
             formula = formula_of(*self.question.main, ground.coding)
             fits = yield from self._main(formula, ground.coding, by_group, lost)
         groups = [
-            replace(_group(self.facts.n, ground.coding, sampled, fit), lost=shares.tolist())
+            replace(
+                _group(self.records, ground.coding, sampled, fit, self._effect(sampled)),
+                lost=shares.tolist(),
+            )
             for sampled, fit, shares in zip(by_group, fits, lost, strict=True)
         ]
         least = min(sampled.radius.squared for sampled in by_group)
         said = [*self._heavy(ground, least), *_beyond(by_group, ground.coding.size)]
-        return self._result(ground.coding, groups, said)
+        result = self._result(ground.coding, groups, said)
+        return result if m == 1 else self._with_persons(result, by_group[0])
+
+    def _stretch(self, sampled: Sampled) -> float:
+        """By what mean squares of residuals are multiplied to be those of errors: of deviations more than 1."""
+        if sampled.persons is None or not self.question.design.deviations:
+            return 1.0
+        return stretch_of(sampled.records, sampled.persons)
+
+    def _effect(self, sampled: Sampled) -> float:
+        """Of the design, on the sampling variances of formulas that were not declared."""
+        return float(design_effect(self.person_rows, self._stretch(sampled)))
+
+    def _with_persons(self, result: StudyResult, sampled: Sampled) -> StudyResult:
+        deviations = self.question.design.deviations
+        return replace(
+            result,
+            persons=sampled.persons,
+            design_effect=self._effect(sampled),
+            effects="person" if deviations else None,
+            stretch=self._stretch(sampled) if deviations else None,
+        )
 
     def _main(
         self,
@@ -276,8 +358,10 @@ class StudyPlan(Planned):
         by_group: Sequence[Sampled],
         lost: Sequence[FloatArray],
     ) -> Generator[Step, tuple[Released, ...], list[MainFit]]:
-        groups = self.question.groups
         fitted = [before_meat(formula, sampled.moments, sampled.narrow) for sampled in by_group]
+        if self.person_rows > 1:
+            return [(yield from self._of_persons(formula, coding, by_group[0], fitted[0], lost[0]))]
+        groups = self.question.groups
         part = formula.part(groups.count, self.shares.scores, self.facts.schema.unit.max_rows)
         frames = tuple(sampled.frame for sampled in by_group)
         rows = StudyScoresMap(
@@ -289,12 +373,35 @@ class StudyPlan(Planned):
             main_fit(
                 replace(f, bared=formula.bared(names, lost[g])),
                 formula,
-                meat(formula, released, g, f),
+                meat(formula, released, g, f, formula.limit**2),
                 level,
                 self.facts.n,
             )
             for g, f in enumerate(fitted)
         ]
+
+    def _of_persons(
+        self,
+        formula: Formula,
+        coding: TermCoding,
+        sampled: Sampled,
+        fitted: GroupFit,
+        lost: FloatArray,
+    ) -> Generator[Step, tuple[Released, ...], MainFit]:
+        """The declared formula with errors by person (persons)."""
+        m, lengths = self.person_rows, score_lengths(formula, self.person_rows)
+        scores = StudyScoresMap(
+            coding, self.question.groups, (sampled.frame,), (fitted.scores,), 1.0
+        )
+        part = lengths.part(self.shares.score_lengths, m)
+        (counts,) = yield SumStep("score lengths", (part,), ScoreLengthsMap(scores, lengths))
+        clusters = score_clusters(lengths, counts)
+        gram = GramSum(len(formula.X), 1.0, self.shares.scores, 1, person_rows=m)
+        (released,) = yield SumStep("scores", (gram,), replace(scores, limit=clusters.clip))
+        middle, freedom = persons_meat(formula, released, fitted, clusters)
+        bared = formula.bared(self.question.design.names, lost)
+        fitted = replace(fitted, bared=bared, freedom=freedom, stretch=self._stretch(sampled))
+        return main_fit(fitted, formula, middle, self.question.level, self.records)
 
     def _result(
         self, coding: TermCoding, groups: Sequence[GroupResult], said: list[str]
@@ -306,7 +413,7 @@ class StudyPlan(Planned):
             centres=coding.centres.tolist(),
             scales=coding.scales.tolist(),
             dummies=[False, *(term.dummy for term in design.terms)],
-            n=self.facts.n,
+            n=self.records,
             shares=self._shown_shares,
             warnings=[*([NO_PROFILE] if self.own_profile else []), *said],
         )
@@ -341,10 +448,13 @@ def plan_study(facts: DatasetFacts, question: StudyQuestion, rho: int) -> StudyP
     some = question.design.masked or question.groups.column is not None
     left = rho - (own.rho if own else 0)
     records = facts.n * ground.share / question.groups.count
-    noise = sqrt(2) * ground.coding.size * facts.schema.unit.max_rows / records
-    rounds = _planned_rounds(left, noise * sqrt(2 * ground.coding.size))
-    scores = question.main is not None and SCORE_LIMIT * noise * sqrt(2 * ground.coding.size)
-    shares = _planned_shares(left, rounds, counted=some, scores=scores)
+    q, m = ground.coding.size, person_rows_of(facts)
+    length = typical_length(q, m)
+    noise = sqrt(2) * length * (facts.schema.unit.max_rows // m) / records
+    rounds = _planned_rounds(left, noise * sqrt(2 * q))
+    limit = SCORE_LIMIT if m == 1 else _PERSON_SCORE * m * q / length
+    scores = question.main is not None and limit * noise * sqrt(2 * q)
+    shares = _planned_shares(left, rounds, counted=some, scores=scores, persons=m > 1)
     return StudyPlan(facts, question, ground, shares, own)
 
 
@@ -354,6 +464,8 @@ def ground_of(design: Design, facts: DatasetFacts, *, masked: bool = True) -> St
     if rows is None:
         return None
     coding = code_terms(design, rows)
+    if design.deviations:  # they have mean 0, and the intercept only counts rows
+        coding = replace(coding, locations=tuple(replace(x, centre=0.0) for x in coding.locations))
     return StudyGround(coding, public_coordinates(coding.standardised(rows.X)), rows.share)
 
 
@@ -368,14 +480,25 @@ def _planned_rounds(rho: int, norm: float) -> tuple[tuple[int, float], ...]:
 
 
 def _planned_shares(
-    rho: int, rounds: tuple[tuple[int, float], ...], *, counted: bool, scores: float
+    rho: int,
+    rounds: tuple[tuple[int, float], ...],
+    *,
+    counted: bool,
+    scores: float,
+    persons: bool,
 ) -> StudyBudget:
     """scores: the norm of the meat's noise relative to the records, at 2ρ = 1; 0 without a declared formula."""
     count, lengths = int(_COUNT * rho) * counted, int(_LENGTHS * rho)
-    left = rho - sum(amount for amount, _ in rounds) - count - lengths
+    by_score = int(_SCORE_LENGTHS * rho) if persons and scores else 0
+    left = rho - sum(amount for amount, _ in rounds) - count - lengths - by_score
     wanted = (scores / _MEAT) ** 2 / (2 * left / RHO_UNITS)
     meat = int(min(max(wanted, _MAIN[0]), _MAIN[1]) * left) if scores else 0
-    return StudyBudget(rounds, count, lengths, left - meat, meat)
+    return StudyBudget(rounds, count, lengths, left - meat, meat, by_score)
+
+
+def person_rows_of(facts: DatasetFacts) -> int:
+    """m where a person's rows count together, else 1."""
+    return 1 if facts.persons is None else facts.schema.unit.max_rows
 
 
 def _beyond(groups: Sequence[Sampled], q: int) -> list[str]:
@@ -390,8 +513,10 @@ def _beyond(groups: Sequence[Sampled], q: int) -> list[str]:
     return [said] if moved >= _TYPICAL else []
 
 
-def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) -> GroupResult:
-    """A group's moments in the units of the terms: z = Dz̃, D = diag(b) + a eᵀ."""
+def _group(
+    n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None, effect: float
+) -> GroupResult:
+    """A group's moments in the units of the terms: z = Dz̃, D = diag(b) + a eᵀ. effect: of the design, on sampling variances."""
     D = np.diag(coding.scales)
     D[1:, 0] = coding.centres[1:]
     moments, narrow = sampled.moments, sampled.narrow
@@ -403,7 +528,7 @@ def _group(n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None) ->
             moments=_symmetric(D @ narrow.sums @ D.T / n).tolist(),
             noise=Noise(sd=narrow.sd / n, root=(narrow.root @ D.T).tolist()),
             ratio=narrow.ratio,
-            typical=narrow.typical,
+            typical=narrow.typical / sqrt(effect),
         ),
         clipped=Clipped(
             share=1 - weight / sampled.records,

@@ -14,6 +14,9 @@ the α of the last twofold step, N_{e/2}/N_e = 2^α, and
 
     Σ(‖u‖² − R²)₊ = N_e e/(α − 1)·(R²/e)^(1 − α)        for R² ≥ e.
 
+*Persons.* Where a person's rows count together (maps), ‖u‖² is ‖A‖_F in all of this, and its typical size stands in the place of q: of m
+rows without anything in common ‖A‖_F² is about mq² + m(m − 1)q. A combination's bias is then τ|a||b|/N at most.
+
 No more than 12q unless the noise adds less than 5 % to an interval: on tables with rare levels and heavy tails a wider radius
 cost noise and removed little bias. No more than lets the noise's norm s√(2q) be a quarter of N.
 """
@@ -64,11 +67,11 @@ class Tail:
     edge: float
     beyond: float
     alpha: float
-    q: int
+    q: float
 
     @classmethod
-    def seen(cls, counts: FloatArray, noise: float, q: int) -> "Tail":
-        """counts: (len(EDGES) + 1,) with noise of sd `noise`."""
+    def seen(cls, counts: FloatArray, noise: float, q: float) -> "Tail":
+        """counts: (len(EDGES) + 1,) with noise of sd `noise`. q: what EDGES are multiples of."""
         above = np.cumsum(counts[::-1])[::-1][1:]  # beyond each edge
         error = noise * np.sqrt(np.arange(len(EDGES), 0, -1))
         clear = np.flatnonzero((above > _CLEAR * error) | (counts[1:] > _CLEAR * noise))
@@ -91,37 +94,52 @@ class Tail:
         return max(inside + scale + self.beyond * (self.edge - squared), 0.0)
 
 
-def choose_radius(counts: FloatArray, noise: float, q: int, records: float, unit: float) -> Radius:
-    """The radius. counts: (len(EDGES) + 1,) with noise of sd `noise`. unit: s at R² = 1."""
-    tail = Tail.seen(counts, noise, q)
-    chosen, least = Radius(q * _CANDIDATES[0], tail.excess(q * _CANDIDATES[0])), np.inf
+def choose_radius(
+    counts: FloatArray,
+    noise: float,
+    q: int,
+    records: float,
+    unit: float,
+    length: float | None = None,
+    person_rows: int = 1,
+) -> Radius:
+    """The radius. counts: (len(EDGES) + 1,) with noise of sd `noise`. unit: s at R² = 1. length: a typical one, of rows q.
+    person_rows: m where a person's rows count together."""
+    least_factor = 1 + (_LEAST_TAIL - 1) / sqrt(person_rows)
+    typical = q if length is None else length
+    tail = Tail.seen(counts, noise, typical)
+    least = np.inf
+    chosen = Radius(typical * _CANDIDATES[0], tail.excess(typical * _CANDIDATES[0]))
     for factor in _CANDIDATES:
-        squared, sd = q * factor, q * factor * unit
+        squared, sd = typical * factor, typical * factor * unit
         felt = sd**2 / (2 * records) > _UNFELT and factor > _WIDEST
         if felt or sd * sqrt(2 * q) > _NORM * records:
             break
         tau = tail.excess(squared)
         error = sd**2 / 2 + (tau / (_DIRECTIONS * (q + 1))) ** 2
-        if error < least or factor < _LEAST_TAIL:
+        if error < least or factor < least_factor:
             chosen, least = Radius(squared, tau), error
     return chosen
 
 
-def widest_radius(q: int, records: float, unit: float) -> float:
+def widest_radius(q: int, records: float, unit: float, length: float | None = None) -> float:
     """R² for the heaviest tails: what a forecast counts on where nothing is known of them."""
+    typical = q if length is None else length
     loud = [
-        q * f for f in _CANDIDATES if f <= _WIDEST and q * f * unit * sqrt(2 * q) <= _NORM * records
+        typical * f
+        for f in _CANDIDATES
+        if f <= _WIDEST and typical * f * unit * sqrt(2 * q) <= _NORM * records
     ]
-    return float(max(loud, default=q * _CANDIDATES[0]))
+    return float(max(loud, default=typical * _CANDIDATES[0]))
 
 
-def counted(lengths: FloatArray, q: int) -> FloatArray:
+def counted(lengths: FloatArray, q: float) -> FloatArray:
     """(len(EDGES) + 1,) numbers of squared lengths ‖u‖² by bin."""
     at = np.searchsorted(q * np.array(EDGES), lengths, side="right")
     return np.bincount(at, minlength=len(EDGES) + 1).astype(np.float64)
 
 
-def excess(counts: FloatArray, q: int, squared: float) -> float:
+def excess(counts: FloatArray, q: float, squared: float) -> float:
     """Σ(‖u‖² − R²)₊ of counts by bin, a record at its bin's geometric middle."""
     edges = q * np.array(EDGES)
     inner = np.sqrt(edges[1:] * edges[:-1])

@@ -13,6 +13,13 @@ are functions of one record and of earlier releases (maps), so that the parts' �
     scores            the same, cut at 1       GramSum    Δ = √2 m
     lengths, count    one bin                  CountSum   Δ = √2 m  (one bin: m)
 
+and where all rows of a person count together (maps; A a person's Gram matrix, s the person's score)
+
+    moments, rounds   ‖ωA/R²‖_F ≤ 1    whole GramSum  Δ = √2   (mechanisms.person_grams)
+    scores            ‖s‖ ≤ C          GramSum        Δ = √2
+    lengths           one bin          CountSum       Δ = √2   (of ‖A‖_F, and of ‖s‖)
+    count             rows             CountSum       Δ = m
+
 Groups need no second charge. For a record replaced by one of another group, the two contributions are orthogonal:
 ‖vvᵀ − v′v′ᵀ‖_F² = |v|⁴ + |v′|⁴ − 2(vᵀv′)² ≤ 2, the bound of one group, and e_g ⊗ u is a vector like any other. What lies
 between two groups' blocks is noise alone. The clips are enforced by mechanisms.noisy_sum; W, R_g, σ and θ come from
@@ -51,25 +58,27 @@ Steps = Generator[Step, tuple[Released, ...], "list[Sampled]"]
 
 @dataclass(frozen=True, slots=True)
 class StudyBudget:
-    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius for each column), count (0 where it is n), lengths,
-    moments, and scores (0 without a declared formula)."""
+    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius in typical lengths), count (0 where it is n), lengths,
+    moments, scores (0 without a declared formula), and the lengths of persons' scores (0 where rows count one by one)."""
 
     rounds: tuple[tuple[int, float], ...]
     count: int
     lengths: int
     moments: int
     scores: int
+    score_lengths: int = 0
 
     @property
     def rho(self) -> int:
         rounds = sum(rho for rho, _ in self.rounds)
-        return rounds + self.count + self.lengths + self.moments + self.scores
+        once = self.count + self.lengths + self.moments + self.scores + self.score_lengths
+        return rounds + once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
     """A group's moments of z̃, those of a narrower radius, the frame they were taken in, what its radius leaves out, and
-    its records in use, with the sd of their number."""
+    its records in use, with the sd of their number; persons with a row in use, where a person's rows count together."""
 
     moments: Moments
     narrow: NarrowMoments
@@ -77,11 +86,13 @@ class Sampled:
     radius: Radius
     records: float
     records_sd: float
+    persons: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampling:
-    """A planned study of n records: what is asked of them. unit_rows: m."""
+    """A planned study of n records: what is asked of them. unit_rows: m; person_rows: m where a person's rows count
+    together, else 1."""
 
     coding: TermCoding
     coordinates: Coordinates
@@ -89,6 +100,7 @@ class Sampling:
     shares: StudyBudget
     n: int
     unit_rows: int
+    person_rows: int = 1
 
     def sampled(self) -> Steps:
         """The moments of each group."""
@@ -96,19 +108,21 @@ class Sampling:
         lengths, noise = yield from self._lengths(states)
         unit = self.unit_noise
         radii = [
-            choose_radius(counts, noise, self.coding.size, number, unit)
+            choose_radius(
+                counts, noise, self.coding.size, number, unit, self.length, self.person_rows
+            )
             for counts, number in zip(lengths, records, strict=True)
         ]
         frames = tuple(
-            MomentFrame(state.transform, radius.squared)
+            MomentFrame(state.transform, radius.squared, self.person_rows)
             for state, radius in zip(states, radii, strict=True)
         )
         part = self._gram(self.shares.moments)
         (released,) = yield SumStep(
             "moments", (part,), MomentsMap(self.coding, self.groups, frames)
         )
-        tails = [Tail.seen(counts, noise, self.coding.size) for counts in lengths]
-        inner = self.shares.rounds[-1][1] * self.coding.size
+        tails = [Tail.seen(counts, noise, self.length) for counts in lengths]
+        inner = self.shares.rounds[-1][1] * self.length
         ratios = [
             ratio(radius.excess, tail.excess(inner))
             for radius, tail in zip(radii, tails, strict=True)
@@ -127,31 +141,45 @@ class Sampling:
                 radius,
                 records[g],
                 records_sd,
+                float(max(lengths[g].sum(), 1.0)) if self.person_rows > 1 else None,
             )
             for g, (frame, radius) in enumerate(zip(frames, radii, strict=True))
         ]
 
     @property
+    def length(self) -> float:
+        """A typical length: ‖u‖² of a white row, or ‖A‖_F of m white rows that have nothing in common."""
+        q, m = self.coding.size, self.person_rows
+        return typical_length(q, m)
+
+    @property
     def counts(self) -> tuple[CountSum, ...]:
         """The parts that are counts, in all steps."""
-        return (self._records, self._by_length) if self.shares.count else (self._by_length,)
+        return (self._records, self.by_length) if self.shares.count else (self.by_length,)
 
     @property
     def _records(self) -> CountSum:
         return CountSum(self.groups.count, self.shares.count, self.unit_rows)
 
     @property
-    def _by_length(self) -> CountSum:
+    def by_length(self) -> CountSum:
+        """The histogram of lengths."""
         bins = (len(EDGES) + 1) * self.groups.count
-        return CountSum(bins, self.shares.lengths, self.unit_rows)
+        return CountSum(bins, self.shares.lengths, self._weight, self.person_rows)
 
     @property
     def unit_noise(self) -> float:
         """s at R² = 1."""
-        return sqrt(2) * self.unit_rows / sqrt(2 * self.shares.moments / RHO_UNITS)
+        return sqrt(2) * self._weight / sqrt(2 * self.shares.moments / RHO_UNITS)
+
+    @property
+    def _weight(self) -> int:
+        """Contributions of one unit."""
+        return self.unit_rows // self.person_rows
 
     def _gram(self, rho: int) -> GramSum:
-        return GramSum(self.coding.size * self.groups.count, 1.0, rho, self.unit_rows)
+        size, m = self.coding.size * self.groups.count, self.person_rows
+        return GramSum(size, 1.0, rho, self._weight, person_rows=m, whole=m > 1)
 
     def _whitened(
         self,
@@ -159,13 +187,14 @@ class Sampling:
         Step, tuple[Released, ...], tuple[list[Whitening], list[Moments], list[float], float]
     ]:
         """The coordinates, the last round's moments, records in use by group with the sd of their number."""
-        q, G = self.coding.size, self.groups.count
+        q, G, m = self.coding.size, self.groups.count, self.person_rows
         states = [unwhitened(self.coordinates, self.shares.rounds[0][1] * q)] * G
         records, records_sd = [float(self.n)] * G, 0.0
         narrow: list[Moments] = []
         for k, (rho, factor) in enumerate(self.shares.rounds):
             states = [_rounded(state) for state in states]
-            frames = tuple(MomentFrame(state.transform, factor * q) for state in states)
+            squared = factor * self.length
+            frames = tuple(MomentFrame(state.transform, squared, m) for state in states)
             counted = k == 0 and self.shares.count > 0
             parts: list[Part] = [self._gram(rho)]
             if counted:
@@ -178,9 +207,7 @@ class Sampling:
             last = k == len(self.shares.rounds) - 1
             narrow = [_moments(released[0], g, frame) for g, frame in enumerate(frames)]
             states = [
-                whitened(
-                    state, _block(released[0], g, q, factor * q), number, factor * q, last=last
-                )
+                whitened(state, _block(released[0], g, q, squared), number, factor * q, last=last)
                 for g, (state, number) in enumerate(zip(states, records, strict=True))
             ]
         return [_rounded(state) for state in states], narrow, records, records_sd
@@ -189,12 +216,17 @@ class Sampling:
         self, states: list[Whitening]
     ) -> Generator[Step, tuple[Released, ...], tuple[FloatArray, float]]:
         """(G, bins) counts by ‖u‖², and their noise."""
-        edges = tuple(self.coding.size * edge for edge in EDGES)
-        bins = len(edges) + 1
-        frames = tuple(MomentFrame(state.transform, edges[-1]) for state in states)
+        edges = tuple(self.length * edge for edge in EDGES)
+        bins, m = len(edges) + 1, self.person_rows
+        frames = tuple(MomentFrame(state.transform, edges[-1], m) for state in states)
         rows = LengthsMap(self.coding, self.groups, frames, edges)
-        (released,) = yield SumStep("lengths", (self._by_length,), rows)
+        (released,) = yield SumStep("lengths", (self.by_length,), rows)
         return released.values.reshape(self.groups.count, bins), released.sd
+
+
+def typical_length(q: int, m: int) -> float:
+    """√(mq² + m(m − 1)q): ‖A‖_F of m white rows in q columns that have nothing in common; q of one row."""
+    return float(q) if m == 1 else sqrt(m * q**2 + m * (m - 1) * q)
 
 
 def _rounded(state: Whitening) -> Whitening:

@@ -2,9 +2,9 @@
 """What a reply to a study holds."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le
 
 from reticent_server.fitting.results import OpenInterval, Share
 
@@ -48,7 +48,8 @@ class MainFit:
 
     standard_errors count sampling, noise and what clipping may have moved; privacy_standard_errors the noise alone. gate: the noise's size
     relative to the data's information about the combination that it hides most; above 1/3 there are no intervals.
-    classical_standard_errors: for errors of one variance.
+    classical_standard_errors: for errors of one variance (of persons with several rows: of rows that have nothing in
+    common). clusters, effective_clusters, degrees_of_freedom, clipped_share: of errors by person, as in a regression's reply.
     """
 
     formula: str
@@ -67,6 +68,10 @@ class MainFit:
     estimand: str
     n: int
     warnings: list[str]
+    clusters: float | None = None
+    effective_clusters: float | None = None
+    degrees_of_freedom: list[Annotated[float, Gt(0)]] | None = None
+    clipped_share: Share | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +98,10 @@ class StudyResult:
 
     variables: the columns of each text that was asked for. centres, scales: (q,) public, of the terms. moments, noise,
     narrow, clipped, radius, lost, main: as in a group, of all records in use; with `by` they are in `groups`, by level. dummies: which
-    columns hold 0 and 1 only.
+    columns hold 0 and 1 only. Where persons have several rows: n counts persons, persons is the noisy number of those with a row in
+    use, and design_effect is by what the sampling covariances of formulas that were not declared are multiplied. effects: "person" where all columns
+    are deviations from a person's means; the intercept then counts rows, and stretch is by what mean squares of residuals are multiplied to be
+    those of errors.
     """
 
     terms: list[str]
@@ -112,3 +120,7 @@ class StudyResult:
     lost: list[float] | None = None
     main: MainFit | None = None
     groups: dict[str, GroupResult] | None = None
+    persons: float | None = None
+    design_effect: Annotated[float, Ge(1)] | None = None
+    effects: Literal["person"] | None = None
+    stretch: Annotated[float, Ge(1)] | None = None
