@@ -38,6 +38,7 @@ from reticent_server.domain.steps import (
     FloatArray,
     Released,
     Scaled,
+    multiplied,
 )
 from reticent_server.fitting.maps import ScoreMap
 from reticent_server.numerics.person_columns import person_sums
@@ -210,7 +211,7 @@ def score_sums(score: Contribution, m: int) -> FloatArray:
     """(q, persons) s_u."""
     if isinstance(score, Scaled):
         return person_sums(score.vectors, m, score.weights)
-    return person_sums(score, m)
+    return person_sums(multiplied(score), m)
 
 
 def triangle(q: int) -> int:

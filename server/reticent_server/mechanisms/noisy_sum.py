@@ -150,8 +150,8 @@ def encode(
 
 
 def _placed(part: SumPart, contributions: Placed, scratch: Scratch) -> IntArray:
-    if not isinstance(part, VectorSum | GramSum):
-        raise TypeError("codes and numbers have no places")
+    if not isinstance(part, VectorSum | GramSum) or (isinstance(part, GramSum) and part.whole):
+        raise TypeError("codes, numbers and whole Gram sums have no places")
     total, others = placed.encode(part, contributions, scratch)
     return total + added(part, quantise(part, others)) if others.size else total
 

@@ -32,14 +32,14 @@ Tier: unconditional. Attacked by tests/privacy/test_person_grams_privacy.py.
 import numpy as np
 
 from reticent_server.domain.scratch import FRESH, Scratch
-from reticent_server.domain.steps import Contribution, FloatArray, GramSum
+from reticent_server.domain.steps import FloatArray, GramSum, Scaled
 from reticent_server.mechanisms.quantise import norm_limit, persons_norm, quantise
 
 _PIECE = 1 << 12  # places at a time, what the processor's cache holds; speed only, sums are exact
 
 
 def quantise_persons(
-    part: GramSum, contributions: Contribution, scratch: Scratch = FRESH
+    part: GramSum, contributions: FloatArray | Scaled, scratch: Scratch = FRESH
 ) -> FloatArray:
     """(size, places) integer-valued q, a person's consecutive ones with ‖Σ_t q_t q_tᵀ‖_F ≤ C_q²; in the scratch.
 
