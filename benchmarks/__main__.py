@@ -15,6 +15,7 @@ NAMES = (
     "scale",
     "sources",
     "service",
+    "analysts",
     "depth",
     "no_reply",
     "wages",

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service: charges on PostgreSQL against the same SQL run by hand, and free requests a second.
+"""The service: charges on both databases against the same SQL run by hand, and free requests a second.
 
 `python -m benchmarks service` prints both and one JSON line; `python -m benchmarks.service 40` is a short run.
 The statements of reserve + settle are recorded with their parameters on one copy of a database, and run
-again by hand, with psycopg, on another: nothing else, so the ratio says what the ledger's own work
-costs. The two take turns on a PostgreSQL that is started for it: with fsync, as it is used, and
-without, where nothing hides that work.
+again by hand, with psycopg or sqlite3, on another: nothing else, so the ratio says what the ledger's own work
+costs. The two take turns on a PostgreSQL that is started for it, and on a file of SQLite: with fsync, as they
+are used, and without (SQLite: in memory that has the form of a disk), where nothing hides that work.
+
+BENCH_PARTS  which of postgresql, sqlite, requests (all)
 """
 
 import asyncio
 import json
+import os
+import shutil
+import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -38,9 +44,19 @@ BODY = b'{"id": "' + b"x" * 1500 + b'"}'
 Script = list[list[tuple[str, object]]]
 
 
+PARTS = os.environ.get("BENCH_PARTS", "postgresql,sqlite,requests").split(",")
+MEMORY = Path("/dev/shm")
+
+
 def main() -> None:
     charges = int(sys.argv[1]) if sys.argv[1:] and sys.argv[1].isdigit() else CHARGES
-    found = charging(charges) | asking(REQUESTS * charges // CHARGES)
+    found = {}
+    if "postgresql" in PARTS:
+        found |= charging(charges)
+    if "sqlite" in PARTS:
+        found |= charging_sqlite(charges)
+    if "requests" in PARTS:
+        found |= asking(REQUESTS * charges // CHARGES)
     for key, value in found.items():
         print(f"{key:44} {value:.3f}")
     print(json.dumps({"benchmark": "service", "charges": charges} | found))
@@ -51,11 +67,40 @@ def charging(charges: int) -> dict[str, float]:
     found = {}
     for name, durable in (("", True), ("_without_fsync", False)):
         with running(durable=durable) as cluster:
-            ours, hand = np.array([turn(cluster, charges) for _ in range(TURNS)]).T
-        found[f"charges_a_second{name}"] = float(charges / np.median(ours))
-        found[f"charges_by_hand_a_second{name}"] = float(charges / np.median(hand))
-        found[f"charges_to_sql_by_hand{name}"] = float(np.median(hand / ours))
+            turns = [turn(lambda k: copy_of(cluster, k), charges) for _ in range(TURNS)]
+        found |= figures(charges, turns, name)
     return found
+
+
+def charging_sqlite(charges: int) -> dict[str, float]:
+    """The same on SQLite."""
+    found = {}
+    for name, place in (("_sqlite", None), ("_sqlite_without_fsync", MEMORY)):
+        with tempfile.TemporaryDirectory(dir=place) as folder:
+            template = Path(folder) / "template.db"
+            database.upgrade(f"sqlite:///{template}")
+            with opened(f"sqlite:///{template}") as (ledger, _):
+                open_accounts(ledger, rule="basic")
+            turns = [turn(partial(file_copy, template), charges) for _ in range(TURNS)]
+        found |= figures(charges, turns, name)
+    return found
+
+
+def file_copy(template: Path, name: str) -> str:
+    copy = template.with_name(f"{name}.db")
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{copy}{ending}").unlink(missing_ok=True)
+    shutil.copy(template, copy)
+    return f"sqlite:///{copy}"
+
+
+def figures(charges: int, turns, name: str) -> dict[str, float]:
+    ours, hand = np.array(turns).T
+    return {
+        f"charges_a_second{name}": float(charges / np.median(ours)),
+        f"charges_by_hand_a_second{name}": float(charges / np.median(hand)),
+        f"charges_to_sql_by_hand{name}": float(np.median(hand / ours)),
+    }
 
 
 @contextmanager
@@ -79,16 +124,16 @@ def opened(url: str):
     engine.dispose()
 
 
-def turn(cluster: Cluster, charges: int) -> tuple[float, float]:
-    """Seconds of `charges` charges by the ledger, and of the same SQL by hand."""
-    script = recorded(copy_of(cluster, "recorded"), WARMING + charges)
-    with opened(copy_of(cluster, "ours")) as (ledger, _):
+def turn(copy: Callable[[str], str], charges: int) -> tuple[float, float]:
+    """Seconds of `charges` charges by the ledger, and of the same SQL by hand. copy: makes one of the template."""
+    script = recorded(copy("recorded"), WARMING + charges)
+    with opened(copy("ours")) as (ledger, _):
         charge(ledger, WARMING)
         start = time.perf_counter()
         charge(ledger, charges)
         ours = time.perf_counter() - start
         assert len(ledger.releases("alice", 10**6)) == WARMING + charges
-    return ours, by_hand(copy_of(cluster, "hand"), script)
+    return ours, by_hand(copy("hand"), script)
 
 
 def copy_of(cluster: Cluster, name: str) -> str:
@@ -108,7 +153,8 @@ def recorded(url: str, charges: int) -> Script:
     with opened(url) as (ledger, engine):
 
         def note(_connection, _cursor, statement, parameters, _context, _many) -> None:
-            script[-1].append((statement, parameters))
+            if not statement.startswith(("BEGIN", "PRAGMA")):
+                script[-1].append((statement, parameters))
 
         event.listen(engine, "before_cursor_execute", note)
         event.listen(engine, "commit", lambda _: script.append([]))
@@ -119,7 +165,7 @@ def recorded(url: str, charges: int) -> Script:
 
 def by_hand(url: str, script: Script) -> float:
     """Seconds of the script, but for its first charges: both sides prepare their statements there."""
-    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+    with closing(connected(url)) as connection, closing(connection.cursor()) as cursor:
         run(connection, cursor, script[: 2 * WARMING])
         start = time.perf_counter()
         run(connection, cursor, script[2 * WARMING :])
@@ -127,6 +173,17 @@ def by_hand(url: str, script: Script) -> float:
         cursor.execute("SELECT count(*) FROM ledger_releases WHERE status = 'reply'")
         assert 2 * cursor.fetchone()[0] == len(script)
     return seconds
+
+
+def connected(url: str):
+    """As the ledger connects: it commits to the disk, and SQLite begins as a writer."""
+    if not url.startswith("sqlite"):
+        return psycopg.connect(url.replace("+psycopg", ""))
+    connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level="IMMEDIATE")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
 
 
 def run(connection, cursor, script: Script) -> None:

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import dask
 import structlog
-from distributed import Client, LocalCluster, Security, as_completed
+from distributed import Client, LocalCluster, Security, wait
 
 from reticent_server.domain.steps import SumStep
 from reticent_server.engine.block_sums import added
@@ -91,18 +91,24 @@ class DaskCluster:
 
     def _sums(self, parts: Sequence[Table], step: SumStep, block_rows: int) -> Iterator[list[Any]]:
         futures = self._submitted(parts, step, block_rows)
-        done = as_completed(
-            futures, loop=self._client.loop, with_results=True, timeout=PATIENCE_SECONDS
-        )
         try:
-            for _, sums in done:
-                if sums == UNREADABLE:
-                    raise Unavailable("The data set cannot be read at the moment.")
-                if sums == FAILED:
-                    raise _PartFailed
-                yield sums
+            with self._client.as_current():  # wait() asks for the client of its thread
+                wait(futures, timeout=PATIENCE_SECONDS)
+            found = self._client.gather(futures)
         finally:
-            self._client.cancel(futures)
+            self._give_up(futures)
+        for sums in found:
+            if sums == UNREADABLE:
+                raise Unavailable("The data set cannot be read at the moment.")
+            if sums == FAILED:
+                raise _PartFailed
+            yield sums
+
+    def _give_up(self, futures: Sequence[Any]) -> None:
+        """Stops what still runs; what is done is forgotten with its future, without a message of its own."""
+        running = [future for future in futures if not future.done()]
+        if running:
+            self._client.cancel(running)
 
     def _submitted(self, parts: Sequence[Table], step: SumStep, block_rows: int) -> list[Any]:
         """A part goes to the same worker in every pass, which has its columns in memory by then.
@@ -111,7 +117,7 @@ class DaskCluster:
         """
         threads = self._client.nthreads()
         places = [worker for worker in sorted(threads) for _ in range(threads[worker])]
-        shares = [parts[k :: len(places)] for k in range(len(places))] if places else [parts]
+        shares = equal_shares(parts, max(1, len(places)))
         name = f"sums-{uuid4().hex}"
         return [
             self._client.submit(
@@ -135,6 +141,18 @@ class DaskCluster:
         self._client.close()
         if cluster is not None:
             cluster.close()
+
+
+def equal_shares(parts: Sequence[Table], number: int) -> list[list[Table]]:
+    """The parts in `number` shares of about as many rows, the same in every pass: the largest first, each to whoever
+    has the fewest rows (Graham's rule: at most 4/3 of the best)."""
+    shares: list[list[Table]] = [[] for _ in range(number)]
+    rows = [0] * number
+    for part in sorted(parts, key=lambda part: -part.n):
+        least = rows.index(min(rows))
+        shares[least].append(part)
+        rows[least] += part.n
+    return shares
 
 
 class _PartFailed(RuntimeError):

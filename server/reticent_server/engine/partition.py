@@ -14,6 +14,7 @@ from typing import Any
 
 from reticent_server.domain.scratch import ReusedScratch
 from reticent_server.domain.steps import SumStep
+from reticent_server.engine.allocator import keep_pages
 from reticent_server.engine.block_sums import added, block_sums
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache
@@ -29,6 +30,7 @@ def sums_of_parts(
 
     cache_bytes: of encoded columns, kept in this process for the passes that follow.
     """
+    keep_pages()
     try:
         return _sums(parts, step, block_rows, _cache(cache_bytes))
     except Unavailable:

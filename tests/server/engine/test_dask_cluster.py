@@ -95,6 +95,23 @@ def test_parts_are_the_table(files: Any) -> None:
     assert sum(part.n for part in parts) == N
 
 
+def test_workers_have_equal_shares_the_same_in_every_pass(
+    files: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, found = files
+    parts = Table(found, "v", SCHEMA, ("y",)).parts()
+    shares = dask_cluster.equal_shares(parts, 2)
+    assert [sum(part.n for part in share) for share in shares] == [1600, 1400]
+    assert [part for share in shares for part in share] != parts
+    assert sorted(map(id, (part for share in shares for part in share))) == sorted(map(id, parts))
+    assert dask_cluster.equal_shares(parts, 2) == shares
+    assert [len(share) for share in dask_cluster.equal_shares(parts[:1], 3)] == [1, 0, 0]
+    monkeypatch.setattr(parquet_source, "PARTITION_ROWS", 1 << 20)
+    monkeypatch.setattr(parquet_source, "LEAST_PARTITION_ROWS", 1)
+    monkeypatch.setattr(parquet_source, "PARTITIONS", 4)  # of 750 rows: two row groups of 400
+    assert [reader.n for _, reader in found.partitions()] == 3 * [800, 200]
+
+
 def test_sums_are_those_of_one_process(files: Any, cluster: Any) -> None:
     _, found = files
     assert same(sums(found, STEP, cluster), sums(found, STEP))
