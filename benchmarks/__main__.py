@@ -13,6 +13,7 @@ NAMES = (
     "speed",
     "peers",
     "scale",
+    "persons",
     "sources",
     "service",
     "analysts",

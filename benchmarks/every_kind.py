@@ -146,9 +146,10 @@ def facts(n: int) -> DatasetFacts:
     return DatasetFacts("bench", "bench", 1, "v", n, Schema(COLUMNS), Profile(known))
 
 
-def answer(planned: Planned, columns: Table) -> Any:
+def answer(planned: Planned, columns: Table | Block) -> Any:
     """The result on one table through the server's mechanisms, as a reply holds it; None: No Reply."""
-    block, recipe = Block(0, len(columns["y"]), columns, {}), planned.run()
+    block = columns if isinstance(columns, Block) else Block(0, len(columns["y"]), columns, {})
+    recipe = planned.run()
     try:
         step = next(recipe)
         while True:

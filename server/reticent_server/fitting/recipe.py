@@ -80,6 +80,7 @@ _FARTHER = 4.0  # by which the gain of a bent score's steps trusts C less than t
 LEAST_CLUSTERS = (
     50  # effective persons; with 30, intervals of 95 % cover .94, of unbalanced ones .91
 )
+MOST_CLIPPED = 0.12  # of persons; with 1,000 to 1,500 of 8 rows at ε = 1, where more are cut, intervals of 95 % cover .82 to .87 within persons
 MOST_UNSURE = 0.5  # of the Jacobian: up to there intervals of 95 % cover .94 to .98 in simulations, beyond it .6 to .96
 _BEND = 0.12  # of a predictor with a log link: up to there intervals of 95 % cover .92 to .96 in simulations, from .15 on .78 to .95
 _LARGEST_RESCALE = 0.7  # |change of ln s| of a joint last step
@@ -129,8 +130,9 @@ class Freedom:
 
     @property
     def known(self) -> bool:
-        """Whether intervals are right: persons enough, and a Jacobian that is above its noise."""
-        return self.clusters.effective >= LEAST_CLUSTERS and self.unsure <= MOST_UNSURE
+        """Whether intervals are right: persons enough, few of them cut, and a Jacobian that is above its noise."""
+        enough = self.clusters.effective >= LEAST_CLUSTERS
+        return enough and self.clusters.clipped <= MOST_CLIPPED and self.unsure <= MOST_UNSURE
 
     def degrees(
         self, combinations: FloatArray, sampling: FloatArray, total: FloatArray

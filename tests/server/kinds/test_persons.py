@@ -233,13 +233,13 @@ def test_nor_has_a_jacobian_below_its_noise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("effective", "unsure", "known"),
-    [(60, 0.4, True), (49, 0.4, False), (60, 0.6, False)],
+    ("effective", "unsure", "clipped", "known"),
+    [(60, 0.4, 0.1, True), (49, 0.4, 0.1, False), (60, 0.6, 0.1, False), (60, 0.4, 0.13, False)],
 )
-def test_intervals_need_persons_and_a_jacobian_above_its_noise(
-    effective: Any, unsure: Any, known: Any
+def test_intervals_need_persons_few_that_are_cut_and_a_jacobian_above_its_noise(
+    effective: Any, unsure: Any, clipped: Any, known: Any
 ) -> None:
-    clusters = Clusters(1.0, 100.0, effective, 0.0)
+    clusters = Clusters(1.0, 100.0, effective, clipped)
     assert Freedom(clusters, 0.0, np.eye(2), unsure).known is known
 
 
