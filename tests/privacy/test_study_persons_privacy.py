@@ -28,6 +28,7 @@ VARIABLES, MAIN = ("y", "x0", "x1"), "y ~ x0 + x1"
 QUERIES = {
     "pooled": Study(VARIABLES, main=MAIN),
     "condition": Study((*VARIABLES, "I(x0**2)"), where="x1 > -2"),
+    "means": Study((*VARIABLES, "mean(x0)"), main="y ~ x0 + mean(x0)"),
     "within": Study(VARIABLES, main=MAIN, effects="person"),
 }
 

@@ -75,12 +75,15 @@ def parse_variables(
     where: str | None = None,
     *,
     limits: Limits = _DEFAULT,
+    person_means: bool = False,
     profile: Profile | None = None,
 ) -> tuple[Design, dict[str, tuple[str, ...]]]:
     """The design of texts such as "log(y)", "C(g)", "x1:x2", with an intercept and no response; and the names of the
-    columns of each text. Raises InvalidFormula as parse_formula; a term that two texts share counts once.
+    columns of each text. Raises InvalidFormula as parse_formula; a term that two texts share counts once. person_means: as
+    of parse_formula.
     """
-    named = {text: _terms_of(text, schema, limits, profile) for text in texts}
+    means = person_means and schema.unit.many_rows
+    named = {text: _terms_of(text, schema, limits, profile, person_means=means) for text in texts}
     distinct: dict[frozenset[str], tuple[Factor, ...]] = {}
     for factors in (f for terms in named.values() for f in terms):
         distinct.setdefault(_key(factors), factors)
@@ -108,9 +111,10 @@ def _response_name(response: Expression, schema: Schema) -> str:
 
 
 def _terms_of(
-    text: str, schema: Schema, limits: Limits, profile: Profile | None
+    text: str, schema: Schema, limits: Limits, profile: Profile | None, *, person_means: bool
 ) -> list[tuple[Factor, ...]]:
-    return ModelParser(Cursor(text, schema, "formula", limits, profile)).parse_terms()
+    cursor = Cursor(text, schema, "formula", limits, profile)
+    return ModelParser(cursor, person_means=person_means).parse_terms()
 
 
 def _key(factors: tuple[Factor, ...]) -> frozenset[str]:

@@ -15,7 +15,12 @@ from reticent_server.domain.query import OfPersons, Query
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.public_centres import public_centres
-from reticent_server.formula import parse_formula, parse_variables, person_deviations
+from reticent_server.formula import (
+    parse_formula,
+    parse_variables,
+    person_deviations,
+    with_person_means,
+)
 from reticent_server.formula.factor import column_levels
 from reticent_server.formula.filled import columns_of, filled, missing_term
 from reticent_server.formula.limits import Limits
@@ -80,21 +85,29 @@ _LIMITS = Limits(
 
 
 def _plan(facts: DatasetFacts, query: Study, offer: PrivacyCost) -> StudyPlan:
+    means = query.missing == "mask"
     design, variables = parse_variables(
-        query.variables, facts.schema, query.where, limits=_LIMITS, profile=facts.profile
+        query.variables,
+        facts.schema,
+        query.where,
+        limits=_LIMITS,
+        person_means=means,
+        profile=facts.profile,
     )
     main = None
     if query.main is not None:
-        main = (
-            query.main,
-            parse_formula(query.main, facts.schema, query.where, profile=facts.profile),
+        parsed = parse_formula(
+            query.main, facts.schema, query.where, person_means=means, profile=facts.profile
         )
+        main = (query.main, parsed)
     if query.missing == "indicator":
         design, variables, main = _filled(facts, design, variables, main)
     if query.effects:
         if main is not None and not main[1].intercept:
             raise InvalidQuery(_NO_INTERCEPT)
         design = person_deviations(design, facts.schema)
+    else:
+        design = with_person_means(design, facts.schema)
     if query.by is not None and facts.persons is not None:
         raise InvalidQuery(_BY_OF_PERSONS)
     groups, levels = _groups(facts, query.by, design)

@@ -8,7 +8,7 @@ import pytest
 
 from reticent._errors import InvalidFormula
 from reticent_server.domain.steps import CountSum, Released
-from reticent_server.errors import InvalidQuery
+from reticent_server.errors import InvalidQuery, ReticentError
 from reticent_server.fitting.person_scores import Clusters
 from reticent_server.kinds.registry import kind_of, plan
 from reticent_server.kinds.study.kind import Study
@@ -137,6 +137,25 @@ def test_the_design_effect_of_deviations_is_no_less_than_that_of_rows() -> None:
         for mean in np.linspace(2.0, m, 5) if m > 2 else [2.0]:
             assert design_effect(m, stretch_of(mean * 1000, 1000.0)) >= m * (1 - 1e-12)
     assert design_effect(7, 1.0) == 7
+
+
+def test_means_of_a_person_are_variables() -> None:
+    """Mundlak: with the means of both, the slopes of balanced persons are those of deviations."""
+    found = panel(4, 2000, 4, balanced=True)
+    variables = (*VARIABLES, "mean(x0)", "mean(x1)")
+    main = "y ~ x0 + x1 + mean(x0) + mean(x1)"
+    query = Study(variables, main=main)
+    result = answered(found, query, m=4)
+    beta, errors = within(*found, 4, NAMES)
+    slopes = dict(zip(result["main"]["terms"], result["main"]["coefficients"], strict=True))
+    for name, b, error in zip(NAMES, beta, errors, strict=True):
+        assert slopes[name] == pytest.approx(b, abs=0.3 * error)
+    fit = read(query, result).ols(main)
+    np.testing.assert_allclose(fit.params, result["main"]["coefficients"], rtol=1e-6, atol=1e-9)
+    with pytest.raises(InvalidQuery, match="same in all rows"):
+        answered(found, Study(variables, **EFFECTS), m=4)
+    with pytest.raises(ReticentError):
+        answered(found, Study(variables, missing="indicator"), m=4)
 
 
 @pytest.mark.parametrize("beyond", [0.0, 0.02])
