@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step's exact integer statistics of one block; those of blocks add."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,23 +13,47 @@ from reticent_server.domain.steps import (
     ByGroup,
     Contribution,
     GramSum,
+    OneVector,
     Part,
     Placed,
     Scaled,
     SumStep,
 )
-from reticent_server.mechanisms import registry
+from reticent_server.mechanisms import disjoint_groups, registry
+from reticent_server.mechanisms.disjoint_groups import GroupsMap
 
 
 def block_sums(step: SumStep, block: Block) -> list[Any]:
     """The step's statistics of the block, in the block's scratch."""
     block = _taken_out(block)
-    contributions = step.map_fn(block)
-    for part, contribution in zip(step.parts, contributions, strict=True):
+    if isinstance(step.joint, ByGroup) and isinstance(step.map_fn, GroupsMap):
+        return _by_group(step.map_fn, step.parts, step.joint, block)
+    return _of_all(step.map_fn, step.parts, step.joint, block)
+
+
+def _by_group(map_fn: GroupsMap, parts: Sequence[Part], joint: ByGroup, block: Block) -> list[Any]:
+    """One group after another, in the same memory."""
+    groups = zip(
+        map_fn.maps,
+        disjoint_groups.of_each(joint, parts),
+        joint.each,
+        map_fn.cut(block),
+        strict=True,
+    )
+    return [total for group in groups for total in _of_all(*group)]
+
+
+def _of_all(
+    map_fn: Callable[[Block], tuple[Contribution, ...]],
+    parts: Sequence[Part],
+    joint: OneVector | ByGroup | None,
+    block: Block,
+) -> list[Any]:
+    contributions = map_fn(block)
+    for part, contribution in zip(parts, contributions, strict=True):
         _check_number(part, contribution, block)
-    unusable = None if isinstance(step.joint, ByGroup) else block.unusable  # no group has them
-    usable = without_unusable(contributions, unusable)
-    return registry.encode_all(step.parts, usable, block.scratch, step.joint)
+    usable = without_unusable(contributions, block.unusable)
+    return registry.encode_all(parts, usable, block.scratch, joint)
 
 
 def _check_number(part: Part, contribution: Contribution, block: Block) -> None:

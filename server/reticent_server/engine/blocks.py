@@ -22,7 +22,8 @@ MISSING, BAD = ":missing", ":bad"
 # 2 MiB of float64: a block's arrays stay in the processor's second cache; speed and memory only
 CELLS_PER_BLOCK = 1 << 18
 LEAST_ROWS = 1 << 9  # below it a block's fixed cost is more than its work; speed only
-GROUPED = 4  # times as many rows in a block of a step by groups: of 50 groups a pass takes a third; speed only
+GROUPED = 16  # times as many rows in a block of a step by groups, each of which is worked on by itself; speed only
+MOST_GROUPED_ROWS = 1 << 19  # of such a block: sums of 2²⁰ rows are exact (mechanisms.noisy_sum)
 BATCHES_AHEAD = 2  # read while one is worked on: a third would only take memory
 
 
@@ -66,7 +67,8 @@ class Table:
         )
         self._width = max(self._width, *sizes, 1)
         if isinstance(step.joint, ByGroup):  # whose arrays are one group's at a time
-            limit, cells = limit * GROUPED, CELLS_PER_BLOCK * GROUPED
+            limit = min(limit * GROUPED, MOST_GROUPED_ROWS)
+            cells = CELLS_PER_BLOCK * GROUPED
         else:
             cells = CELLS_PER_BLOCK
         rows = min(limit, max(LEAST_ROWS, cells // (self._width + 1) // 64 * 64))

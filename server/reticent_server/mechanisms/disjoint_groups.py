@@ -36,7 +36,7 @@ Errors: ValueError for parts or a map that this is not proved for. Source: McShe
 moves is counted as Li, Lyu, Su & Yang (2016, section 2.3) do for bounded DP. Attack: tests/privacy/test_disjoint_groups_privacy.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -63,6 +63,7 @@ from reticent_server.domain.steps import (
     VectorSum,
 )
 from reticent_server.mechanisms import quantile_tree
+from reticent_server.numerics.level_places import level_places
 
 ItemT = TypeVar("ItemT")
 Map = Callable[[Block], tuple[Contribution, ...]]
@@ -87,38 +88,43 @@ class GroupsMap:
     maps: tuple[Map, ...]
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
-        places, ends = self._sorted(block)
-        columns = {name: values.take(places) for name, values in block.columns.items()}
-        missing = {name: mask.take(places) for name, mask in block.missing.items()}
-        together = Block(block.start, len(places), columns, missing, block.scratch)
-        members = zip(self.maps, pairwise(ends), strict=True)
+        """All of them at once."""
         return tuple(
             contribution
-            for g, (map_fn, (first, last)) in enumerate(members)
-            for contribution in map_fn(_records(together, first, last, g))
+            for g, (map_fn, own) in enumerate(zip(self.maps, self.cut(block), strict=True))
+            for contribution in map_fn(replace(own, scratch=_GroupScratch(block.scratch, g)))
         )
+
+    def cut(self, block: Block) -> Iterator[Block]:
+        """Each group's records, as a block of their own."""
+        places, ends = self._sorted(block)
+        columns = {
+            name: values.take(
+                places, out=block.scratch.array(f"by group {name}", len(places)), mode="clip"
+            )
+            for name, values in block.columns.items()
+        }
+        missing = {name: mask.take(places) for name, mask in block.missing.items()}
+        together = Block(block.start, len(places), columns, missing, block.scratch)
+        return (_records(together, first, last) for first, last in pairwise(ends))
 
     def _sorted(self, block: Block) -> tuple[NDArray[np.int64], list[int]]:
         """The places in the block of the groups' records, group after group in stored order, and where each group ends."""
-        values = block.columns[self.column]
-        order = np.argsort(np.asarray(self.codes))
-        group = np.searchsorted(np.asarray(self.codes)[order], values)
-        group = order[np.minimum(group, len(order) - 1)]
-        here = values == np.asarray(self.codes)[group]
-        for out in (block.missing.get(self.column), block.unusable):
-            if out is not None:
-                here &= ~out
-        group = np.where(here, group, len(order)).astype(np.int16)  # of few bits: sorted by digits
-        ends = np.cumsum(np.bincount(group, minlength=len(order) + 1))[:-1].tolist()
+        group, none = level_places(self.codes, block.columns[self.column]), len(self.codes)
+        out = group < 0
+        for lost in (block.missing.get(self.column), block.unusable):
+            if lost is not None:
+                out |= lost
+        group = np.where(out, none, group).astype(np.int16)  # of few bits: sorted by digits
+        ends = np.cumsum(np.bincount(group, minlength=none + 1))[:-1].tolist()
         return np.argsort(group, kind="stable")[: ends[-1]], [0, *ends]
 
 
-def _records(block: Block, first: int, last: int, group: int) -> Block:
+def _records(block: Block, first: int, last: int) -> Block:
     """Some consecutive records, as a block of their own."""
     columns = {name: values[first:last] for name, values in block.columns.items()}
     missing = {name: mask[first:last] for name, mask in block.missing.items()}
-    scratch = _GroupScratch(block.scratch, group)
-    return Block(block.start, last - first, columns, missing, scratch)
+    return Block(block.start, last - first, columns, missing, block.scratch)
 
 
 def grouped(label: str, column: str, codes: Sequence[float], steps: Sequence[SumStep]) -> SumStep:

@@ -37,6 +37,7 @@ from reticent_server.kinds.shared.ranges import ClipRange
 from reticent_server.kinds.shared.tables import level_axis
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
+from reticent_server.numerics.level_places import level_places
 
 MAX_GROUPS = 64  # as many as a reader takes in
 _GROUP_MS = 4  # planned for a group whatever its size; measured: .2
@@ -62,19 +63,7 @@ class Groups:
         """(rows,) the place of a record's group among these; −1 for a record of none of them, or that is not `used`."""
         if self.column is None:
             return np.where(used, 0, -1)
-        values, order = block.columns[self.column], np.argsort(np.asarray(self.codes))
-        sorted_codes = np.asarray(self.codes)[order]
-        near = _nearest(sorted_codes, values)
-        return np.where((values == sorted_codes[near]) & used, order[near], -1)
-
-
-def _nearest(codes: FloatArray, values: FloatArray) -> NDArray[np.int64]:
-    """(rows,) the place of the only one of increasing codes that a value may be."""
-    if np.all(np.diff(codes) == 1):  # levels one after another
-        with np.errstate(all="ignore"):
-            off = np.nan_to_num(values - codes[0], nan=0.0)
-            return np.asarray(np.clip(off, 0, len(codes) - 1), dtype=np.int64)
-    return np.minimum(np.searchsorted(codes, values), len(codes) - 1)
+        return np.where(used, level_places(self.codes, block.columns[self.column]), -1)
 
 
 @dataclass(frozen=True, slots=True)

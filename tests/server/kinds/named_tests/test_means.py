@@ -205,11 +205,11 @@ def test_questions_that_do_not_go_together_are_refused_with_a_reason(query: Any)
 
 
 def test_many_groups_have_the_time_that_their_sums_take() -> None:
-    """Measured: 6.2 µs a record of 64 groups."""
+    """Measured: .03 µs a record, whatever their number, and .2 ms a group."""
     levels = tuple(f"l{k}" for k in range(64))
     columns = (Y, Column("g", ColumnKind.CATEGORICAL, 0, 63, levels))
     plan = ANOVA.plan(facts(10**6, columns), Anova("y", "g"), BUSY)
-    assert plan.deadline_ms(10**6) > 6200
+    assert plan.deadline_ms(10**6) > 30 + 64 * 0.2
 
 
 def test_more_groups_than_are_compared_are_refused() -> None:
