@@ -11,7 +11,8 @@ from reticent._dates import date_text
 @dataclass(frozen=True, slots=True)
 class Column:
     """A declared column. lower, upper: declared bounds of a number; of a date days since 1970-01-01. levels: of a categorical one.
-    derived: how it was computed from other columns, if it was."""
+    derived: how it was computed from other columns, if it was. role: "weight" of what a record counts for in the population (give
+    its name as `weights=`), else empty."""
 
     name: str
     kind: str
@@ -20,6 +21,7 @@ class Column:
     levels: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     derived: str = ""
+    role: str = ""
 
     @classmethod
     def from_json(cls, name: str, content: Mapping[str, Any]) -> "Column":
@@ -32,6 +34,7 @@ class Column:
             levels=tuple(map(str, content.get("levels") or ())),
             missing=tuple(map(str, content.get("missing") or ())),
             derived=str(content.get("derived") or ""),
+            role=str(content.get("role") or ""),
         )
 
     @property

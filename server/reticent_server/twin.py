@@ -153,7 +153,8 @@ def _column(name: str, column: Mapping[str, Any]) -> Column:
     levels, recode = tuple(column["levels"] or ()), Recode(date=ISO_DATES if dates else "")
     lower = 0.0 if column["lower"] is None else float(column["lower"])
     upper = len(levels) - 1.0 if levels else float(column["upper"])
-    return Column(name, kind, lower, upper, levels, tuple(column["missing"]), recode)
+    role = str(column.get("role") or "")
+    return Column(name, kind, lower, upper, levels, tuple(column["missing"]), recode, role)
 
 
 def _profile(content: Mapping[str, Any] | None) -> Profile | None:

@@ -31,6 +31,9 @@ def test_a_data_set(server: Server) -> None:
     assert ds.schema["grade"] == reticent.Column("grade", "integer", 1.0, 13.0, (), ("NA",))
     assert [c.name for c in ds.schema] == ["price", "grade", "zone", "new"]
     assert ds.schema["zone"].levels == ("a", "b", "<c>")
+    assert ds.schema["zone"].role == ""
+    weight = {"kind": "numeric", "lower": 0.5, "upper": 40, "role": "weight"}
+    assert reticent.Column.from_json("w", weight).role == "weight"
     assert "20,000 records; price, grade, zone, new" in repr(ds)
     with pytest.raises(KeyError, match="the columns are price"):
         ds.schema["absent"]

@@ -22,6 +22,9 @@ class ColumnReply(_Reply):
     derived: str | None = Field(
         description="How the column was computed from others; null: it was not."
     )
+    role: Literal["weight"] | None = Field(
+        description="weight: what a record counts for in the population, for a question's field `weights`."
+    )
 
 
 class SchemaReply(_Reply):

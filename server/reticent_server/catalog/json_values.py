@@ -44,12 +44,14 @@ def _persons_to_json(schema: Schema) -> Json:
 
 
 def _column_to_json(column: Column) -> Json:
-    return asdict(column) | {
+    """Without a role where it has none, as in schemas of earlier versions."""
+    stored = asdict(column) | {
         "kind": column.kind.value,
         "levels": list(column.levels),
         "missing": list(column.missing),
         "recode": _recode_to_json(column.recode),
     }
+    return {key: value for key, value in stored.items() if key != "role" or value}
 
 
 def _recode_to_json(recode: Recode) -> Json:
@@ -78,6 +80,7 @@ def _column_from_json(stored: Json) -> Column:
         levels=tuple(stored["levels"]),
         missing=tuple(stored["missing"]),
         recode=_recode_from_json(stored.get("recode", {})),
+        role=stored.get("role", ""),
     )
 
 

@@ -27,6 +27,7 @@ from reticent_server.domain.schema import (
     LEAST_WIDTH,
     MAX_INTEGER,
     MAX_NUMBER,
+    WEIGHT,
     Column,
     ColumnKind,
     Recode,
@@ -43,8 +44,8 @@ MAX_UNIT_ROWS = 1_000_000
 _NAMED = 12  # columns, in one message
 _TOP_KEYS = ("description", "unit", "columns", "derive", "persons")
 _KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
-    ColumnKind.NUMERIC: ("kind", "from", "lower", "upper", "missing"),
-    ColumnKind.INTEGER: ("kind", "from", "lower", "upper", "missing"),
+    ColumnKind.NUMERIC: ("kind", "from", "lower", "upper", "missing", "role"),
+    ColumnKind.INTEGER: ("kind", "from", "lower", "upper", "missing", "role"),
     ColumnKind.CATEGORICAL: ("kind", "from", "levels", "other", "missing"),
     ColumnKind.BOOLEAN: ("kind", "from", "true", "false", "missing"),
 }
@@ -125,7 +126,18 @@ def _column(name: object, body: object) -> Column:
     levels, recode = _texts_read(name, kind, declared)
     lower, upper = _bounds(name, kind, declared, levels)
     missing = _missing(name, declared, kind, [text for text, _ in recode.codes] or levels)
-    return Column(name, kind, lower, upper, levels, missing, recode)
+    return Column(name, kind, lower, upper, levels, missing, recode, _role(name, declared, lower))
+
+
+def _role(name: str, declared: Mapping[object, object], lower: float) -> str:
+    """WEIGHT, or empty without the key."""
+    if "role" not in declared:
+        return ""
+    if declared["role"] != WEIGHT:
+        raise column_error(name, f"role must be {WEIGHT}, or be left out")
+    if lower < 0:
+        raise column_error(name, "a weight needs a lower bound of at least 0")
+    return WEIGHT
 
 
 def _date_column(name: str, declared: Mapping[object, object]) -> Column:

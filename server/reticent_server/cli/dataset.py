@@ -263,7 +263,7 @@ def _everything(facts: DatasetFacts) -> dict[str, Any]:
 def _column_row(column: Column) -> dict[str, Any]:
     return {
         "column": column.name,
-        "kind": column.shown_kind,
+        "kind": f"{column.shown_kind}, {column.role}" if column.role else column.shown_kind,
         "lower": None if column.levels else _shown_bound(column, column.lower),
         "upper": None if column.levels else _shown_bound(column, column.upper),
         "levels": _listed(column.levels),

@@ -134,7 +134,7 @@ def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:
     counts = known.counted(column) if known is not None and by_level else {}
     return {
         "name": column.name,
-        "kind": column.shown_kind,
+        "kind": f"{column.shown_kind}, {column.role}" if column.role else column.shown_kind,
         "domain": ", ".join(column.levels)
         or f"{column.shown(column.lower)} … {column.shown(column.upper)}",
         "quantiles": [_quantile(column, quantiles.get(p)) for p in _SHOWN],

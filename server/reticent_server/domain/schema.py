@@ -13,6 +13,10 @@ LEAST_WIDTH = 1e-50  # so do those of inverse scales
 MAX_INTEGER = 2**53  # larger integers are not exact in float64
 
 
+WEIGHT = "weight"
+"""The one role that a column can have: a survey weight."""
+
+
 class ColumnKind(StrEnum):
     NUMERIC = "numeric"
     INTEGER = "integer"
@@ -56,7 +60,8 @@ class Column:
     lower, upper: declared bounds (numeric, integer; boolean has 0 and 1; categorical 0 and
     len(levels) − 1, the bounds of its codes). levels: a categorical column's levels in order, the
     stored code of a level being its position. missing: cell texts that mean "missing". recode: how the
-    file's cells become values.
+    file's cells become values. role: WEIGHT of what a record counts for in the population, else empty: said to
+    analysts, and nothing else depends on it.
     """
 
     name: str
@@ -66,6 +71,7 @@ class Column:
     levels: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     recode: Recode = Recode()
+    role: str = ""
 
     @property
     def source(self) -> str:

@@ -201,6 +201,7 @@ def _column_json(column: Column) -> Json:
         "missing": list(column.missing),
         "date": column.is_date,
         "derived": None if column.recode.derived is None else column.recode.derived.text,
+        "role": column.role or None,
     }
 
 

@@ -29,7 +29,7 @@ class SparkBar:
 @dataclass(frozen=True, slots=True)
 class CodebookRow:
     """missing: a share of the records; None: the column has none, or no profile is released. told: what the
-    sparkline shows, in words."""
+    sparkline shows, in words. role: as of Column."""
 
     name: str
     kind: str
@@ -37,6 +37,7 @@ class CodebookRow:
     missing: float | None
     bars: tuple[SparkBar, ...]
     told: str
+    role: str = ""
 
 
 def codebook(facts: DatasetFacts) -> tuple[CodebookRow, ...]:
@@ -50,7 +51,8 @@ def _row(facts: DatasetFacts, column: Column, known: ColumnProfile | None) -> Co
     if known is not None and known.missing is not None:
         missing = min(1.0, max(0.0, known.missing / facts.n))
     bars, told = _sparkline(column, known)
-    return CodebookRow(column.name, column.shown_kind, _domain(column), missing, bars, told)
+    kind, domain = column.shown_kind, _domain(column)
+    return CodebookRow(column.name, kind, domain, missing, bars, told, column.role)
 
 
 def _domain(column: Column) -> str:

@@ -200,6 +200,7 @@ def test_only_granted_data_sets_are_listed(api: Api, installation: Installation)
         "missing": [""],
         "date": False,
         "derived": None,
+        "role": None,
     }
 
 

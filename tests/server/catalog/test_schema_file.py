@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reticent_server.catalog.json_values import schema_from_json, schema_to_json
 from reticent_server.catalog.schema_file import read_schema
-from reticent_server.domain.schema import Column, ColumnKind, Recode, Schema, Unit
+from reticent_server.domain.schema import WEIGHT, Column, ColumnKind, Recode, Schema, Unit
 from reticent_server.errors import CuratorError
 
 GOOD = """
@@ -89,6 +89,9 @@ BAD_COLUMNS = {
     "x: {kind: date, lower: 2019-01-01 12:00:00, upper: 2020-01-01}": "Column x: lower must be a date",
     'x: {kind: date, lower: "2019-02-29", upper: 2020-01-01}': "Column x: lower must be a date",
     "x: {kind: date, lower: , upper: 2020-01-01}": "Fill in lower and upper of x.",
+    "x: {kind: numeric, lower: 0, upper: 1, role: response}": "Column x: role must be weight",
+    "x: {kind: numeric, lower: -1, upper: 1, role: weight}": "Column x: a weight needs a lower bound",
+    "x: {kind: boolean, role: weight}": "Column x (boolean): the key 'role' is not known",
     "x: {kind: date, levels: [a]}": "Column x (date): the key 'levels' is not known",
     'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%Y"}': "format must have %Y, %m",
     'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%b %Y%m%d"}': "format may have",
@@ -208,6 +211,16 @@ columns:
     assert b.recode == Recode("sold", date="%Y%m%dT%H%M%S")
     assert b.shown(b.lower) == "2014-05-02"
     assert schema_from_json(schema_to_json(schema)) == schema
+
+
+def test_a_weight_is_declared_and_kept(tmp_path: Path) -> None:
+    text = "columns:\n  w: {kind: numeric, lower: 0.5, upper: 40, role: weight}\n  x: {kind: boolean}\n"
+    schema = read(tmp_path, text)
+    assert [column.role for column in schema.columns] == [WEIGHT, ""]
+    stored = schema_to_json(schema)
+    assert [column.get("role") for column in stored["columns"]] == ["weight", None]
+    assert "role" not in stored["columns"][1]  # as in schemas of earlier versions
+    assert schema_from_json(stored) == schema
 
 
 def test_a_schema_without_dates_is_stored_as_it_was() -> None:

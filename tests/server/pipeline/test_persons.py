@@ -122,7 +122,7 @@ def test_the_columns_of_a_view_are_free_to_see(api: Api) -> None:
         400,
         {"column": "person", "max_rows": 1},
     )
-    plain = {"lower": 0.0, "levels": None, "date": False, "derived": None}
+    plain = {"lower": 0.0, "levels": None, "date": False, "derived": None, "role": None}
     assert view["schema"]["columns"] == {
         "visits": plain | {"kind": "integer", "upper": 3.0, "missing": []},
         "m": plain | {"kind": "numeric", "upper": 1.0, "missing": [""]},

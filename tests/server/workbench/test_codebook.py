@@ -4,7 +4,7 @@
 import pytest
 
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
-from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.schema import WEIGHT, Column, ColumnKind, Schema
 from reticent_server.web.filters import coded
 from reticent_server.workbench.columns import HEIGHT, SPIKE, WIDTH, CodebookRow, codebook
 
@@ -38,6 +38,15 @@ def test_counts_are_of_the_values_that_they_are_of() -> None:
     town = Column("town", ColumnKind.CATEGORICAL, 0.0, 1.0, ("a", "b"))
     assert ColumnProfile(counts=(3.0, 4.0)).counted(town) == {"a": 3.0, "b": 4.0}
     assert ColumnProfile().counted(ages) == {}
+
+
+def test_a_weight_says_that_it_is_one() -> None:
+    columns = (
+        Column("x", ColumnKind.NUMERIC, 0.0, 1.0),
+        Column("w", ColumnKind.NUMERIC, 0.5, 40.0, role=WEIGHT),
+    )
+    facts = DatasetFacts("d", "d", 1, "v", 100, Schema(columns), None)
+    assert [row.role for row in codebook(facts)] == ["", "weight"]
 
 
 def test_code_in_a_docstring_is_code_and_its_markup_is_text() -> None:
