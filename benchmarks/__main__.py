@@ -13,6 +13,7 @@ NAMES = (
     "speed",
     "peers",
     "scale",
+    "dry_run",
     "sources",
     "service",
     "analysts",
