@@ -14,6 +14,7 @@ NAMES = (
     "peers",
     "scale",
     "persons",
+    "dry_run",
     "sources",
     "service",
     "analysts",

@@ -30,7 +30,7 @@ class Reader(Protocol):
 class MarkingReader(Reader, Protocol):
     """A reader of rows that others may change after they were checked.
 
-    Each column is followed by `<name>:bad` (bool): the cell cannot be read, and a value within the
+    Each column is followed by `<name>:bad` (uint8, 0 or 1): the cell cannot be read, and a value within the
     bounds stands in its place. The record is then to contribute nothing.
     """
 

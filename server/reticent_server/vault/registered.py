@@ -113,4 +113,4 @@ def _add(fields: dict[str, pa.Array], column: Column, values: Any, missing: Any,
     fields[column.name] = pa.array(values)
     if column.may_be_missing:
         fields[column.name + MASK_SUFFIX] = pa.array(missing)
-    fields[column.name + BAD_SUFFIX] = pa.array(bad)
+    fields[column.name + BAD_SUFFIX] = pa.array(bad.view(np.uint8))  # as it is, not bit by bit
