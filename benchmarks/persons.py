@@ -60,6 +60,7 @@ FIRST_SEED = 1_700_000
 LARGE = 400_000  # persons, whose usual fit is the law's to a ninth of the standard errors at 5,000
 PROFILED = 20_000  # persons of the table that the profile is of
 AUTOREGRESSION = 0.5  # of errors from row to row
+OWN = 0.3  # of the variance of a linear model's regressors: the person's
 INFORMATIVE = 1.5  # of log odds of a row, for each standard deviation of the person's effect
 LINEAR = {"pooled", "within"}
 ROWS = int(float(os.environ.get("PERSONS_ROWS", "1e6")))
@@ -148,7 +149,7 @@ def table(panel: Panel, persons: int, seed: int) -> tuple[dict[str, FloatArray],
 
     linear = panel.model in LINEAR
     goes = own if panel.model == "within" else None
-    x = [normal(0.3 if linear else 0.5, goes) for _ in range(panel.p)]
+    x = [normal(OWN if linear else 0.5, goes) for _ in range(panel.p)]
     if linear:
         rows = rng.normal(size=shape)
         rows[:, 1:] *= np.sqrt(1 - AUTOREGRESSION**2)
@@ -265,7 +266,7 @@ def line(panel: Panel, tables: int) -> dict[str, Any]:
         "bias": float(np.max(np.abs(np.mean(ours, axis=0) / np.mean(errors, axis=0))[first:])),
         "clipped": float(np.median([row["clipped"] for row in rows])),
     }
-    return {k: v if v is None else round(v, 3) for k, v in found.items()}
+    return {k: round(v, 3) if v is not None and np.isfinite(v) else None for k, v in found.items()}
 
 
 def one(panel: Panel, seed: int) -> dict[str, Any]:
@@ -276,7 +277,7 @@ def one(panel: Panel, seed: int) -> dict[str, Any]:
     result = answer(planned, block)
     if panel.model == "median":
         result = result["fits"][0] if "fits" in result else result
-        beta, errors = truth(panel), np.full(panel.p + 1, np.nan)
+        beta = errors = np.full(panel.p + 1, np.nan)  # no usual fit beside it
     else:
         beta, errors = usual(panel, columns, absent)
     law, (low, high) = truth(panel), ends(result["confidence_intervals"])

@@ -58,7 +58,9 @@ RECLIPPED = 0.06
 """By how much a row's predictor may differ, in rms of the score over the curvature, between the solutions of the early clip and of the
 last one, of skewed scores: with 0 the last step left .7 standard errors of the way, with .06 none; .02 was too little."""
 _LOWEST, _RATIO, _EDGES = 0.2, 2**0.25, 25  # of √(mq) rms: from .2 to 12.8, in steps of 19 %
-_SURE = 2.0  # standard deviations of the count beyond an edge that is not told from none
+_SURE = 3.0
+"""Standard deviations of the count beyond an edge that is not told from none. Within regressions of 5,000 persons of 1 to 8 rows at ε = 1 have an error of
+1.22 of the within estimator's (190 tables), with 2 of 1.30 (110), at the same coverage."""
 _SKEWED_SURE = (
     1.0  # the same of skewed scores: with 2 at ε = 1 intervals of 95 % covered .91, with 1 .96
 )
