@@ -205,7 +205,7 @@ class StudyPlan(Planned):
         sd = planned_sd(replace(sampling.by_length, bins=len(bins)))
         known = self.own_profile is None
         squared = (
-            choose_radius(bins, sd, q, n, unit, length, m).squared
+            choose_radius(bins, sd, q, n, unit, length, sampling.trace).squared
             if known
             else widest_radius(q, n, unit, length)
         )
@@ -304,8 +304,9 @@ class StudyPlan(Planned):
         by_group = yield from self._sampling(ground).sampled()
         fits: Sequence[MainFit | None] = [None] * len(by_group)
         sampling, m = self._sampling(ground), self.person_rows
-        reach, inner = m * column_reach(ground.coding), self.shares.rounds[-1][1] * sampling.length
-        skewed = (skewness(ground.coordinates) >= SKEWED) & (self.own_profile is None)
+        reach, inner = m * column_reach(ground.coding), sampling.inner
+        far = skewness(ground.coordinates)
+        skewed = (far >= SKEWED) & (self.own_profile is None)
         lost = [
             sampled.narrow.tails(
                 sampled.moments.sums,
@@ -313,6 +314,7 @@ class StudyPlan(Planned):
                 reach / sampled.radius.squared,
                 sampled.radius.squared / inner,
                 skewed,
+                *self._usual(sampled, far, sampled.radius.squared / inner),
             )
             for sampled in by_group
         ]
@@ -330,6 +332,15 @@ class StudyPlan(Planned):
         said = [*self._heavy(ground, least), *_beyond(by_group, ground.coding.size)]
         result = self._result(ground.coding, groups, said)
         return result if m == 1 else self._with_persons(result, by_group[0])
+
+    def _usual(self, sampled: Sampled, far: FloatArray, widening: float) -> tuple[FloatArray, ...]:
+        """Of persons what columns without a tail have between the radii. far: (q,) their skewness; nothing is known of it
+        without a profile."""
+        if sampled.persons is None:
+            return ()
+        known = far if self.own_profile is None else np.full(len(far), np.inf)
+        moments = sampled.moments
+        return (sampled.narrow.usual(moments.sums, moments.overlap, known, widening),)
 
     def _stretch(self, sampled: Sampled) -> float:
         """By what mean squares of residuals are multiplied to be those of errors: of deviations more than 1."""

@@ -15,7 +15,7 @@ the α of the last twofold step, N_{e/2}/N_e = 2^α, and
     Σ(‖u‖² − R²)₊ = N_e e/(α − 1)·(R²/e)^(1 − α)        for R² ≥ e.
 
 *Persons.* Where a person's rows count together (maps), ‖u‖² is ‖A‖_F in all of this, and its typical size stands in the place of q: of m
-rows without anything in common ‖A‖_F² is about mq² + m(m − 1)q. A combination's bias is then τ|a||b|/N at most.
+rows without anything in common ‖A‖_F² is about mq² + m(m − 1)q. Their trace is about mq, and so many times longer what is clipped of it.
 
 No more than 12q unless the noise adds less than 5 % to an interval: on tables with rare levels and heavy tails a wider radius
 cost noise and removed little bias. No more than lets the noise's norm s√(2q) be a quarter of N.
@@ -101,23 +101,22 @@ def choose_radius(
     records: float,
     unit: float,
     length: float | None = None,
-    person_rows: int = 1,
+    trace: float = 1.0,
 ) -> Radius:
     """The radius. counts: (len(EDGES) + 1,) with noise of sd `noise`. unit: s at R² = 1. length: a typical one, of rows q.
-    person_rows: m where a person's rows count together."""
-    least_factor = 1 + (_LEAST_TAIL - 1) / sqrt(person_rows)
+    trace: of what a length is that of, relative to it; 1 of a row."""
     typical = q if length is None else length
     tail = Tail.seen(counts, noise, typical)
     least = np.inf
-    chosen = Radius(typical * _CANDIDATES[0], tail.excess(typical * _CANDIDATES[0]))
+    chosen = Radius(typical * _CANDIDATES[0], trace * tail.excess(typical * _CANDIDATES[0]))
     for factor in _CANDIDATES:
         squared, sd = typical * factor, typical * factor * unit
         felt = sd**2 / (2 * records) > _UNFELT and factor > _WIDEST
         if felt or sd * sqrt(2 * q) > _NORM * records:
             break
-        tau = tail.excess(squared)
+        tau = trace * tail.excess(squared)
         error = sd**2 / 2 + (tau / (_DIRECTIONS * (q + 1))) ** 2
-        if error < least or factor < least_factor:
+        if error < least or factor < _LEAST_TAIL:
             chosen, least = Radius(squared, tau), error
     return chosen
 

@@ -108,9 +108,7 @@ class Sampling:
         lengths, noise = yield from self._lengths(states)
         unit = self.unit_noise
         radii = [
-            choose_radius(
-                counts, noise, self.coding.size, number, unit, self.length, self.person_rows
-            )
+            choose_radius(counts, noise, self.coding.size, number, unit, self.length, self.trace)
             for counts, number in zip(lengths, records, strict=True)
         ]
         frames = tuple(
@@ -122,9 +120,9 @@ class Sampling:
             "moments", (part,), MomentsMap(self.coding, self.groups, frames)
         )
         tails = [Tail.seen(counts, noise, self.length) for counts in lengths]
-        inner = self.shares.rounds[-1][1] * self.length
+        inner = self.inner
         ratios = [
-            ratio(radius.excess, tail.excess(inner))
+            ratio(radius.excess, self.trace * tail.excess(inner))
             for radius, tail in zip(radii, tails, strict=True)
         ]
         return [
@@ -148,9 +146,24 @@ class Sampling:
 
     @property
     def length(self) -> float:
-        """A typical length: ‖u‖² of a white row, or ‖A‖_F of m white rows that have nothing in common."""
+        """A typical length: ‖u‖² of a white row, or ‖A‖_F of m white rows."""
         q, m = self.coding.size, self.person_rows
         return typical_length(q, m)
+
+    @property
+    def trace(self) -> float:
+        """The trace of a person's Gram matrix over its length, typically; 1 of a row's."""
+        q, m = self.coding.size, self.person_rows
+        return sqrt(m * q / (q + m - 1))
+
+    @property
+    def inner(self) -> float:
+        """r² of the narrower moments, which are the last round's."""
+        return self._round(len(self.shares.rounds) - 1)
+
+    def _round(self, k: int) -> float:
+        """The squared radius of a round."""
+        return self.shares.rounds[k][1] * self.length
 
     @property
     def counts(self) -> tuple[CountSum, ...]:
@@ -193,7 +206,7 @@ class Sampling:
         narrow: list[Moments] = []
         for k, (rho, factor) in enumerate(self.shares.rounds):
             states = [_rounded(state) for state in states]
-            squared = factor * self.length
+            squared = self._round(k)
             frames = tuple(MomentFrame(state.transform, squared, m) for state in states)
             counted = k == 0 and self.shares.count > 0
             parts: list[Part] = [self._gram(rho)]
@@ -225,8 +238,12 @@ class Sampling:
 
 
 def typical_length(q: int, m: int) -> float:
-    """√(mq² + m(m − 1)q): ‖A‖_F of m white rows in q columns that have nothing in common; q of one row."""
-    return float(q) if m == 1 else sqrt(m * q**2 + m * (m - 1) * q)
+    """q of one row, whose ‖u‖² is q on average; of m white rows that have nothing in common √(mq² + m(m − 1)q) is the root mean
+    square of ‖A‖_F. Lengths of persons spread less, and radii are multiples of this: 3 of them, the least radius, are 1 + 2/√m
+    of that mean."""
+    if m == 1:
+        return float(q)
+    return sqrt(m * q**2 + m * (m - 1) * q) * (1 + 2 / sqrt(m)) / 3
 
 
 def _rounded(state: Whitening) -> Whitening:

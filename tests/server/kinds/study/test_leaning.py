@@ -120,3 +120,26 @@ def test_a_publicly_skewed_column_has_a_tail_unless_the_noise_excludes_it() -> N
     reach, skewed = np.array([9.0, 9.0, 1.9, 9.0]), np.array([True, False, True, True])
     found = narrow.tails(sums, noise, reach, 4.0, skewed)
     np.testing.assert_allclose(found, [(0.1 + 0.6) / 4 / 2, 0.0, 0.0, (-1 + 0.6) / 4 / 2])
+
+
+@pytest.mark.parametrize("sd", [0.0, 3.0])
+def test_of_persons_a_tail_is_what_lies_beyond_the_share_of_all_directions(sd: float) -> None:
+    """Of 100 a third between the radii, as in all directions, is no tail; of one column half is."""
+    sums = np.diag([100.0, 100.0, 100.0])
+    narrow = NarrowMoments(np.diag([70.0, 70.0, 50.0]), np.eye(3), sd, 0.5, 0.5)
+    heavy, light = np.full(3, 1.5), np.array([1.5, 1.2, 1.5])
+    usual = narrow.usual(sums, np.eye(3), heavy, 2.0)
+    np.testing.assert_allclose(usual, 1.1 / 3)
+    more = narrow.usual(sums, np.eye(3), light, 4.0) - usual
+    np.testing.assert_allclose(more, [0, 0.16, 0], atol=1e-12)
+    told = (sums, np.zeros(3), np.full(3, 50.0), 2.0, np.zeros(3, bool))
+    found = narrow.tails(*told, usual)
+    np.testing.assert_allclose(found, [0, 0, 0.5 - (1.1 / 3 - 0.05)])
+    np.testing.assert_allclose(narrow.tails(*told), [0.3, 0.3, 0.5])
+    loud = NarrowMoments(narrow.sums, np.eye(3), 5.0, 0.5, 0.5)
+    assert not loud.tails(*told, usual).any(), "noise may have made it"
+    turned = np.array([[1.0, 0.4, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 2.0]])
+    moved = NarrowMoments(turned @ narrow.sums @ turned.T, np.linalg.inv(turned).T, sd, 0.5, 0.5)
+    overlap = np.linalg.inv(turned @ turned.T)
+    same = moved.usual(turned @ sums @ turned.T, np.linalg.inv(overlap), heavy, 2.0)
+    np.testing.assert_allclose(same, usual)

@@ -42,6 +42,18 @@ def test_more_noise_makes_it_smaller_and_a_tail_wider() -> None:
     )
 
 
+def test_of_persons_it_is_in_lengths_of_theirs_and_counts_the_trace_of_what_is_cut() -> None:
+    """A length that is half as long again, and a trace that is twice it."""
+    bins, noise = counted(lengths(500), Q), 1.0
+    row = choose_radius(bins, noise, Q, N, 30.0)
+    person = choose_radius(bins, noise, Q, N, 30.0, 1.5 * Q)
+    assert 1.2 * row.squared < person.squared < 1.6 * row.squared
+    traced = choose_radius(bins, noise, Q, N, 30.0, 1.5 * Q, 9.0)
+    assert traced.squared > 1.1 * person.squared
+    tail = Tail.seen(bins, noise, 1.5 * Q)
+    assert traced.excess == pytest.approx(9 * tail.excess(traced.squared))
+
+
 def test_bins_that_noise_can_fill_do_not_count() -> None:
     bins = counted(lengths(), Q)
     filled = bins + np.append(np.zeros(BINS - 1), 70.0)

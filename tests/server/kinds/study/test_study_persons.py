@@ -12,6 +12,7 @@ from reticent_server.errors import InvalidQuery, ReticentError
 from reticent_server.fitting.person_scores import Clusters
 from reticent_server.kinds.registry import kind_of, plan
 from reticent_server.kinds.study.kind import Study
+from reticent_server.kinds.study.leaning import BARED
 from reticent_server.kinds.study.main import Formula, GroupFit
 from reticent_server.kinds.study.moments import LeastSquares
 from reticent_server.kinds.study.persons import design_effect, persons_meat, stretch_of
@@ -193,6 +194,24 @@ def test_few_persons_have_no_intervals_of_the_declared_formula() -> None:
     assert main["effective_clusters"] < 50
     assert main["p_values"] == [None] * 3
     assert any("too few persons" in said for said in main["warnings"])
+
+
+def test_skewed_errors_of_persons_have_no_intervals() -> None:
+    """Few rows make the mean of such a response, and persons who have them are downweighted: its intercept is off."""
+    data, absent = panel(3, 5_000, 8)
+    rng = np.random.default_rng(7)
+    data["y"] = np.where(absent, 0.0, data["x0"] + np.exp(1.2 * rng.normal(size=len(absent))))
+    main = answered((data, absent), Study(VARIABLES, main=MAIN), 4.0, m=8)["main"]
+    assert not any(main["estimable"])
+    assert main["warnings"][0].startswith("No intervals: much of y")
+
+
+def test_persons_of_like_lengths_keep_their_intervals() -> None:
+    """Where all have eight rows that are alike, many persons lie between the radii."""
+    found = panel(3, 5_000, 8, balanced=True)
+    result = answered(found, Study(VARIABLES, main=MAIN), 4.0, m=8)
+    assert max(result["lost"]) < BARED
+    assert all(result["main"]["estimable"])
 
 
 def test_a_column_that_is_the_same_in_all_rows_of_a_person_has_no_interval() -> None:
