@@ -22,6 +22,7 @@ NAMES = (
     "study",
     "describe",
     "deadlines",
+    "groups",
     "every_kind",
 )
 
