@@ -25,6 +25,7 @@ NAMES = (
     "study",
     "describe",
     "deadlines",
+    "groups",
     "every_kind",
 )
 

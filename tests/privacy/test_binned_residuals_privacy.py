@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent_server.domain.steps import GramSum
+from reticent_server.domain.steps import GramSum, multiplied
 from reticent_server.kinds.binned_residuals.kind import BinnedResiduals
 from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.regressions import whole
@@ -72,7 +72,7 @@ def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name: Any, s
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_record_is_in_one_bin_at_most_and_no_longer_than_the_clip(name: Any) -> None:
     _, found = steps(name)
-    (vectors,) = found[-1].map_fn(whole(extremes()))
+    vectors = multiplied(*found[-1].map_fn(whole(extremes())))
     bins = len(vectors) // 2
     assert ((vectors[:bins] != 0).sum(axis=0) <= 1).all()
     assert np.linalg.norm(vectors, axis=0).max() <= found[-1].parts[0].clip * (1 + 1e-12)

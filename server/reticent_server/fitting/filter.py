@@ -162,9 +162,16 @@ class PublicModel:
         U, T = self.whitening.rows, self.frequency
         eta = self.predictor(score, theta)
         w, m = self.weights(score, eta)
-        variance = np.sum(U @ C * U, axis=1)
-        h = w * m**2 * score.expected(eta, variance)
+        h = w * m**2 * score.expected(eta, self.variance(C))
         return np.asarray(T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
+
+    def variance(self, C: FloatArray) -> FloatArray:
+        """(rows,) of predictors where the way that is left has the covariance C (q, q): a forecast asks twice for each."""
+        if self.__dict__.get("_of") is not C:
+            U = self.whitening.rows
+            self.__dict__.update(_of=C, _variance=np.sum(U @ C * U, axis=1))
+        found: FloatArray = self.__dict__["_variance"]
+        return found
 
     def meat(self, score: Score, theta: FloatArray) -> FloatArray:
         """Q (q, q), the second moment of the scores, to be expected of a settled fit."""

@@ -91,7 +91,8 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         curvature = corrected_curvature(J, score.unit, known)
         C = moved(C, curvature, noise**2 * np.eye(q), np.zeros(q)).covariance
         if fit.budget.scales and fit.family.residuals is not None:
-            scale = fit.family.residuals.expected(fit.family.start, _left(whitening, C))
+            left = float(np.mean(model.variance(C)))
+            scale = fit.family.residuals.expected(fit.family.start, left)
     sampling = sandwich(np.asarray(np.linalg.inv(curvature.H)), model.meat(score, theta), n)
     directions = fit_directions(
         whitening,
@@ -103,8 +104,9 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         present=True,
     )
     W, L = whitening.transform, back_transform(fit.coding).matrix
+    out = L @ W.T
     privacy_, sampling_ = (
-        np.sqrt(np.maximum(np.diag(L @ W.T @ M @ W @ L.T), np.finfo(float).tiny))
+        np.sqrt(np.maximum(np.sum(out @ M * out, axis=1), np.finfo(float).tiny))
         for M in (C, sampling)
     )
     return Forecast(
@@ -130,11 +132,6 @@ def _whitened(fit: NoisyNewton, n: float) -> Whitening:
         last = k == len(fit.budget.rounds) - 1
         state = whitened(state, released, n, factor * q, last=last)
     return state
-
-
-def _left(whitening: Whitening, C: FloatArray) -> float:
-    """The mean square of what a predictor is off by where the way that is left has the covariance C."""
-    return float(np.mean(np.sum(whitening.rows @ C * whitening.rows, axis=1)))
 
 
 def least_rho(

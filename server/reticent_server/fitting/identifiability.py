@@ -51,8 +51,10 @@ class Directions:
 
     def share(self, R: FloatArray) -> float:
         """The largest share of variance in unresolved directions, over all combinations of R's rows (k, q)."""
+        if not self.unresolved:
+            return 0.0
         basis = np.linalg.qr((R @ self.vectors).T)[0]
-        return float(np.linalg.norm(basis[~self.resolved], 2) ** 2) if self.unresolved else 0.0
+        return float(np.linalg.norm(basis[~self.resolved], 2) ** 2)
 
     def estimable(self, R: FloatArray) -> bool:
         """Whether Rθ is: whether all combinations of R's rows (k, q) are."""

@@ -11,6 +11,7 @@ learns from its own releases (fitting.whitening).
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ ROWS = 4096  # rows of one draw: moments of a design to about 1/√4096 = 1.6 %
 _BESIDE = 2  # columns of drawn rows beside terms and response: offset and share
 _DRAWS = 16  # draws at the most, for a `where` that leaves few of them
 _ENOUGH = 1024  # rows in use from which a law is described well enough
+_KEPT_COLUMNS = 320  # of 64 KiB: those of a formula of 256 columns, planned again and again until its ε is chosen
 _LEVEL_FLOOR = 0.25  # of a count's noise: what a level with a released count of 0 is taken to have
 _VALUE_FLOOR = 0.02  # the same of a whole number among many, most of which may be absent
 _UNKNOWN_NOISE = 1e-4  # of all records, of a count whose noise is not known
@@ -114,17 +116,15 @@ def _rows(
         else max(ROWS // design.persons.rows, 1) * design.persons.rows
     )
     for name in design.columns:
-        rng = public_generator("public rows", name, str(draw))
         released = profile.columns[name]
         column = facts.schema.column(name)
         bounds = (0.0, 1.0) if column is None else (column.lower, column.upper)
-        levels = rng.permutation((np.arange(rows) + 0.5) / rows)
-        values[name] = marginal(released, levels, bounds)
+        values[name], chances = _column(released, name, draw, rows, bounds)
         if name in design.filled_columns:
             share = max(missing_share(released, facts.n), _FILLED_FLOOR)
-            missing[name] = rng.random(rows) < share
+            missing[name] = chances < share
         elif name in stored.missing_columns or (column is not None and column.may_be_missing):
-            missing[name] = rng.random(rows) < missing_share(released, facts.n)
+            missing[name] = chances < missing_share(released, facts.n)
     if ABSENT in stored.missing_columns:
         rng, m = public_generator("public rows", ABSENT, str(draw)), facts.schema.unit.max_rows
         missing[ABSENT] = rng.random(rows) > (m + 1) / (2 * m)
@@ -136,6 +136,20 @@ def _rows(
         o = np.zeros(rows) if design.offset is None else evaluate(design.offset, block)
         a = np.ones(rows) if design.weight is None else shares(design.weight, block)
         return np.column_stack([*head, *terms, y, o, a]), in_use(design, block)
+
+
+@lru_cache(maxsize=_KEPT_COLUMNS)
+def _column(
+    released: ColumnProfile, name: str, draw: int, rows: int, bounds: tuple[float, float]
+) -> tuple[FloatArray, FloatArray]:
+    """(rows,) values of a column in an order of its own, and (rows,) chances in [0, 1); read-only."""
+    rng = public_generator("public rows", name, str(draw))
+    order = rng.permutation(rows)
+    levels = (np.arange(rows) + 0.5) / rows
+    drawn = marginal(released, levels, bounds)[order], rng.random(rows)
+    for array in drawn:
+        array.flags.writeable = False
+    return drawn
 
 
 def marginal(

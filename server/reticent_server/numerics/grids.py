@@ -13,6 +13,10 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import FloatArray
 
 _SUB_CELLS = 1 << 18  # in all: 25 ms for the selections of one level of a recursion
+_MANY_VALUES, _LONG_GRID = (
+    1 << 12,
+    1 << 10,
+)  # from which on sorting them first is faster; speed only
 _MOST_REPEATS = 1 << 10  # short grids, whose values tie most, are repeated most
 
 
@@ -26,12 +30,23 @@ def repeats(grid: Grid) -> int:
     return 1 << min(_MOST_REPEATS, max(1, _SUB_CELLS // len(grid))).bit_length() - 1
 
 
+def _found(points: FloatArray, values: FloatArray) -> FloatArray:
+    """(rows,) the place of the first point ≥ value. Many values are looked up in increasing order, in which the processor foresees
+    the search: a third of the time on a long grid."""
+    if len(values) < _MANY_VALUES or len(points) < _LONG_GRID:
+        return np.searchsorted(points, values, side="left").astype(np.float64)
+    order = np.argsort(values)
+    codes = np.empty(len(values))
+    codes[order] = np.searchsorted(points, values[order], side="left")
+    return codes
+
+
 def cell_codes(values: FloatArray, grid: Grid, used: NDArray[np.bool_] | None = None) -> FloatArray:
     """(rows,) codes: the first candidate ≥ value, or the last; −1 where not used or not finite.
 
     values: (rows,) in the grid's units.
     """
-    codes = np.searchsorted(grid.points, values, side="left").astype(np.float64)
+    codes = _found(grid.points, values)
     np.minimum(codes, len(grid) - 1, out=codes)
     codes[~np.isfinite(values)] = -1.0
     if used is not None:

@@ -10,11 +10,13 @@ the public centre and half-width of the bin's range (binned_residuals.links): â€
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.grid import Grid
-from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.domain.steps import Block, Contribution, FloatArray
 from reticent_server.kinds.binned_residuals.links import MEANS
+from reticent_server.kinds.shared.groups import weighted_values
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.grids import cell_codes
 
@@ -76,18 +78,20 @@ class BinnedResidualMap:
     halves: tuple[float, ...]
     a: float
 
-    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+    def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        B = len(self.halves)
         with np.errstate(all="ignore"):  # a warning would tell of a cell
             mu = MEANS[self.model.link].mean(self.model.predictor(block))
             r = evaluate_term(self.model.response, block) - mu
             bins = self._bins(mu)
-            members = (np.arange(len(self.halves))[:, None] == bins) & np.isfinite(r)
-            z = (r - np.array(self.centres)[:, None]) / np.array(self.halves)[:, None]
-            z = np.where(members, np.clip(z, -1.0, 1.0), 0.0)
-        return (np.concatenate([self.a * members, z]),)
+            inside = (bins >= 0) & (bins < B) & np.isfinite(r)
+            near = np.clip(bins, 0, B - 1)
+            z = (r - np.array(self.centres)[near]) / np.array(self.halves)[near]
+            z = np.clip(z, -1.0, 1.0)
+        return (weighted_values(self.a, z, np.where(inside, bins, -1), B),)
 
-    def _bins(self, mu: FloatArray) -> FloatArray:
+    def _bins(self, mu: FloatArray) -> NDArray[np.int64]:
         """(rows,) 0..Bâˆ’1; a bin holds its lower edge, the last one its upper edge too; others lie outside."""
         edges = np.asarray(self.edges)
-        found = np.searchsorted(edges, mu, side="right") - 1.0
-        return np.where(mu == edges[-1], len(edges) - 2.0, found)
+        found = np.searchsorted(edges, mu, side="right") - 1
+        return np.where(mu == edges[-1], len(edges) - 2, found)

@@ -147,7 +147,7 @@ class BinnedResidualsPlan(Planned):
         return self._result(sums, ranges, released)
 
     def _part(self, bins: int) -> GramSum:
-        return GramSum(2 * bins, sqrt(WEIGHT**2 + 1), self.share, self.unit_rows)
+        return GramSum(2 * bins, sqrt(WEIGHT**2 + 1), self.share, self.unit_rows, groups=bins)
 
     def _edges(self, quantiles: FloatArray) -> tuple[float, ...]:
         """(B + 1,) of fitted values, between the released quantiles of η; even ones where these coincide."""

@@ -97,7 +97,10 @@ class GroupMomentsMap:
 
 def weighted_values(a: float, z: FloatArray, group: NDArray[np.int64], groups: int) -> Contribution:
     """(2 · groups, rows) e_g ⊗ (a, z) of records of group g; 0 for those of none."""
-    return Placed(np.stack([np.full(len(z), a), np.where(group >= 0, z, 0.0)]), group, groups)
+    z = np.where(group >= 0, z, 0.0)
+    if groups == 1:
+        return np.stack([np.where(group >= 0, a, 0.0), z])
+    return Placed(np.stack([np.full(len(z), a), z]), group, groups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
