@@ -310,6 +310,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("cuts", several(NUMBER), None),
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("offset", TEXT, None, keyword=True),
+            Field("exposure", TEXT, None, keyword=True),
         ),
     ),
     "t_test": Question(
@@ -1359,6 +1361,8 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
+        offset: str | None = None,
+        exposure: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1374,6 +1378,10 @@ class Methods:
           above 0; None: planned from the profile and epsilon.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
+        - offset: A numeric column that is added to the logarithm of the hazard, with the
+          coefficient 1.
+        - exposure: A column that multiplies the hazard, such as a number of parts at risk, with
+          a lower bound above 0: the offset is its logarithm.
 
         >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
         """
@@ -1382,6 +1390,8 @@ class Methods:
             "cuts": cuts,
             "where": where,
             "confidence_level": confidence_level,
+            "offset": offset,
+            "exposure": exposure,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: HazardResults | NoReply = self._ask("hazard_regression", values, spending)

@@ -113,6 +113,19 @@ def test_after_the_fit_the_baseline_stands_for_the_intercept() -> None:
     assert curves[:, 0] == pytest.approx(np.exp([-0.2, -0.2 * np.exp(0.5)]))
 
 
+def test_an_offset_multiplies_the_hazards() -> None:
+    """Of each row or of all; the intervals' width in the log hazard is the same."""
+    frame = {"x": [2.0, 2.0]}
+    curves = released().predict_survival(frame, [1.0], offset=[0.0, np.log(3)])
+    assert curves.survival[:, 0] == pytest.approx(np.exp([-0.2, -0.6]))
+    assert np.log(curves.lower[1, 0]) == pytest.approx(3 * np.log(curves.lower[0, 0]))
+    both = released().predict_survival(frame, [1.0], offset=np.log(3))
+    assert both.survival[:, 0] == pytest.approx(np.exp([-0.6, -0.6]))
+    for wrong in ([1.0], np.nan, [0.0, np.inf]):
+        with pytest.raises(ValueError, match="one for each row"):
+            released().predict_survival(frame, [1.0], offset=wrong)
+
+
 @pytest.mark.parametrize("times", [[], [-1.0], [3.5], [2.0, 1.0]])
 def test_times_that_have_no_curve(times: Any) -> None:
     with pytest.raises(ValueError, match="up to the last of the cuts"):

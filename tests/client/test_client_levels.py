@@ -109,6 +109,7 @@ def test_ratios_tests_and_the_summary_leave_intercepts_and_thresholds_out(family
     assert fit.f_test().df == len(slopes)
     assert fit.wald_test(f"{slopes[0]} = 0").df == 1
     assert f"Family: {family}" in str(fit.summary())
+    assert "Scale" not in str(fit.summary())  # the model has none
     assert fit.response == "g"
 
 

@@ -21,8 +21,11 @@ LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
 MAPS = (ExposureMap, BaselineMap, HazardMap)
 
 
-def data_of(seed: Any) -> Any:
-    return persons(np.random.default_rng(seed), N, late=0.4)
+FAR = (-700.0, -3.0, 0.0, 3.0, 700.0)  # offsets, those beyond the declared bounds among them
+
+
+def data_of(seed: Any, offset: float = 0.0) -> Any:
+    return persons(np.random.default_rng(seed), N, late=0.4, offset=offset)
 
 
 def steps_of(plan: Any, data: Any) -> Any:
@@ -34,24 +37,25 @@ def records(
     starts: Any = (0.0, 4.0, 10.9),
     ages: Any = (-6.0, -2.0, 0.0, 2.0, 6.0),
     doses: Any = (0.0, 1.0, 12.0),
+    offsets: Any = (0.0,),
 ) -> Any:
     """Persons far along each regressor and in the middle; late and early entry and exit, with and without the event."""
-    grid = [
-        (t, e, s, age, dose, arm)
-        for t, e, s, age, dose, arm in product(times, (0.0, 1.0), starts, ages, doses, (0.0, 1.0))
-    ]
-    columns = np.array(grid).T
-    return dict(
-        zip(("t", "e", "s", "age", "dose", "arm"), np.ascontiguousarray(columns), strict=True)
-    )
+    grid = product(times, (0.0, 1.0), starts, ages, doses, (0.0, 1.0), offsets)
+    names = ("t", "e", "s", "age", "dose", "arm", "o")
+    return dict(zip(names, np.ascontiguousarray(np.array(list(grid)).T), strict=True))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(seed: Any) -> None:
-    data = data_of(seed)
+@pytest.mark.parametrize(("seed", "offset"), [(0, None), (1, None), (2, "o")])
+def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
+    seed: Any, offset: Any
+) -> None:
+    data = data_of(seed, 1.0 if offset else 0.0)
     shares = {VectorSum: 0.0, GramSum: 0.0}
-    for step in steps_of(planned(data, RHO, LATE), data):
-        for kind, share in farthest_records(step, records()):
+    pool = (
+        records((0.3, 12.0), (0.0, 4.0), (-6.0, 0.0, 2.0), offsets=FAR[1:]) if offset else records()
+    )
+    for step in steps_of(planned(data, RHO, LATE, offset=offset), data):
+        for kind, share in farthest_records(step, pool):
             assert share <= 1
             shares[kind] = max(shares.get(kind, 0.0), share)
     # What a person's baseline adds to the norm cannot be turned about as the regressors' part can.
@@ -76,23 +80,26 @@ def elsewhere(step: Any, rng: Any, slope: Any) -> Any:
     return replace(step, map_fn=replace(step.map_fn, point=moved))
 
 
-@pytest.mark.parametrize("stop", [1.0, 2.5])
-def test_each_bound_is_attained_and_not_exceeded(stop: Any) -> None:
+@pytest.mark.parametrize(("stop", "offset"), [(1.0, None), (2.5, None), (1.5, "o")])
+def test_each_bound_is_attained_and_not_exceeded(stop: Any, offset: Any) -> None:
     """Whatever noise has led the fit to: at hazards from low to high and slopes in all directions the proofs' bounds are the
     largest norms. Times are fine, so that some person's cumulative hazard is just below where follow-up stops, and ages,
     so that some person's length is the radius."""
     rng, largest = np.random.default_rng(3), {}
     fine = tuple(np.linspace(0.02, 12.0, 120))
-    pools = (
+    pools: tuple[Any, ...] = (
         records(fine, (0.0, 1.0, 4.0, 8.0, 10.9)),
         records((0.5, 12.0), (0.0, 11.0), tuple(np.linspace(-6, 6, 601)), (0.0, 1.0)),
     )
-    data = data_of(0)
-    plan = replace(planned(data, RHO, LATE), stop=stop)
+    if offset:
+        pools = (*pools, records(fine[::4], (0.0, 8.0), (-2.0, 0.0, 2.0), (0.0, 1.0), FAR))
+    data = data_of(0, 1.0 if offset else 0.0)
+    cuts = tuple(np.linspace(1.5, 12.0, 8)) if offset else None  # enough for a curve of means
+    plan = replace(planned(data, RHO, LATE, cuts, offset=offset), stop=stop)
     steps = [step for step in steps_of(plan, data) if isinstance(step.map_fn, MAPS)]
     for trial in range(12):
         for step in (elsewhere(step, rng, trial / 6) for step in steps):
-            shares = np.maximum(*(list(norms(step, pool)) for pool in pools))
+            shares = np.max([list(norms(step, pool)) for pool in pools], axis=0)
             assert max(shares) <= 1 + 1e-9
             largest[step.label] = np.maximum(largest.get(step.label, 0.0), shares)
     assert set(largest) == {"exposure", "score 1", "baseline", "score 2"}
@@ -136,8 +143,8 @@ def test_all_steps_together_lose_no_more_than_is_charged(m: Any) -> None:
         plan = planned(data, RHO, LATE, max_rows=m)
         neighbour = {name: values.copy() for name, values in data.items()}
         for row, chosen in enumerate(rng.integers(len(pool["t"]), size=m)):
-            for name, values in neighbour.items():
-                values[row] = pool[name][chosen]
+            for name, values in pool.items():
+                neighbour[name][row] = values[chosen]
         steps = steps_of(plan, data)
         # Units of rows have records out of use, whose number costs nothing beside the first Gram matrix.
         assert 0.97 * plan.rho < sum(map(registry.rho, steps)) <= plan.rho

@@ -88,6 +88,10 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "quantile_regression": ({"kind": "quantile_regression", "formula": "y ~ x", "tau": [0.25, 0.75]}, 0.05),
     "survival_curve": ({"kind": "survival_curve", "time": "k", "event": "b", "by": "g"}, 0.6),
     "hazard_regression": ({"kind": "hazard_regression", "formula": "Surv(k, b) ~ x"}, 0.05),
+    "hazard_regression, offset": (
+        {"kind": "hazard_regression", "formula": "Surv(k, b) ~ x", "offset": "y"},
+        0.05,
+    ),
     "log_rank": ({"kind": "log_rank", "time": "k", "event": "b", "by": "g"}, 0.1),
     "hypothesis_test": (
         {"kind": "hypothesis_test", "formula": "y ~ x", "test": "lr", "hypothesis": ["x = 0"]}, 0.1,

@@ -49,7 +49,7 @@ class HazardResults(RegressionResults):
 
     @property
     def baseline_hazards(self) -> FloatArray:
-        """(J,) events per unit of time of a person with the `reference` values."""
+        """(J,) events per unit of time of a person with the `reference` values, where the offset is 0."""
         return np.array(self.result["baseline"]["hazards"], dtype=np.float64)
 
     @property
@@ -67,12 +67,18 @@ class HazardResults(RegressionResults):
         }
 
     def predict_survival(
-        self, frame: Frame, times: Sequence[float] | None = None, *, level: float = 0.95
+        self,
+        frame: Frame,
+        times: Sequence[float] | None = None,
+        *,
+        level: float = 0.95,
+        offset: float | Sequence[float] = 0.0,
     ) -> PredictedCurves:
         """Survival curves of new public persons, a DataFrame or a mapping of columns, with intervals; costs nothing.
 
         times: increasing, at most the last of the cuts; without them the cuts. Intervals are those of the
-        cumulative hazard's logarithm, of persons and noise together. Raises ValueError for other times,
+        cumulative hazard's logarithm, of persons and noise together. offset: what is added to the persons' log hazards, of
+        each or of all: of a fit with `offset` its column's value, of one with `exposure` its logarithm. Raises ValueError for other times,
         InvalidFormula for data that lack a column.
         """
         at = self.cuts if times is None else np.array(times, dtype=np.float64)
@@ -86,7 +92,10 @@ class HazardResults(RegressionResults):
         total = spent.sum(axis=1)
         shares = spent / np.maximum(total, np.finfo(float).tiny)[:, None]
         covariance = np.array(self.result["baseline"]["covariance"], dtype=np.float64)
-        ratio = np.exp(X @ np.nan_to_num(self.params))
+        added = np.asarray(offset, dtype=np.float64)
+        if added.shape not in {(), (len(X),)} or not np.isfinite(added).all():
+            raise ValueError("offset must be a finite number, or one for each row")
+        ratio = np.exp(X @ np.nan_to_num(self.params) + added)
         gradient = np.concatenate(
             [
                 np.broadcast_to(shares, (len(X), *shares.shape)),

@@ -59,7 +59,8 @@ def _model_facts(fit: Coefficients) -> list[str]:
     described = [] if rsquared is None else [f"R-squared: {number(rsquared)}"]
     if family is None:
         return [f"Residual scale: {number(fit.scale)}", cut, *described]
-    return [f"Family: {family}", f"Scale: {number(fit.scale)}", *_dispersion(fit), cut, *described]
+    scale = [f"Scale: {number(fit.scale)}"] if np.isfinite(fit.scale) else []
+    return [f"Family: {family}", *scale, *_dispersion(fit), cut, *described]
 
 
 def _dispersion(fit: Coefficients) -> list[str]:

@@ -167,11 +167,11 @@ class PublicModel:
 
     def variance(self, C: FloatArray) -> FloatArray:
         """(rows,) of predictors where the way that is left has the covariance C (q, q): a forecast asks twice for each."""
-        if self.__dict__.get("_of") is not C:
+        kept: tuple[FloatArray, FloatArray] | None = self.__dict__.get("_kept")
+        if kept is None or kept[0] is not C:  # one object, so that threads never mix two
             U = self.whitening.rows
-            self.__dict__.update(_of=C, _variance=np.sum(U @ C * U, axis=1))
-        found: FloatArray = self.__dict__["_variance"]
-        return found
+            kept = self.__dict__["_kept"] = (C, np.sum(U @ C * U, axis=1))
+        return kept[1]
 
     def meat(self, score: Score, theta: FloatArray) -> FloatArray:
         """Q (q, q), the second moment of the scores, to be expected of a settled fit."""

@@ -15,6 +15,7 @@ from support.fits.regressions import Table, boolean, facts_of, numeric, profile_
 TIME, EVENT, START = numeric("t", 0.0, 12.0), boolean("e"), numeric("s", 0.0, 12.0)
 AGE, DOSE, ARM = numeric("age", -6.0, 6.0), numeric("dose", 0.0, 12.0), boolean("arm")
 GROUP = Column("g", ColumnKind.CATEGORICAL, 0.0, 2.0, ("a", "b", "c"))
+OFFSET, PARTS = numeric("o", -4.0, 4.0), numeric("parts", np.exp(-4.0), np.exp(4.0))
 COLUMNS = [TIME, EVENT, START, AGE, ARM, DOSE]
 FORMULA = "Surv(t, e) ~ age + arm + dose"
 BETA = np.array([0.4, -0.6, 0.3])
@@ -22,24 +23,32 @@ SHAPE, RATE = 1.3, 0.1
 
 
 def persons(
-    rng: np.random.Generator, n: int, beta: FloatArray = BETA, *, late: float = 0.0
+    rng: np.random.Generator,
+    n: int,
+    beta: FloatArray = BETA,
+    *,
+    late: float = 0.0,
+    offset: float = 0.0,
 ) -> Table:
     """A table: Weibull times, hazard RATE (times of a person of middling risk), uniform dropout up to 15, end at 12.
 
     late: the share that comes under observation after 0, at a uniform time; those with the event before are not there.
+    offset: the sd of a known part `o` of the log hazard, half of whose variance goes with age; `parts` is exp(o).
     """
     m = n if not late else 3 * n
     age, arm, dose = rng.normal(size=m), rng.random(m) < 0.5, rng.exponential(size=m)
     eta = np.column_stack([age, arm, dose]) @ beta
-    until = (rng.exponential(size=m) / (RATE * np.exp(eta - np.mean(eta)))) ** (1 / SHAPE)
+    o = offset * np.sqrt(0.5) * (age + rng.normal(size=m)) if offset else np.zeros(m)
+    o = np.clip(o, OFFSET.lower, OFFSET.upper)
+    until = (rng.exponential(size=m) / (RATE * np.exp(eta - np.mean(eta) + o))) ** (1 / SHAPE)
     end = np.minimum(rng.uniform(0, 15, m), 12.0)
     start = np.where(rng.random(m) < late, rng.uniform(0, 4, m), 0.0)
     time = np.minimum(until, end)
     kept = np.flatnonzero(start < time)[:n]
-    drawn = (time, until <= end, start, age, arm, dose)
+    drawn = (time, until <= end, start, age, arm, dose, o, np.exp(o))
     return {
         c.name: np.clip(np.ascontiguousarray(v[kept].astype(float)), c.lower, c.upper)
-        for c, v in zip(COLUMNS, drawn, strict=True)
+        for c, v in zip([*COLUMNS, OFFSET, PARTS], drawn, strict=True)
     }
 
 
@@ -51,22 +60,32 @@ def planned(
     *,
     profile: bool = True,
     where: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
     **more: Any,
 ) -> HazardPlan:
     """A plan on a public profile of the table."""
-    known = profile_of(table, COLUMNS) if profile else None
-    facts = facts_of(len(table["t"]), COLUMNS, known, **more)
-    asked = parse_hazards(formula, facts, cuts, where, rho / RHO_UNITS)
+    columns = [*COLUMNS, OFFSET, PARTS]
+    known = profile_of(table, columns) if profile else None
+    facts = facts_of(len(table["t"]), columns, known, **more)
+    special = {"offset": offset, "exposure": exposure}
+    asked = parse_hazards(formula, facts, cuts, where, rho / RHO_UNITS, **special)
     return plan_hazard_regression(facts, asked, 0.95, rho)
 
 
 def cox(
-    X: FloatArray, start: FloatArray, time: FloatArray, event: FloatArray, steps: int = 12
+    X: FloatArray,
+    start: FloatArray,
+    time: FloatArray,
+    event: FloatArray,
+    steps: int = 12,
+    *,
+    offset: FloatArray | float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
     """(β, its covariance) by partial likelihood (Breslow) with late entry."""
     k, beta = X.shape[1], np.zeros(X.shape[1])
     for _ in range(steps):
-        risk = np.exp(X @ beta)[:, None]
+        risk = np.exp(X @ beta + offset)[:, None]
         each = np.column_stack([risk, risk * X, *(risk * X * x[:, None] for x in X.T)])
         sums = _not_before(time, each, time)
         if start.any():

@@ -11,7 +11,7 @@ from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.kinds.base import Kind, QuestionGroup
-from reticent_server.kinds.fields import Level, Number, Text, Where
+from reticent_server.kinds.fields import Level, Name, Number, Text, Where
 from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
 from reticent_server.kinds.hazard_regression.report import HazardFit
 from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, parse_hazards
@@ -37,11 +37,32 @@ class HazardRegression(Query):
     ] = None
     where: Where = None
     confidence_level: Level = 0.95
+    offset: Annotated[
+        Name | None,
+        Field(
+            description="A numeric column that is added to the logarithm of the hazard, with the coefficient 1."
+        ),
+    ] = None
+    exposure: Annotated[
+        Name | None,
+        Field(
+            description="A column that multiplies the hazard, such as a number of parts at risk, with a lower bound above 0: "
+            "the offset is its logarithm."
+        ),
+    ] = None
     kind: Literal["hazard_regression"] = field(default="hazard_regression", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost) -> HazardPlan:
-    asked = parse_hazards(query.formula, facts, query.cuts, query.where, offer.rho / RHO_UNITS)
+    asked = parse_hazards(
+        query.formula,
+        facts,
+        query.cuts,
+        query.where,
+        offer.rho / RHO_UNITS,
+        offset=query.offset,
+        exposure=query.exposure,
+    )
     return plan_hazard_regression(facts, asked, query.confidence_level, offer.rho)
 
 
@@ -54,6 +75,7 @@ KIND = Kind(
     examples=(
         HazardRegression("Surv(k, b) ~ x"),
         HazardRegression("Surv(k, b) ~ x + C(g)", (2.0, 5.0, 9.0), "x > 0"),
+        HazardRegression("Surv(k, b) ~ x", offset="y"),
     ),
     page="hazards",
 )

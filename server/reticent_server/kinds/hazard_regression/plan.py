@@ -10,7 +10,7 @@ earlier releases, with the norms of kinds.hazard_regression.maps, one vector for
     score      ‖·‖ ≤ c√(a² + R²)                VectorSum  Δ = 2c√(a² + R²) m       (twice: first step, last step)
     root       ‖·‖ ≤ R√c                        GramSum    Δ = √2 R²c m             (twice)
     baseline   ‖·‖ ≤ √(1 + c²)                  VectorSum  Δ = 2√(1 + c²) m
-    cross      ‖·‖ ≤ c√(b² + 2R²)               VectorSum  Δ = 2c√(b² + 2R²) m
+    cross      ‖·‖ ≤ c√(b² + dR²)               VectorSum  Δ = 2c√(b² + dR²) m       (d ≤ 3)
     meat       ‖·‖ ≤ Rc                         GramSum    Δ = √2 R²c² m
     profile    cells, levels                    (fitting.own_profile; where no profile covers the columns)
 
@@ -64,8 +64,10 @@ from reticent_server.kinds.hazard_regression.maps import (
     ExposureMap,
     HazardMap,
     Point,
+    along,
 )
 from reticent_server.kinds.hazard_regression.newton import LastStep, first_step, last_step
+from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
 from reticent_server.kinds.hazard_regression.report import HazardFit, hazard_fit
 from reticent_server.kinds.hazard_regression.surv import Hazards
 from reticent_server.numerics.matrices import power
@@ -84,10 +86,11 @@ Fitting = Generator[Step, tuple[Released, ...], HazardFit]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """Public: the coding of the regressors with a constant first, and the coordinates to begin with."""
+    """Public: the coding of the regressors with a constant first, the coordinates to begin with, and the offset."""
 
     coding: TermCoding
     coordinates: Coordinates
+    offset: PublicOffset
 
 
 def ground_of(asked: Hazards, facts: DatasetFacts, *, masked: bool = True) -> Ground | None:
@@ -96,7 +99,8 @@ def ground_of(asked: Hazards, facts: DatasetFacts, *, masked: bool = True) -> Gr
     if rows is None:
         return None
     coding = code_terms(asked.design, rows)
-    return Ground(coding, public_coordinates(coding.standardised(rows.X)))
+    coordinates = public_coordinates(coding.standardised(rows.X))
+    return Ground(coding, coordinates, public_offset(asked.design, rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,8 +195,8 @@ class HazardPlan(Planned):
     def _fitted(self, ground: Ground) -> Fitting:
         """1. whiten, 2. the baseline without regressors, 3. a damped step, 4. the baseline beside it, 5. a Newton step."""
         W, count, present = yield from self._whitened(ground)
-        hazards, events = self._hazards(*(yield self._exposure()))
-        begun = self._point(W, np.zeros(self.terms), hazards)
+        hazards, events = self._hazards(ground.offset, *(yield self._exposure(ground.offset)))
+        begun = self._point(W, hazards, ground.offset.middle)
         vector, root = yield self._scores("score 1", ground.coding, begun, last=False)
         first = first_step(vector, root, events)
         moved = self._moved(begun, first.slopes, first.log_hazards)
@@ -223,22 +227,23 @@ class HazardPlan(Planned):
         root = power(covariance, -0.5, _LEAST_MOMENT) / size
         return np.column_stack([-root @ centre, root]), count, present
 
-    def _exposure(self) -> SumStep:
+    def _exposure(self, offset: PublicOffset) -> SumStep:
         size = 2 * len(self.asked.cuts)
         part = VectorSum(size, EXPOSURE_BOUND, self.budget.exposure, self.unit_rows)
-        return SumStep("exposure", (part,), ExposureMap(self.asked))
+        return SumStep("exposure", (part,), ExposureMap(self.asked, offset))
 
-    def _hazards(self, released: Released) -> tuple[FloatArray, FloatArray]:
+    def _hazards(self, offset: PublicOffset, released: Released) -> tuple[FloatArray, FloatArray]:
         """λ (J,) and the events (J,), neither below its noise."""
         lengths = np.diff(self.asked.cuts, prepend=0.0)
         J = len(lengths)
         sd = max(released.sd, 1.0)
         events = np.maximum(released.values[:J], sd)
-        at_risk = np.maximum(released.values[J:] * np.sqrt(J), 2 * sd * np.sqrt(J))
+        at_risk = np.maximum(released.values[J:], 2 * sd) * np.sqrt(J) * offset.most
         return events / (at_risk * lengths), events
 
-    def _point(self, W: FloatArray, beta: FloatArray, hazards: FloatArray) -> Point:
-        return Point(W, beta, hazards, RADIUS * (self.terms + 1), self.stop)
+    def _point(self, W: FloatArray, hazards: FloatArray, middle: float) -> Point:
+        beta, radius_squared = np.zeros(self.terms), RADIUS * (self.terms + 1)
+        return Point(W, beta, hazards, radius_squared, self.stop, middle)
 
     def _scores(self, label: str, coding: TermCoding, point: Point, *, last: bool) -> SumStep:
         J, k, m, b = len(self.asked.cuts), self.terms, self.unit_rows, self.budget
@@ -248,7 +253,7 @@ class HazardPlan(Planned):
             GramSum(k, point.root_bound, curvature, m),
         ]
         if last:
-            parts.append(VectorSum(J + 2 * k, point.cross_bound, b.cross, m))
+            parts.append(VectorSum(J + along(J).shape[1] * k, point.cross_bound, b.cross, m))
             parts.append(GramSum(k, point.meat_bound, b.meat, m))
         return SumStep(label, tuple(parts), HazardMap(self.asked, coding, point, last))
 

@@ -20,6 +20,7 @@ from reticent_server.fitting.report import (
     warnings,
 )
 from reticent_server.fitting.results import RegressionResult
+from reticent_server.fitting.special_columns import special
 from reticent_server.kinds.hazard_regression.maps import Point
 from reticent_server.kinds.hazard_regression.newton import LastStep
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """The hazard in each of J intervals (events per unit of time) at the `reference` values of the k terms.
+    """The hazard in each of J intervals (events per unit of time) at the `reference` values of the k terms, where the
+    offset is 0.
 
     log_standard_errors: (J,) of its logarithm. covariance: (J + k, J + k) of ln hazards and coefficients together.
     """
@@ -98,14 +100,14 @@ def hazard_fit(
         tuning=None,
         steps=2,
         shares=plan.shares,
-        estimand=_estimand(point),
+        estimand=_estimand(point) + special(plan.asked.design),
         n=plan.facts.n,
         warnings=[*warnings(slopes_only, found), *noted],  # type: ignore[arg-type]
         records_in_use=in_use,
         cuts=plan.asked.cuts,
         stop=point.stop,
         baseline=Baseline(
-            hazards=tuple((point.hazards * np.exp(step.log_hazards)).tolist()),
+            hazards=tuple((point.hazards * np.exp(step.log_hazards - point.middle)).tolist()),
             log_standard_errors=tuple(roots(privacy + sampling)[:J].tolist()),
             reference=dict(zip(names, reference.tolist(), strict=True)),
             covariance=(privacy + sampling).tolist(),

@@ -11,6 +11,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.fitting.special_columns import offset_design
 from reticent_server.formula import mask_design, parse_formula
 from reticent_server.formula.labels import quote
 from reticent_server.formula.limits import Limits
@@ -51,6 +52,9 @@ def parse_hazards(
     cuts: tuple[float, ...] | None,
     where: str | None,
     rho: float,
+    *,
+    offset: str | None = None,
+    exposure: str | None = None,
 ) -> Hazards:
     """The question in public terms; rho: of the whole fit. Raises InvalidFormula or InvalidQuery with what to change."""
     names, tilde = _left_side(text, facts.schema)
@@ -67,6 +71,9 @@ def parse_hazards(
         )
     if {start, time} & _read_by_terms(design):
         raise InvalidFormula("The columns of Surv(...) cannot be among the terms.")
+    if {offset, exposure} & set(names):
+        raise InvalidQuery("The columns of Surv(...) cannot be the offset or the exposure.")
+    design = offset_design(design, facts.schema, offset, exposure)
     mask = mask_design(names, facts.schema, where)
     columns = tuple(dict.fromkeys((*design.columns, *mask.columns)))
     missing = tuple(dict.fromkeys((*design.missing_columns, *mask.missing_columns)))

@@ -13,12 +13,16 @@ from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.kinds.hazard_regression.budget import SHARES, planned_stop
 from reticent_server.kinds.hazard_regression.follow_up import stopped, watched
+from reticent_server.kinds.hazard_regression.maps import ExposureMap
+from reticent_server.kinds.hazard_regression.offset import PublicOffset
 from reticent_server.kinds.hazard_regression.surv import Hazards, parse_hazards
 from support.fits.hazards import (
     BETA,
     COLUMNS,
     FORMULA,
     GROUP,
+    OFFSET,
+    PARTS,
     RATE,
     SHAPE,
     cox,
@@ -72,21 +76,73 @@ def test_late_entry_matters() -> None:
     assert early[0] < 0.85 * right[0]
 
 
-CELLS = [(2000, 4.0), (5000, 1.0), pytest.param(20_000, 1.0, marks=pytest.mark.audit)]
+def test_an_offset_is_coxs() -> None:
+    """Half of its variance goes with age: without it age's slope takes .5 of it. Baselines are those at an offset of 0,
+    where the true hazard is RATE * SHAPE * t^.3, less what standard persons have."""
+    data = persons(np.random.default_rng(19), 8000, offset=0.7)
+    X = np.column_stack([data[name] for name in ("age", "arm", "dose")])
+    exact, V = cox(X, 0 * data["t"], data["t"], data["e"], offset=data["o"])
+    fit = outcome(planned(data, HUGE_RHO, FORMULA, CUTS, offset="o"), whole(data))
+    assert (np.abs(np.array(fit.coefficients) - exact) < 0.9 * np.sqrt(np.diag(V))).all()
+    without = outcome(planned(data, HUGE_RHO, FORMULA, CUTS), whole(data))
+    assert without.coefficients[0] > exact[0] + 0.3
+    at, middle = np.array([2.0, 6.0]), BETA @ [0.0, 0.5, 1.0]
+    curve = result_of(fit).predict_survival({"age": [0.5], "arm": [1.0], "dose": [0.5]}, at)
+    eta = BETA @ [0.5, 1.0, 0.5] - middle
+    assert curve.survival[0] == pytest.approx(np.exp(-RATE * at**SHAPE * np.exp(eta)), abs=0.02)
+    assert fit.estimand.endswith("with an offset in the predictor")
 
 
-@pytest.mark.parametrize(("n", "epsilon"), CELLS)
-def test_intervals_hold_the_truth_and_the_noise_is_as_reported(n: Any, epsilon: Any) -> None:
-    """Of 24 seeded tables: 72 intervals, whose coverage has a standard error of .026."""
+def test_a_shifted_offset_moves_the_baseline_alone_and_an_exposure_is_its_exponential() -> None:
+    data = persons(np.random.default_rng(20), 5000, offset=0.7)
+    fit = outcome(planned(data, HUGE_RHO, FORMULA, CUTS, offset="o"), whole(data))
+    parts = outcome(planned(data, HUGE_RHO, FORMULA, CUTS, exposure="parts"), whole(data))
+    data["o"] = data["o"] - 1.5
+    moved = outcome(planned(data, HUGE_RHO, FORMULA, CUTS, offset="o"), whole(data))
+    for other, ratio in ((parts, 1.0), (moved, np.exp(1.5))):
+        # The noise of HUGE_RHO, and what public rows know of the two columns' middles.
+        assert other.coefficients == pytest.approx(np.array(fit.coefficients), abs=0.01)
+        hazards = np.array(fit.baseline.hazards) * ratio
+        assert np.array(other.baseline.hazards) == pytest.approx(hazards, rel=0.02)
+
+
+def test_times_at_risk_count_an_offset_up_to_a_public_limit() -> None:
+    """By hand: o − m of −1, 0 and 3, at most 2 times; and the plan has m = ln E exp(o)."""
+    data = {"t": np.full(3, 1.0), "e": np.zeros(3), "o": np.array([-0.5, 0.5, 3.5])}
+    asked = planned(persons(np.random.default_rng(0), 50), 10**10, offset="o").asked
+    (rows,) = ExposureMap(asked, PublicOffset(0.5, 2.0))(whole(data))
+    J = len(asked.cuts)
+    full = min(1.0, asked.cuts[0]) / asked.cuts[0] / np.sqrt(J)
+    assert np.asarray(rows)[J] == pytest.approx(full * np.array([np.exp(-1) / 2, 0.5, 1.0]))
+    many = persons(np.random.default_rng(1), 20_000, offset=0.5)
+    ground = planned(many, 10**10, offset="o").ground
+    assert ground.offset.middle == pytest.approx(0.125, abs=0.02)
+    assert 2.0 < ground.offset.most < 2.6  # exp(.5 * 2.05 - .125)
+
+
+AUDITED = [(20_000, 1.0, 0.0), (5000, 4.0, 0.7), (20_000, 1.0, 0.7)]
+CELLS = [
+    (2000, 4.0, 0.0),
+    (5000, 1.0, 0.0),
+    *(pytest.param(*x, marks=pytest.mark.audit) for x in AUDITED),
+]
+
+
+@pytest.mark.parametrize(("n", "epsilon", "spread"), CELLS)
+def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
+    n: Any, epsilon: Any, spread: Any
+) -> None:
+    """Of 24 seeded tables: 72 intervals, whose coverage has a standard error of .026. spread: the offset's."""
     rng = np.random.default_rng(n)
     held, distance = [], []
     for _ in range(24):
-        data = persons(rng, n)
-        fit = outcome(planned(data, offer(epsilon).rho), whole(data))
+        data = persons(rng, n, offset=spread)
+        offset = "o" if spread else None
+        fit = outcome(planned(data, offer(epsilon).rho, offset=offset), whole(data))
         low, high = np.array(fit.confidence_intervals, dtype=float).T
         held.append((low <= BETA) & (high >= BETA))
         X = np.column_stack([data[name] for name in ("age", "arm", "dose")])
-        exact, _ = cox(X, 0 * data["t"], data["t"], data["e"])
+        exact, _ = cox(X, 0 * data["t"], data["t"], data["e"], offset=data["o"])
         distance.append((np.array(fit.coefficients) - exact) / fit.privacy_standard_errors)
     assert np.mean(held) >= 0.86
     assert 0.6 < np.sqrt(np.mean(np.square(distance))) < {4.0: 1.8, 1.0: 1.6}[epsilon]
@@ -229,6 +285,29 @@ def test_wrong_formulas_are_refused_when_planning(formula: Any) -> None:
     facts = facts_of(1000, COLUMNS, None)
     with pytest.raises(WRONG[formula]):
         parse_hazards(formula, facts, None, None, 0.01)
+
+
+WRONG_OFFSETS: list[tuple[dict[str, str], str]] = [
+    ({"offset": "t"}, "cannot be the offset"),
+    ({"exposure": "e"}, "cannot be the offset"),
+    ({"offset": "o", "exposure": "parts"}, "not both"),
+    ({"exposure": "o"}, "above 0"),
+    ({"offset": "g"}, "numeric column"),
+    ({"offset": "nowhere"}, "numeric column"),
+]
+
+
+@pytest.mark.parametrize(("special", "words"), WRONG_OFFSETS)
+def test_wrong_offsets_are_refused_when_planning(special: Any, words: str) -> None:
+    facts = facts_of(1000, [*COLUMNS, OFFSET, PARTS, GROUP], None)
+    with pytest.raises(InvalidQuery, match=words):
+        parse_hazards(FORMULA, facts, None, None, 0.01, **special)
+
+
+def test_persons_with_several_rows_have_no_offset() -> None:
+    data = persons(np.random.default_rng(0), 50)
+    with pytest.raises(InvalidQuery, match="one row"):
+        planned(data, 10**10, offset="o", max_rows=3)
 
 
 @pytest.mark.parametrize("cuts", [(), (0.0, 1.0), (2.0, 1.0), (1.0, 13.0), (float("nan"),)])
