@@ -225,9 +225,7 @@ def jacobians(roots: Scaled, m: int) -> FloatArray:
     """(q(q + 1)/2, persons) J_u by rows of its upper triangle, off the diagonal times √2; of weights below 0 with their sign."""
     q, weights = len(roots.vectors), roots.weights * np.abs(roots.weights)
     total = np.zeros((triangle(q), len(weights) // m))
-    for place in range(
-        m
-    ):  # one array of persons after the other, which the processor's cache holds
+    for place in range(m):  # arrays of persons, which the processor's cache holds
         v = np.ascontiguousarray(roots.vectors[:, place::m])
         weighted, end = v * weights[place::m], 0
         for i in range(q):

@@ -70,12 +70,8 @@ def person_sums(rows: FloatArray, m: int, weights: FloatArray | None = None) -> 
 
     weights: (rows,) by which the rows (size, rows) are multiplied; None: by 1.
     """
-    if weights is None:
-        total = np.array(rows[:, ::m])
-        for place in range(1, m):
-            total += rows[:, place::m]
-        return total
-    total = rows[:, ::m] * weights[::m]
-    for place in range(1, m):
-        total += rows[:, place::m] * weights[place::m]
-    return np.asarray(total)
+    total = np.zeros((len(rows), rows.shape[1] // m))
+    for place in range(m):
+        own = rows[:, place::m]
+        total += own if weights is None else own * weights[place::m]
+    return total
