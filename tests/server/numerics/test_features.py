@@ -213,3 +213,11 @@ def test_values_are_those_of_a_loop_over_persons(text: str) -> None:
     wanted = [reference(x[slots == k].tolist(), t[slots == k].tolist()) for k in range(200)]
     np.testing.assert_allclose(values, wanted, rtol=1e-15)
     assert not missing.any()
+
+
+@pytest.mark.parametrize("text", ["min(x)", "max(x)", "first(x, by=t)", "last(x, by=t)"])
+def test_a_zero_below_has_no_sign(text: str) -> None:
+    """Which of two zeros is the smaller one would depend on the stored order."""
+    value = of_one(text, [(-0.0, 1, 0, 0, False)])
+    assert value == 0.0
+    assert not np.signbit(value)
