@@ -254,6 +254,17 @@ def test_collinear_regressors_are_not_identifiable() -> None:
     assert not fit.estimable[2]
 
 
+def test_a_new_centre_changes_no_hazard() -> None:
+    rng = np.random.default_rng(2)
+    plan = planned(persons(rng, 50), 10**10)
+    begun = plan._point(rng.normal(size=(3, 4)), np.full(len(plan.asked.cuts), 0.2), 0.0)
+    slopes, logs, x = rng.normal(size=3), rng.normal(size=len(begun.hazards)), rng.normal(size=4)
+    moved = plan._moved(begun, slopes, logs)
+    x[0] = 1.0
+    wanted = begun.hazards * np.exp(logs + begun.transform @ x @ slopes)
+    assert moved.hazards * np.exp(moved.transform @ x @ slopes) == pytest.approx(wanted)
+
+
 def test_what_is_planned_from_sizes_alone() -> None:
     assert sum(SHARES.values()) == pytest.approx(1.0)
     assert planned_stop(5000, 3, offer(1.0).rho // 2, 1) == 1.0
