@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
+from reticent_server.domain.query import Privacy
 from reticent_server.kinds import KINDS, example
-from reticent_server.pipeline import calibration
+from reticent_server.kinds.histogram.kind import Histogram
+from reticent_server.pipeline import calibration, planning
 from reticent_server.pipeline.calibration import USUAL, example_plans, keep_pace, speed_of
 from reticent_server.pipeline.pace import (
     LARGEST_SPEED,
@@ -137,3 +140,14 @@ def test_without_a_time_grid_nothing_is_measured(
     assert services.settings.reply_grid_ms == 0
     keep_pace(services, 1)
     assert not started
+
+
+def test_many_counts_take_the_time_of_their_noise() -> None:
+    """Each has noise of its own, whose exact draw takes longer than counting 10⁴ records."""
+    facts = DatasetFacts("example", "example", 1, "example", 10**4, example.SCHEMA, None)
+
+    def expected(bins: int) -> float:
+        question = Histogram("y", tuple(range(bins + 1)))
+        return planning.plan(facts, question, Privacy(1.0, 1e-6)).expected_ms or 0.0
+
+    assert expected(1000) - expected(10) > 990 * 0.017  # milliseconds, as measured

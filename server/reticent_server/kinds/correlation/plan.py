@@ -111,7 +111,7 @@ def moments(released: Released, expected_variance: float) -> ScoreMoments:
 class CorrelationPlan(Planned):
     """A planned correlation of scores."""
 
-    taken: ClassVar = (0.04, 0.08)
+    taken: ClassVar = (0.04, 0.04)
 
     design: Design
     scores: PairScores

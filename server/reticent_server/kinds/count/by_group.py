@@ -22,7 +22,7 @@ from reticent_server.kinds.shared.tables import TablePlan, cells_part, level_axi
 class GroupCountPlan(TablePlan):
     """A planned count of the records in use of each group."""
 
-    taken: ClassVar = (0.05, 0.08)
+    taken: ClassVar = (0.05, 0.05)
 
     groups: Groups
 

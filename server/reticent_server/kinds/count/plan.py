@@ -34,7 +34,7 @@ class _CountMap:
 class CountPlan(Planned):
     """A planned count of the records in use."""
 
-    taken: ClassVar = (0.03, 0.1)
+    taken: ClassVar = (0.03, 0.06)
 
     design: Design
     part: CountSum

@@ -34,7 +34,7 @@ class HistogramResult:
 class HistogramPlan(TablePlan):
     """A planned histogram, of one axis."""
 
-    taken: ClassVar = (0.03, 0.1)
+    taken: ClassVar = (0.03, 0.05)
 
     def run(self) -> Recipe:
         """One step."""

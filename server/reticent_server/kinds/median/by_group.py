@@ -8,7 +8,7 @@ records': 4L(⌈d/2⌉) ≤ ε together. So all groups are ε-DP, without δ, at
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
@@ -41,6 +41,8 @@ class GroupValues:
 @dataclass(frozen=True, slots=True)
 class GroupMediansPlan(Planned):
     """Planned medians of all groups. part: of each of them. epsilon: in EPSILON_UNITS, of all together."""
+
+    taken: ClassVar = (0.3, 0.12)
 
     map_fn: CodeMap
     part: QuantileTree

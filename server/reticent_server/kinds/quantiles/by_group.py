@@ -8,7 +8,7 @@ is replaced inside a group; for one probability p it costs up to 2 max(p, 1 − 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -40,6 +40,8 @@ class QuantilesByGroup:
 @dataclass(frozen=True, slots=True)
 class GroupQuantilesPlan(Planned):
     """Planned quantiles of all groups. part: of each of them. rho: of all together. probabilities: as asked."""
+
+    taken: ClassVar = (0.3, 0.1)
 
     map_fn: CodeMap
     part: QuantileTree

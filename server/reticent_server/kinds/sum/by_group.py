@@ -58,7 +58,7 @@ class GroupSumMap:
 class GroupSumPlan(Planned):
     """Planned sums by group."""
 
-    taken: ClassVar = (0.05, 0.08)
+    taken: ClassVar = (0.05, 0.05)
 
     map_fn: GroupSumMap
     part: VectorSum
