@@ -326,6 +326,8 @@ class Study(Release):
         result = fit_result(
             one, fit, self.nobs, estimand=self._estimand, warnings=warnings, bared=bared
         )
+        if self.result.get("persons") is not None:
+            result["persons"] = self.result["persons"]
         return StudyFit(document(self.release, {"formula": specification.text}, result))
 
     def _unsaid(self, specification: Specification) -> list[str]:

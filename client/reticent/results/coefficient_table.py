@@ -18,7 +18,8 @@ def summary_lines(
     """Lines of the summary."""
     table = text_table(*coefficient_cells(fit, exp=exp))
     rule = "=" * len(table[0])
-    records = f"Records: {fit.nobs:,}" if fit.clusters is None else f"Persons: {fit.nobs:,}"
+    persons = fit.clusters is not None or "persons" in fit.result
+    records = f"{'Persons' if persons else 'Records'}: {fit.nobs:,}"
     own = ["person effects"] if fit.result.get("effects") else []
     facts = "   ".join([records, *own, *_model_facts(fit)])
     return [*headline, facts, *_clusters(fit), rule, *table, rule, *notes(fit), "", *footer]

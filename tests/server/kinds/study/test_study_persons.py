@@ -109,6 +109,7 @@ def test_other_formulas_have_errors_as_large_as_a_person_s_rows_can_make_them(
     np.testing.assert_allclose(errors, factor * classical, rtol=0.02)
     assert "likeness of a person's rows" in fit.result["estimand"]
     assert fit.result["n"] == N
+    assert f"Persons: {N:,}" in fit.summary()
     assert study.nobs == N
 
 
