@@ -15,6 +15,7 @@ from reticent_server.kinds.hazard_regression.budget import SHARES, planned_stop
 from reticent_server.kinds.hazard_regression.follow_up import stopped, watched
 from reticent_server.kinds.hazard_regression.maps import ExposureMap
 from reticent_server.kinds.hazard_regression.offset import PublicOffset
+from reticent_server.kinds.hazard_regression.report import OFFSET_LEANS
 from reticent_server.kinds.hazard_regression.surv import Hazards, parse_hazards
 from support.fits.hazards import (
     BETA,
@@ -91,6 +92,9 @@ def test_an_offset_is_coxs() -> None:
     eta = BETA @ [0.5, 1.0, 0.5] - middle
     assert curve.survival[0] == pytest.approx(np.exp(-RATE * at**SHAPE * np.exp(eta)), abs=0.02)
     assert fit.estimand.endswith("with an offset in the predictor")
+    assert OFFSET_LEANS in fit.warnings
+    without = outcome(planned(data, HUGE_RHO, FORMULA, CUTS), whole(data))
+    assert OFFSET_LEANS not in without.warnings
 
 
 def test_a_shifted_offset_moves_the_baseline_alone_and_an_exposure_is_its_exponential() -> None:
