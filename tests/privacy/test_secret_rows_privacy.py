@@ -18,6 +18,7 @@ from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import CountSum, SumStep
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.count.kind import Count
+from reticent_server.mechanisms import secret_rows
 
 N, RHO, STRIDE = 40_000, 10**12, 4
 SCHEMA = Schema((Column("x", ColumnKind.NUMERIC, 0, 1),))
@@ -90,6 +91,14 @@ def test_every_release_has_a_choice_of_its_own_for_all_its_steps() -> None:
         assert abs(first[0] - sum(first[1:])) < 60  # noise of 1/√2 · √(1/ρ), far below the rows
         assert abs(first[1] - second[1]) < 60
         assert abs(first[0] - N / STRIDE) < 6 * np.sqrt(N * 3 / 16)
+
+
+def test_the_places_of_a_unit_are_chosen_together() -> None:
+    """The plan says how many a unit has; the key is the engine's."""
+    found = secret_rows.chosen(RowSubset(STRIDE, b"known", 5), b"drawn")
+    assert found == RowSubset(STRIDE, b"drawn", 5)
+    places = found.positions(0, 10_000).reshape(-1, 5)
+    assert (places % 5 == np.arange(5)).all()
 
 
 def test_a_sorted_table_is_sampled_as_one_in_any_order() -> None:

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from reticent_server.domain.scratch import ReusedScratch
 from reticent_server.domain.steps import SumStep
+from reticent_server.engine.allocator import keep_pages
 from reticent_server.engine.block_sums import added, block_sums
 from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.shared_memory import mapped
@@ -115,6 +116,7 @@ def _received(ours: socket.socket, number: int) -> list[int]:
 
 def main() -> None:
     keep_to_itself()
+    keep_pages()
     threadpool_limits(1)
     ours = socket.socket(fileno=int(sys.argv[1]))
     with suppress(EOFError, OSError):

@@ -13,10 +13,17 @@ g²ν_J²/(g² + ν_J²). Of a public menu of rounds of whitening, steps and sha
 taken. The rounds are the widest that are still precise: a Gram matrix with a narrow radius has less noise,
 one with a wide radius settles the lengths of heavy-tailed directions.
 
+*On a part of the rows.* Early steps of a fit of many records only bring it near its place: they may go over one unit of
+`stride` (domain.row_subset), at the same sensitivity, so that N is stride² times as large there. The solution of the part
+is off by its sampling error, and e² grows by PART_OFF (stride − 1) times the fit's sampling variance where the steps over all rows
+begin. The largest stride is taken with which the sum of that variance and the last e² is hardly larger, and the part has records enough for the shape of the design: the second moment
+of each direction has a relative standard error of PART_SPREAD at most, so that the records of a rare level are not too few.
+
 What the parts of one step cost is less than their sum where they are of one vector of a record (mechanisms.one_vector): all
 amounts are raised by one factor until the steps cost ρ. An amount is thus what its noise would cost alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -61,6 +68,17 @@ _PERSON_MEAT = (
 _LENGTHS = 0.03  # of ρ: each of the two histograms that the last clips are chosen by; 60 persons of noise in a bin at ε = 1
 _STEP_WORTH = 0.01  # of ln e²: a further step has to gain that much
 
+WHOLE_STEPS = (
+    2  # the last ones, which go over all rows: with one the fit stays .3 standard errors off
+)
+PART_OFF = 2.0  # times the sampling variance by which a part's solution is off: the model's, or twice it where that is wrong
+_PART_STEPS = 7  # of which all but two cost next to nothing
+_STRIDES = (32, 16, 8, 4)  # tried from the largest; 2 would save less than half of the early passes
+_PART_RECORDS, _PART_UNITS = 5e4, 1e4  # in a part at least: fits of fewer rows do not gain by it
+_PART_SPREAD = 0.01  # of a direction's second moment in the part
+_PART_PRECISION = 0.1  # ν of the last round over the part, at most
+_PART_WORTH = 1.01  # times a fit's variance over all rows, sampling and noise together, that a part's may have
+
 Round = tuple[float, float]
 
 
@@ -69,7 +87,8 @@ class Sizes:
     """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in use, and
     the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1.
     rms: of a row's score q where the model holds, in which the lengths of persons' sums are measured. skewed: as of a Signal.
-    unequal: E a²/E a of a weighted design's shares a, by which scores vary more than those of as many whole records; else 1."""
+    unequal: E a²/E a of a weighted design's shares a, by which scores vary more than those of as many whole records; else 1.
+    spread: of the coordinates (fitting.coordinates.moment_spread); infinite where they are not known yet, and no fit goes over a part."""
 
     size: int
     radius_squared: float
@@ -80,6 +99,7 @@ class Sizes:
     rms: float = 1.0
     skewed: bool = False
     unequal: float = 1.0
+    spread: float = np.inf
 
     @property
     def person_length(self) -> float:
@@ -130,7 +150,8 @@ class FitBudget:
     """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T, or none),
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
     precision: ν of the last round. size: q. joint: which parts of a step are of one vector. lengths: of the histogram of
-    the lengths of persons' scores, 0 where scores are those of rows; reaches: of that of their Jacobians, 0 where these are."""
+    the lengths of persons' scores, 0 where scores are those of rows; reaches: of that of their Jacobians, 0 where these are.
+    stride: of the units that early passes go over (`on_part`); 1: all."""
 
     rounds: tuple[tuple[int, float], ...]
     gradients: tuple[int, ...]
@@ -144,10 +165,31 @@ class FitBudget:
     joint: "JointParts"
     lengths: int = 0
     reaches: int = 0
+    stride: int = 1
 
     @property
     def steps(self) -> int:
         return len(self.gradients)
+
+    def on_part(self, t: int) -> bool:
+        """Whether step t goes over a part of the rows."""
+        return self.stride > 1 and t < self.steps - WHOLE_STEPS
+
+    def round_on_part(self, k: int) -> bool:
+        """Whether the round k of the whitening does: not the one that counts the records in use."""
+        return self.stride > 1 and not (k == 0 and self.count > 0)
+
+    def scale_on_part(self, t: int) -> bool:
+        """Whether the scale after step t does: not the last, by which the last step's scores are cut."""
+        return self.on_part(t)
+
+    @property
+    def part_passes(self) -> int:
+        """Passes over a part of the rows."""
+        rounds = sum(map(self.round_on_part, range(len(self.rounds))))
+        steps = sum(map(self.on_part, range(self.steps)))
+        scales = sum(map(self.scale_on_part, range(self.scale_steps)))
+        return rounds + steps + scales + (self.stride > 1 and self.lengths > 0)
 
     @property
     def scale_steps(self) -> int:
@@ -273,6 +315,7 @@ def plan_budget(
     reaches = _LENGTHS if whole else 0.0
     fixed = meat + scales + count + early + lengths + reaches
     rounds, jacobian, fractions = _chosen(sizes, rho, signal, eta, fixed)
+    stride, fractions = _on_part(sizes, rho, signal, (rounds, jacobian, fractions), fixed)
     gradients = 1 - fixed - jacobian - sum(s for s, _ in rounds)
     T = len(fractions)
     measured = (T if signal.joint and not of_persons else T - 1) if scales else 0
@@ -296,14 +339,65 @@ def plan_budget(
         count=next(parts) if count else 0,
         lengths=next(parts) if lengths else 0,
         reaches=next(parts) if reaches else 0,
-        jacobians=_placed(T, next(parts) if early else 0, last, at=T - 2),
+        jacobians=_placed(T, next(parts) if early else 0, last, at=T - 2 - (stride > 1)),
         meat=meat_rho,
         eta=eta,
         precision=precision(sizes, rho, rounds[-1]),
         size=sizes.size,
         joint=replace(JointParts() if lengths else signal.together, used=not weighted),
+        stride=stride,
     )
     return budget.raised(rho)
+
+
+def _on_part(
+    sizes: Sizes,
+    rho: int,
+    signal: Signal,
+    chosen: tuple[tuple[Round, ...], float, tuple[float, ...]],
+    fixed: float,
+) -> tuple[int, tuple[float, ...]]:
+    """The stride of early passes and the fractions of the gradients' ρ; 1 and those of `chosen` where a part is too small.
+
+    chosen: rounds, the Jacobian's share, and the fractions of a fit over all rows.
+    """
+    rounds, jacobian, fractions = chosen
+    eta = noise_ratio(sizes, rho, signal) / sqrt(1 - fixed - jacobian - sum(s for s, _ in rounds))
+    nu, nu_J = precision(sizes, rho, rounds[-1]), _jacobian_noise(sizes, rho * jacobian, signal)
+    (whole,) = forecast_errors(np.array(fractions)[:, None], eta, nu, nu_J, scaled=signal.scaled)
+    sampling = _sampling(sizes, signal)
+    menu = _menu(_PART_STEPS)
+    for stride in _strides(sizes):
+        if max(stride * precision(sizes, rho, r) for r in rounds) > _PART_PRECISION:
+            continue
+        strides = (*(stride,) * (_PART_STEPS - WHOLE_STEPS), *(1,) * WHOLE_STEPS)
+        part = PartErrors(strides, PART_OFF * (stride - 1) * sampling)
+        errors = forecast_errors(menu, eta, stride * nu, nu_J, scaled=signal.scaled, part=part)
+        at = int(np.argmin(errors))
+        if errors[at] + sampling <= _PART_WORTH * (whole + sampling):
+            return stride, tuple(menu[:, at].tolist())
+    return 1, fractions
+
+
+def _strides(sizes: Sizes) -> Sequence[int]:
+    """Those that leave records enough, by their number and by how they are spread over directions."""
+    least = max(_PART_RECORDS, _PART_UNITS * sizes.unit_rows, (sizes.spread / _PART_SPREAD) ** 2)
+    return [stride for stride in _STRIDES if stride * least <= sizes.expected_n]
+
+
+def _sampling(sizes: Sizes, signal: Signal) -> float:
+    """The sampling variance of a predictor, in the units of e²: of a person's rows as if they were one."""
+    records = sizes.expected_n / (sizes.unequal * sizes.unit_rows)
+    residual = ERROR_FLOOR if signal.scaled else (signal.rms / signal.curvature) ** 2
+    return sizes.size * residual / records
+
+
+@dataclass(frozen=True, slots=True)
+class PartErrors:
+    """Of a fit whose early steps go over parts: the stride of each step, 1 for all rows; what e² grows by where these begin."""
+
+    strides: tuple[int, ...]
+    off: float
 
 
 def _placed(steps: int, early: int, last: int, at: int) -> tuple[int, ...]:
@@ -377,16 +471,25 @@ def _fractions(steps: int, last: float, ratio: float) -> tuple[float, ...]:
 
 
 def forecast_errors(
-    fractions: FloatArray, eta: float, nu: float, nu_J: float, *, scaled: bool
+    fractions: FloatArray,
+    eta: float,
+    nu: float,
+    nu_J: float,
+    *,
+    scaled: bool,
+    part: PartErrors | None = None,
 ) -> FloatArray:
     """(menu,) the last e² of fractions (T, menu) under the module's recursion."""
     wrong = _CURVATURE_ERROR**2 + min(nu, 1.0) ** 2 / 2
     settled = wrong * nu_J**2 / (wrong + nu_J**2)
     e = np.full(fractions.shape[1], START_ERROR)
     S = np.ones(fractions.shape[1])
-    for t, f in enumerate(fractions):
+    strides = (1,) * len(fractions) if part is None else part.strides
+    for t, (f, stride) in enumerate(zip(fractions, strides, strict=True)):
+        if part is not None and t == len(fractions) - WHOLE_STEPS:
+            e = e + part.off
         g = settled if t == len(fractions) - 1 else wrong
-        N = eta**2 * S / f
+        N = (eta * stride) ** 2 * S / f
         e = e * (g * e + N) / (e * (1 + g) + N)
         S = np.minimum(ERROR_FLOOR + e, SCALE_GROWTH * S) if scaled else S
     return e

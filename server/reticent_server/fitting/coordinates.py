@@ -43,13 +43,14 @@ class Coordinates:
     """u = W x̃ (q, q) and the public rows U (rows, q) there.
 
     free: the first `free` coordinates have their length from the clipped second moment; the others
-    are rare. lost: whether some combination of the terms is constant on the public rows.
+    are rare. lost: whether some combination of the terms is constant on the public rows. spread: the largest `moment_spread`.
     """
 
     transform: FloatArray
     rows: FloatArray
     free: int
     lost: bool
+    spread: float
 
 
 def public_coordinates(X: FloatArray) -> Coordinates:
@@ -72,7 +73,8 @@ def _coordinates(shape: tuple[int, ...], cells: bytes) -> Coordinates:
     W = _settled(W, X, _most_stretch(others, rare))
     rows = X @ W.T
     W.flags.writeable = rows.flags.writeable = False
-    return Coordinates(W, rows, int(np.sum(~rare)), bool(singular.any()))
+    spread = float(np.max(moment_spread(rows, WIDE * len(W))))
+    return Coordinates(W, rows, int(np.sum(~rare)), bool(singular.any()), spread)
 
 
 def second_moment(U: FloatArray) -> FloatArray:
@@ -84,6 +86,15 @@ def clipped_moment(U: FloatArray, radius_squared: float) -> FloatArray:
     """mean min(1, ρ²/‖u‖²) uuᵀ (q, q) of rows U (rows, q)."""
     w = mallows_weights(np.sum(U**2, axis=1), radius_squared)
     return np.asarray((U * w[:, None]).T @ U / len(U))
+
+
+def moment_spread(U: FloatArray, radius_squared: float) -> FloatArray:
+    """(q,) relative standard deviation of what a row adds to the clipped second moment along each axis, at least 1: of n rows chosen
+    at random it is spread/√n. A level that a share p of the rows has comes to about 1/√p."""
+    w = mallows_weights(np.sum(U**2, axis=1), radius_squared)
+    added = U**2 * w[:, None]
+    mean = np.maximum(np.mean(added, axis=0), _SINGULAR)
+    return np.asarray(np.maximum(np.std(added, axis=0) / mean, 1.0))
 
 
 def normal_size(factor: float, q: int) -> float:

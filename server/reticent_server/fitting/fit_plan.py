@@ -71,6 +71,9 @@ _STEP_MS = (2.0, 0.009)  # between two passes: of itself, and of a squared coeff
 _HARD_STEP_MS = (8.0, 0.026)  # the same where a score is a function without a closed form
 _HARD_NANOSECONDS = 100  # of a score, from which it is one
 _ROW_NANOSECONDS, _TERM_NANOSECONDS = 13, 3.3  # of a record in a pass, and of its term
+_TAKEN_NANOSECONDS = (
+    2.5  # of a cell, where early passes go over a part of the rows that is taken out once
+)
 _SCORE_TAKEN = (
     0.05  # of the planned time of a score, which covers the slowest records: measured .02
 )
@@ -242,11 +245,28 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     def expected_ms(self, n: int) -> float:
         """Passes over the table, the filter's steps between them, and an own profile's draws."""
-        q, hard = self.sizes.size, self.model.nanoseconds >= _HARD_NANOSECONDS
-        between = _HARD_STEP_MS if hard else _STEP_MS
-        row = _ROW_NANOSECONDS + q * _TERM_NANOSECONDS + _SCORE_TAKEN * self.model.nanoseconds
-        a_pass = between[0] + between[1] * q**2 + n * row / 10**6
-        return self.passes * a_pass + DRAWING * self.draws * SELECTION_NANOSECONDS / 10**6
+        stride, parts = self.budget.stride, self.budget.part_passes
+        rows = (self.passes - parts + parts / stride) * n * self._row_nanoseconds / 10**6
+        taken = _TAKEN_NANOSECONDS * n * len(self.columns) / 10**6 if parts else 0.0
+        drawn = DRAWING * self.draws * SELECTION_NANOSECONDS / 10**6
+        return self.passes * self._between_ms + rows + taken + drawn
+
+    def pass_ms(self, n: int) -> float:
+        """What one more pass over all rows adds to expected_ms."""
+        return self._between_ms + n * self._row_nanoseconds / 10**6
+
+    @property
+    def _between_ms(self) -> float:
+        """Between two passes."""
+        hard = self.model.nanoseconds >= _HARD_NANOSECONDS
+        fixed, squared = _HARD_STEP_MS if hard else _STEP_MS
+        return fixed + squared * self.sizes.size**2
+
+    @property
+    def _row_nanoseconds(self) -> float:
+        """Of a record in a pass."""
+        terms = self.sizes.size * _TERM_NANOSECONDS
+        return _ROW_NANOSECONDS + terms + _SCORE_TAKEN * self.model.nanoseconds
 
     @property
     def newton(self) -> NoisyNewton:
@@ -402,16 +422,21 @@ def _sized(
     level: float,
     rho: int,
 ) -> FitPlan[ResponseT]:
-    model, sizes = sized(facts, model, ground, rho)
+    model, sizes = sized(facts, model, ground, rho, known=own is None)
     weighted = design.weight is not None
     budget = plan_budget(sizes, rho, model.signal(ground), masked=design.masked, weighted=weighted)
     return FitPlan(facts, design, model, ground, budget, sizes, own, level)
 
 
 def sized(
-    facts: DatasetFacts, model: RegressionModel[ResponseT], ground: FitGround[ResponseT], rho: int
+    facts: DatasetFacts,
+    model: RegressionModel[ResponseT],
+    ground: FitGround[ResponseT],
+    rho: int,
+    *,
+    known: bool = True,
 ) -> tuple[RegressionModel[ResponseT], Sizes]:
-    """The model with its constants and the sizes of its fit at `rho` (RHO_UNITS)."""
+    """The model with its constants and the sizes of its fit at `rho` (RHO_UNITS). known: whether the ground is final."""
     sizes = Sizes(
         size=ground.coding.size,
         radius_squared=0.0,
@@ -420,6 +445,7 @@ def sized(
         unit_rows=facts.schema.unit.max_rows,
         person_rows=facts.schema.unit.max_rows if model.of_persons else 1,
         unequal=ground.unequal,
+        spread=ground.coordinates.spread if known else np.inf,
     )
     model = model.tuned(sizes, rho, ground.response)
     signal = model.signal(ground)

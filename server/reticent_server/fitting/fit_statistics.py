@@ -136,7 +136,7 @@ class StatisticsPlan(Planned, Generic[ResponseT]):
 
     def expected_ms(self, n: int) -> float:
         """The fit's, and one pass more."""
-        return self.plan.expected_ms(n) * self.passes / self.plan.passes
+        return self.plan.expected_ms(n) + self.plan.pass_ms(n)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

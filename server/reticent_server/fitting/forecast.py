@@ -31,7 +31,7 @@ from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.recipe import NoisyNewton, is_settled
 from reticent_server.fitting.report import back_transform
-from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
+from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
 from reticent_server.numerics.matrices import power
 
 FORECAST_ROWS = 1024  # of the public rows that a forecast uses: its moments are right to 3 %
@@ -78,8 +78,12 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     )
     for t, rho in enumerate(fit.budget.gradients):
         score = fit.family.score(scale, fit.budget.steps - 1 - t)
-        noise = planned_sd(VectorSum(q, fit.sizes.gradient_clip(score.bound) / m, rho, m)) / n
         J = model.curvature(score, theta, C)
+        if fit.budget.on_part(t - 1) and not fit.budget.on_part(t):
+            H = corrected_curvature(J, score.unit, known).H
+            C = C + fit.part_off(H, model.meat(score, theta), n)
+        seen = n / fit.budget.stride if fit.budget.on_part(t) else n
+        noise = planned_sd(VectorSum(q, fit.sizes.gradient_clip(score.bound) / m, rho, m)) / seen
         if fit.budget.jacobians[t]:
             part = GramSum(
                 q, sqrt(R2 * score.curvature_bound), fit.budget.jacobians[t], m, score.signed
@@ -87,7 +91,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
             upto = None if t == fit.budget.steps - 1 else whitening.free
             back = power(J, 0.5)
             far = being_far(C, back, score.unit)
-            known, relative = measured(known, back, J, planned_sd(part) / n, far, upto)
+            known, relative = measured(known, back, J, planned_sd(part) / seen, far, upto)
         curvature = corrected_curvature(J, score.unit, known)
         C = moved(C, curvature, noise**2 * np.eye(q), np.zeros(q)).covariance
         if fit.budget.scales and fit.family.residuals is not None:
@@ -127,10 +131,13 @@ def _whitened(fit: NoisyNewton, n: float) -> Whitening:
     state = unwhitened(fit.coordinates, fit.budget.rounds[0][1] * q)
     state = replace(state, rows=rows)
     for k, (rho, factor) in enumerate(fit.budget.rounds):
-        sd = planned_sd(GramSum(q, sqrt(factor * q), rho, fit.sizes.unit_rows))
+        stride = fit.budget.stride if fit.budget.round_on_part(k) else 1
+        sd = stride * planned_sd(GramSum(q, sqrt(factor * q), rho, fit.sizes.unit_rows))
         released = Released(n * clipped_moment(state.rows, factor * q), sd)
         last = k == len(fit.budget.rounds) - 1
         state = whitened(state, released, n, factor * q, last=last)
+        if stride > 1:
+            state = sampled(state, factor * q, n / stride)
     return state
 
 

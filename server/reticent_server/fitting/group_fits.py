@@ -272,7 +272,7 @@ def plan_group_fits(
     assert ground is not None  # noqa: S101 - guessed facts cover every column
     left = rho - (own.rho if own else 0)
     typical = replace(ground, share=ground.share / len(strata.codes))
-    named, sizes = sized(facts, model, typical, left)
+    named, sizes = sized(facts, model, typical, left, known=False)
     counted = _counted(named, ground)
     budget = _budget(sizes, left, replace(named.signal(ground), centred=True), counted=counted)
     fits = []
@@ -283,7 +283,7 @@ def plan_group_fits(
             coding=replace(ground.coding, design=members),
             share=ground.share * share,
         )
-        own_model, own_sizes = sized(facts, model, own_ground, left)
+        own_model, own_sizes = sized(facts, model, own_ground, left, known=False)
         fits.append(
             FitPlan(
                 facts, members, own_model, own_ground, budget, own_sizes, None, level, apart=True

@@ -28,7 +28,7 @@ from reticent_server.domain.steps import (
     SumStep,
     VectorSum,
 )
-from reticent_server.fitting.budget import FitBudget, Sizes
+from reticent_server.fitting.budget import PART_OFF, FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import calmed_meat, sandwich
@@ -62,7 +62,7 @@ from reticent_server.fitting.person_scores import (
     triangle,
 )
 from reticent_server.fitting.restriction import Restriction
-from reticent_server.fitting.rounds import whitening_rounds
+from reticent_server.fitting.rounds import part_of, whitening_rounds, whole_of
 from reticent_server.fitting.score import (
     Ball,
     BentScore,
@@ -200,29 +200,32 @@ class NoisyNewton:
 
     def fit(self) -> Fitting:
         """Runs the recipe."""
-        whitening, count, present = yield from whitening_rounds(
-            self.coding, self.coordinates, self.budget.rounds, self.budget.count, self.sizes
-        )
+        whitening, count, present = yield from self._whitening()
         state = self._started(whitening, count, present=present)
         model = self.public_model(whitening)
         T = self.budget.steps
         for t in range(T - 1):
             state = self._drifted(state, whitening, T - 1 - t)
             score = self.family.score(state.scale, T - 1 - t)
-            released = yield self._score_step(state, whitening, score, t)
+            if self.budget.on_part(t - 1) and not self.budget.on_part(t):
+                state = self._on_all(model, state, score)
+            step = self._score_step(state, whitening, score, t)
+            released = yield from self._asked(step, self.budget.on_part(t))
             if self.budget.jacobians[t]:
                 state, _ = self._measured(model, state, score, released[1], whitening.free)
             curvature = self._expected(model, state, score)
             g, noise = self._gradient(state, whitening, score, released[0])
             state = self._stepped(model, state, score, (g, noise), curvature)
             if self.budget.scales and self.family.residuals is not None:
-                (residuals,) = yield self._scale_step(state, whitening, t)
+                step = self._scale_step(state, whitening, t)
+                (residuals,) = yield from self._asked(step, self.budget.scale_on_part(t))
                 state = self._rescaled(state, residuals, t)
         state = self._drifted(state, whitening, 0)
         score = self.family.score(state.scale, 0)
         clusters = None
         if self.sizes.person_rows > 1:
-            counts, *reaches = yield self._lengths_step(state, whitening, score)
+            step = self._lengths_step(state, whitening, score)
+            counts, *reaches = yield from self._asked(step, self.budget.stride > 1)
             clusters = chosen(self._lengths, counts, self._clip_noise)
             if reaches:
                 clusters = replace(clusters, reach=chosen_reach(self._reaches(score), reaches[0]))
@@ -231,6 +234,38 @@ class NoisyNewton:
         if self.budget.reaches:
             last = (last[0], as_matrix(last[1]), *last[2:])
         return self._finished(state, whitening, score, last, clusters)
+
+    def _whitening(
+        self,
+    ) -> Generator[Step, tuple[Released, ...], tuple[Whitening, float, bool]]:
+        budget = self.budget
+        strides = [
+            budget.stride if budget.round_on_part(k) else 1 for k in range(len(budget.rounds))
+        ]
+        return whitening_rounds(
+            self.coding, self.coordinates, budget.rounds, budget.count, self.sizes, strides
+        )
+
+    def _asked(
+        self, step: SumStep, on_part: bool
+    ) -> Generator[Step, tuple[Released, ...], tuple[Released, ...]]:
+        """What a step releases of all rows; of a part of them, as it would be of all."""
+        subset = part_of(self.sizes, self.budget.stride if on_part else 1)
+        return whole_of((yield replace(step, subset=subset)), self.sizes.n)
+
+    def _on_all(self, model: PublicModel, state: State, score: Score) -> State:
+        """C with what the solution on all rows may differ by from that on the part."""
+        H = self._expected(model, state, score).H
+        Q = model.meat(score, model.whitening.inside(state.theta))
+        C = state.covariance + self.part_off(H, Q, state.count)
+        return replace(state, covariance=C, way=None)
+
+    def part_off(self, H: FloatArray, Q: FloatArray, count: float) -> FloatArray:
+        """(q, q) covariance in u: the part is one unit of `stride`, so it is (stride − 1)/n of that of a record's score Q, times the
+        rows of a unit, which may be alike. H: as of a step."""
+        A = np.linalg.inv(H)
+        share = PART_OFF * self.sizes.unit_rows * (self.budget.stride - 1) / count
+        return np.asarray(share * A @ Q @ A.T)
 
     def _reclipped(self, state: State, whitening: Whitening, score: Score) -> State:
         """C with what the solution of the last clip may differ by from that of the early one."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.steps import (
     CountSum,
     GramSum,
@@ -21,9 +22,26 @@ from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.identifiability import any_present
 from reticent_server.fitting.maps import HALF, RowsMap, invertible_on_lattice
-from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
+from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
 
 _LEAST_SHARE = 0.001  # of the records, in use: a released number of them is not taken to be less
+
+
+def part_of(sizes: Sizes, stride: int) -> RowSubset | None:
+    """The part of the rows that a step asks for: one unit of `stride`; None for all."""
+    return None if stride == 1 else RowSubset(stride, unit=sizes.unit_rows)
+
+
+def whole_of(released: tuple[Released, ...], n: int) -> tuple[Released, ...]:
+    """Sums over a part of n records as they would be over all of them, with their noise; sums over all as they are."""
+    return tuple(
+        r
+        if r.rows is None
+        else replace(
+            r, values=r.values * n / max(r.rows, 1), sd=r.sd * n / max(r.rows, 1), rows=None
+        )
+        for r in released
+    )
 
 
 def whitening_rounds(
@@ -32,10 +50,11 @@ def whitening_rounds(
     rounds: Sequence[tuple[int, float]],
     count_rho: int,
     sizes: Sizes,
+    strides: Sequence[int] | None = None,
 ) -> Generator[Step, tuple[Released, ...], tuple[Whitening, float, bool]]:
     """The whitening, the number of records in use as released, and whether it says that there are any.
 
-    rounds: (ρ, squared radius per coordinate) of each. count_rho: of the number, 0 where it is n. Of a weighted design
+    rounds: (ρ, squared radius per coordinate) of each. strides: of the units that each goes over, all without them. count_rho: of the number, 0 where it is n. Of a weighted design
     it is the sum of shares a ∈ [0, 1], released as Σ(a − ½) over all n records, each within ±½.
     """
     q, m = sizes.size, sizes.unit_rows
@@ -52,7 +71,9 @@ def whitening_rounds(
             )
         rows = RowsMap(coding, W, factor * q, counted)
         joint = OneVector(curvature=0, used=1) if counted and not weighted else None
-        released = yield SumStep(f"whitening {k + 1}", tuple(parts), rows, joint=joint)
+        subset = part_of(sizes, strides[k] if strides else 1)
+        step = SumStep(f"whitening {k + 1}", tuple(parts), rows, subset, joint)
+        released = whole_of((yield step), sizes.n)
         if counted:
             number = released[1]
             if weighted:
@@ -61,4 +82,6 @@ def whitening_rounds(
             present = any_present(number)
         last = k == len(rounds) - 1
         state = whitened(state, released[0], count, factor * q, last=last)
+        if subset is not None:
+            state = sampled(state, factor * q, count / subset.stride)
     return replace(state, transform=invertible_on_lattice(state.transform)), count, present

@@ -20,12 +20,12 @@ The axes are turned to the eigenvectors, so that what is not resolved lies along
 released matrices and public rows, hence public.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released
-from reticent_server.fitting.coordinates import Coordinates, clipped_moment
+from reticent_server.fitting.coordinates import Coordinates, clipped_moment, moment_spread
 from reticent_server.numerics.matrices import eigen, power, rebuild, without_noise
 
 _SHAPE_ONLY = 1.5  # squared radius per coordinate below which most normal rows are clipped
@@ -97,6 +97,12 @@ class Whitening:
         were raised, and its noise (q,)."""
         root = power(self._usable, -0.5)
         return np.asarray(root @ self.information @ root), np.asarray((root**2) @ self.noise)
+
+
+def sampled(state: Whitening, radius_squared: float, rows: float) -> Whitening:
+    """After a round over a part of so many rows: τ with the relative sampling error of each axis' second moment."""
+    relative = moment_spread(state.rows, radius_squared) / np.sqrt(rows)
+    return replace(state, error=np.hypot(state.error, relative))
 
 
 def unwhitened(start: Coordinates, radius_squared: float) -> Whitening:

@@ -9,7 +9,7 @@ That goes for all steps of the release together, those over all rows among them:
 quantile trees (mechanisms.quantile_tree, which spreads ties by numbers of records, not by position) are
 the same for every order of the records that they add, and adaptive composition holds for each S.
 S and σ(S) have the same law, because positions are chosen independently of each other and of the
-records. The whole release is the mixture over S, and the Rényi divergences of mixtures with the same
+records. Where a unit has several places, these are chosen together: σ then moves whole units, and the same holds of them. The whole release is the mixture over S, and the Rényi divergences of mixtures with the same
 weights are at most the largest of the components' (quasi-convexity). So the cost is that of the sums
 over all rows, for tables in any order, sorted by a private value or not.
 
@@ -34,4 +34,4 @@ def secret_key() -> bytes:
 
 def chosen(subset: RowSubset, key: bytes) -> RowSubset:
     """The subset that a plan asks for, by the key of its release."""
-    return RowSubset(subset.stride, key)
+    return RowSubset(subset.stride, key, subset.unit)

@@ -47,5 +47,20 @@ def test_rows_are_chosen_one_by_one_at_the_stated_rate(stride: int) -> None:
         assert np.abs(sums).max() < 5 * np.sqrt(n / period)
 
 
+@pytest.mark.parametrize("unit", [2, 5, 7])
+def test_units_come_whole_or_not_at_all(unit: int) -> None:
+    """Those of a key are the same units for any number of places, and any cut gives the same places."""
+    n = 3 * unit * 5_000
+    subset = RowSubset(8, KEY, unit)
+    whole = subset.positions(0, n)
+    units = whole.reshape(-1, unit)
+    assert (units % unit == np.arange(unit)).all()
+    assert np.array_equal(units[:, 0] // unit, RowSubset(8, KEY).positions(0, n // unit))
+    borders = [0, 1, unit, 4 * unit + 1, 999, n // 2, n]
+    parts = [subset.positions(a, b) for a, b in pairwise(borders)]
+    assert np.array_equal(np.concatenate(parts), whole)
+    assert [subset.count(b, a) for a, b in pairwise(borders)] == [len(part) for part in parts]
+
+
 def test_the_key_is_not_shown() -> None:
     assert "release" not in repr(RowSubset(4, KEY))

@@ -18,7 +18,7 @@ def skewness_of(x: Any) -> float:
     """Of a column beside a constant, in coordinates that mix and scale both."""
     transform = np.array([[1.0, 0.0], [0.3, 2.0]])
     rows = np.column_stack([np.ones(len(x)), x]) @ transform.T
-    constant, found = skewness(Coordinates(transform, rows, 2, False))
+    constant, found = skewness(Coordinates(transform, rows, 2, False, 1.0))
     assert constant == 0
     return float(found)
 
