@@ -46,9 +46,10 @@ class RowSubset:
         """How many positions of the subset are in [start, stop)."""
         if self.stride == 1:
             return max(stop - start, 0)
-        if self.unit == 1:
-            return sum(len(chosen) for _, chosen in self._chunks(start, stop))
-        return len(self.positions(start, stop))
+        if start % self.unit or stop % self.unit:
+            return len(self.positions(start, stop))
+        units = self._chunks(start // self.unit, stop // self.unit)
+        return self.unit * sum(len(chosen) for _, chosen in units)
 
     def _pieces(self, start: int, stop: int) -> Iterator[NDArray[np.int64]]:
         """The numbers of the chosen units that have a place in [start, stop)."""

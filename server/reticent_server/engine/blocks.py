@@ -58,10 +58,11 @@ class Table:
     def rows_per_block(self, limit: int, step: SumStep) -> int:
         """Rows, at most `limit`, whose arrays stay in the processor's cache, for any design.
 
-        A design shows its width in its first sums; a step of counts in between works with it too.
+        A design shows its width in its first sums; a step of counts in between works with it too. What a person adds is one
+        array for all of the person's rows.
         """
         sizes = (
-            p.size if isinstance(p, PowerSum) else p.size // p.groups
+            p.size if isinstance(p, PowerSum) else p.size // (p.groups * p.person_rows)
             for p in step.parts
             if isinstance(p, VectorSum | GramSum | PowerSum)
         )

@@ -368,7 +368,8 @@ def _on_part(
     sampling = _sampling(sizes, signal)
     menu = _menu(_PART_STEPS)
     for stride in _strides(sizes):
-        if max(stride * precision(sizes, rho, r) for r in rounds) > _PART_PRECISION:
+        *first, last = (stride * precision(sizes, rho, r) for r in rounds)
+        if max(first, default=0.0) > _FIRST_PRECISION or last > _PART_PRECISION:
             continue
         strides = (*(stride,) * (_PART_STEPS - WHOLE_STEPS), *(1,) * WHOLE_STEPS)
         part = PartErrors(strides, PART_OFF * (stride - 1) * sampling)

@@ -181,11 +181,18 @@ class PersonScoreMap:
         """All persons take the same work, clipped or not: how many are beyond C is private."""
         m, lengths = self.person_rows, lengths_of(sums)
         long = lengths > self.clip
-        factors = np.repeat(np.where(long, self.clip / lengths, 1.0), m)
-        directions = np.repeat(np.where(long, sums / lengths, 0.0), m, axis=1)
-        along = np.sum(directions * roots.vectors, axis=0)
-        vectors = roots.vectors - directions * along
-        return Scaled(vectors, roots.weights * np.sqrt(factors))
+        factors = np.where(long, self.clip / lengths, 1.0)
+        directions = np.where(long, sums / lengths, 0.0)
+        kept, along = np.empty_like(roots.vectors), np.zeros(len(roots.weights))
+        product = np.empty_like(along)
+        for own, direction, vector in zip(kept, directions, roots.vectors, strict=True):
+            own[:] = np.repeat(
+                direction, m
+            )  # coordinate by coordinate: arrays that the cache holds
+            along += np.multiply(own, vector, out=product)
+        for own, vector in zip(kept, roots.vectors, strict=True):
+            np.subtract(vector, np.multiply(own, along, out=product), out=own)
+        return Scaled(kept, roots.weights * np.repeat(np.sqrt(factors), m))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
