@@ -118,6 +118,12 @@ class Planned(ABC):
         return self.of_persons
 
     @property
+    def steady(self) -> bool:
+        """Whether n and the plan alone decide how long it takes: a table that is made up then tells what any table of as many records
+        takes. Not where it iterates on the records, or a function's time depends on its argument."""
+        return True
+
+    @property
     def column_ms(self) -> int:
         return 0
 
@@ -210,6 +216,13 @@ class Plan:
     view: PersonView | None = None
     expected_ms: float | None = None
     cold_ms: float = 0.0
+
+    @property
+    def sort(self) -> str | None:
+        """Plans of one sort take the same share of what is expected of them; None for those that are not steady."""
+        if not self.planned.steady:
+            return None
+        return f"{type(self.planned).__name__}: {self.planned.mechanism}"
 
     def paid_by(self, reservation: Reservation) -> bool:
         """Whether this is what was charged: asked here only, before anything is computed."""

@@ -71,6 +71,7 @@ _STEP_MS = (2.0, 0.009)  # between two passes: of itself, and of a squared coeff
 _HARD_STEP_MS = (8.0, 0.026)  # the same where a score is a function without a closed form
 _HARD_NANOSECONDS = 100  # of a score, from which it is one
 _ROW_NANOSECONDS, _TERM_NANOSECONDS = 13, 3.3  # of a record in a pass, and of its term
+_UNSTEADY_NANOSECONDS = 400  # of a score, from which its time depends on its argument
 _TAKEN_NANOSECONDS = (
     2.5  # of a cell, where early passes go over a part of the rows that is taken out once
 )
@@ -195,6 +196,10 @@ class FitPlan(Planned, Generic[ResponseT]):
     def fit(self) -> "FitPlan[ResponseT]":
         """Itself."""
         return self
+
+    @property
+    def steady(self) -> bool:
+        return self.model.nanoseconds < _UNSTEADY_NANOSECONDS
 
     @property
     def mechanism(self) -> str:

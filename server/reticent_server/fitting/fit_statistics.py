@@ -94,6 +94,10 @@ class StatisticsPlan(Planned, Generic[ResponseT]):
     whole: bool
 
     @property
+    def steady(self) -> bool:
+        return self.plan.steady
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.plan.columns
 

@@ -17,7 +17,7 @@ Where the unit is a person with several rows, a model that sums a person's score
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import AllOf, Compare, Design
@@ -149,6 +149,11 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
     strata: Strata
     own_profile: OwnProfile | None
     counted: bool
+    taken: ClassVar = (0.5, 0.27)
+
+    @property
+    def steady(self) -> bool:
+        return self.first.steady
 
     @property
     def first(self) -> FitPlan[ResponseT]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast this machine is: the first example of every kind, on rows that are made up, by an engine of its own."""
+"""How fast this machine is: the examples of every kind, on rows that are made up, by an engine of its own."""
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 from threading import Thread
@@ -17,10 +18,15 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds import KINDS, example
 from reticent_server.pipeline import planning
+from reticent_server.pipeline.pace import Shares
 from reticent_server.pipeline.services import Services
 
-RECORDS = 1 << 17
-"""Enough that threads get their processes, which takes a second once; few enough for a few seconds in all."""
+FEW, RECORDS = 10**4, 1 << 17
+"""Where what is between two passes takes the time, and where rows do: enough that threads get their processes, which takes a second
+once; few enough for half a minute in all, beside what the server does."""
+
+ROUNDS = 3
+"""Of which the first reads the columns and starts processes."""
 
 USUAL = 0.5
 """What the examples take of what is expected of them, on average, on the machine whose pace is 1."""
@@ -55,15 +61,16 @@ def example_plans(n: int, *, first: bool) -> list[tuple[str, Plan]]:
     return [(name, planning.plan(facts, question, Privacy(1.0, 1e-6))) for name, question in chosen]
 
 
-def milliseconds(engine: LocalEngine, plan: Plan, repeats: int) -> float:
-    """The best of some: what else the machine does only adds."""
-    reservation = Reservation("example", "example", plan.cost, "")
-    best = float("inf")
-    for _ in range(repeats + 1):  # the first reads the columns, and starts processes
-        started = time.perf_counter()
-        engine.execute(plan, reservation)
-        best = min(best, time.perf_counter() - started)
-    return 1e3 * best
+def milliseconds(engine: LocalEngine, plans: Sequence[Plan], rounds: int) -> list[float]:
+    """What each takes: the best of some rounds of all of them, since what else the machine does only adds, and passes."""
+    best = [float("inf")] * len(plans)
+    for _ in range(rounds):
+        for k, plan in enumerate(plans):
+            reservation = Reservation("example", "example", plan.cost, "")
+            started = time.perf_counter()
+            engine.execute(plan, reservation)
+            best[k] = min(best[k], 1e3 * (time.perf_counter() - started))
+    return best
 
 
 def speed_of(plans: Sequence[Plan], took: Sequence[float]) -> float:
@@ -82,15 +89,41 @@ def keep_pace(services: Services, processes: int) -> None:
 
 
 def _measure(services: Services, processes: int) -> None:
-    settings, table = services.settings, MadeUp(RECORDS)
-    size = {"cache_bytes": 1 << 24, "block_rows": settings.block_rows}
-    engine = LocalEngine(lambda _: table, table, threads=settings.threads, **size)
     try:
-        plans = [plan for _, plan in example_plans(RECORDS, first=True)]
-        speed = speed_of(plans, [milliseconds(engine, plan, 1) for plan in plans])
-        services.pace.measured(speed, processes)
-        log.info("pace_measured", speed=round(speed, 2))
+        speed, shares = measured(services.settings.threads, services.settings.block_rows)
+        services.pace.measured(speed, processes, shares)
+        log.info("pace_measured", speed=round(speed, 2), sorts=len(shares))
     except Exception as error:  # noqa: BLE001 - deadlines stay the plans' own
         log.warning("pace_not_measured", error=type(error).__name__)
+
+
+def measured(threads: int, block_rows: int) -> tuple[float, Shares]:
+    """The machine's speed, and the shares of all sorts of steady plans."""
+    shares = defaultdict[str, dict[int, float]](dict)
+    for n in (FEW, RECORDS):
+        taken = _taken(n, threads, block_rows)
+        for plan, ms in taken:
+            if plan.sort is not None:
+                known = shares[plan.sort]
+                known[n] = max(known.get(n, 0.0), ms / (plan.expected_ms or ms))
+    firsts = [plan.query for _, plan in example_plans(RECORDS, first=True)]
+    usual = [(plan, ms) for plan, ms in taken if plan.query in firsts]
+    return speed_of([plan for plan, _ in usual], [ms for _, ms in usual]), shares
+
+
+def _taken(n: int, threads: int, block_rows: int) -> list[tuple[Plan, float]]:
+    """What every kind's first example takes, and all that are steady: plan and milliseconds."""
+    firsts = [plan for _, plan in example_plans(n, first=True)]
+    queries = [plan.query for plan in firsts]
+    every = [plan for _, plan in example_plans(n, first=False)]
+    others = [plan for plan in every if plan.sort is not None and plan.query not in queries]
+    table = MadeUp(n)
+    engine = LocalEngine(
+        lambda _: table, table, cache_bytes=1 << 24, threads=threads, block_rows=block_rows
+    )
+    try:
+        return list(
+            zip(firsts + others, milliseconds(engine, firsts + others, ROUNDS), strict=True)
+        )
     finally:
         engine.close()

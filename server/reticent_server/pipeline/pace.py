@@ -6,23 +6,34 @@ is computed are releases that were charged and whose deadlines have not come. So
 requests and the sizes of columns decide it.
 
 A plan's own deadline is generous, since it has to hold on any machine. Where the machine was measured, a reply is
-shown after SLACK times what the plan takes on it alone, as often as there are computations.
+shown after some slack over what the plan takes on it alone, as often as there are computations. What it takes is known in two ways:
+
+- of *steady* plans (domain.plan.Planned.steady) the machine was asked at two numbers of records: a share of what is expected, for each
+  sort of plan, the largest of its examples, and between the two numbers on the line in log n;
+- of all others, and of tables with fewer records, by what is expected at most on a machine of this speed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil
 from threading import Lock
 
+import numpy as np
+
 from reticent_server.domain.plan import Plan
 
-SLACK = 2.0
-"""Of the time that is expected: it varies by a third or so, and what arrives later takes its share."""
+SLACK, STEADY_SLACK = 2.0, 1.6
+"""Of the time that is expected, and of that of steady plans, which was measured: it varies by a third or so, and what arrives later
+takes its share."""
 LEAST_SPEED, LARGEST_SPEED = 0.5, 50.0
 """Outside, something other than the machine was measured: it slept, or was busy with something else."""
 OVERHEAD_MS = 8.0
 """Of a charge, its two transactions, and a thread that has to wait for its turn: measured 3 to 6."""
+
+
+Shares = Mapping[str, Mapping[int, float]]
+"""Of each sort of plans and number of records: milliseconds on this machine over those that are expected."""
 
 
 class Pace:
@@ -30,14 +41,15 @@ class Pace:
 
     def __init__(self) -> None:
         self._speed: float | None = None
+        self._shares: Shares = {}
         self._processes = 1
         self._computing = 0
         self._lock = Lock()
 
-    def measured(self, speed: float, processes: int) -> None:
+    def measured(self, speed: float, processes: int, shares: Shares | None = None) -> None:
         """speed: how long this machine takes, relative to the one whose pace is 1. processes: that serve on it; each
         is taken to be as busy as this one."""
-        self._processes = processes
+        self._processes, self._shares = processes, shares or {}
         self._speed = min(max(speed, LEAST_SPEED), LARGEST_SPEED)
 
     def promised(self, ready: Plan, *, warm: bool, beside: int | None = None) -> Plan:
@@ -48,9 +60,18 @@ class Pace:
         if self._speed is None or ready.expected_ms is None:
             return ready
         beside = self._computing if beside is None else beside
-        expected = SLACK * ready.expected_ms + (0.0 if warm else ready.cold_ms)
-        alone = OVERHEAD_MS + self._speed * min(expected, ready.deadline_ms)
+        cold = 0.0 if warm else self._speed * ready.cold_ms
+        taken = self._share(ready, self._speed) * ready.expected_ms
+        alone = OVERHEAD_MS + min(taken + cold, self._speed * ready.deadline_ms)
         return replace(ready, deadline_ms=ceil(alone * (1 + self._processes * beside)))
+
+    def _share(self, ready: Plan, speed: float) -> float:
+        """Of what is expected of the plan, alone: what it takes here, with its slack."""
+        shares, n = self._shares.get(ready.sort, {}) if ready.sort else {}, ready.facts.slots
+        if not shares or n < min(shares):
+            return SLACK * speed
+        at = sorted(shares)
+        return STEADY_SLACK * float(np.interp(np.log(n), np.log(at), [shares[k] for k in at]))
 
     @contextmanager
     def computing(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """When replies are shown: by the plan, the machine's measured speed and what else is computed; by no cell."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from reticent_server.pipeline.pace import (
     LEAST_SPEED,
     OVERHEAD_MS,
     SLACK,
+    STEADY_SLACK,
     Pace,
     shown_after_ms,
 )
@@ -24,14 +26,22 @@ from reticent_server.pipeline.services import Services
 from support.installations.small import SCHEMA
 
 
+@dataclass(frozen=True)
+class Planned:
+    """What a deadline asks of a plan."""
+
+    steady: bool
+    mechanism: str = "test"
+
+
 def plan_of(expected_ms: float = 50.0, cold_ms: float = 30.0, deadline_ms: int = 1000) -> Plan:
     (_, plan), *_ = example_plans(400, first=True)
     return replace(plan, expected_ms=expected_ms, cold_ms=cold_ms, deadline_ms=deadline_ms)
 
 
-def pace_of(speed: float = 1.0, processes: int = 1) -> Pace:
+def pace_of(speed: float = 1.0, processes: int = 1, shares: Any = None) -> Pace:
     pace = Pace()
-    pace.measured(speed, processes)
+    pace.measured(speed, processes, shares)
     return pace
 
 
@@ -51,6 +61,77 @@ def test_a_deadline_is_the_expected_time_with_slack_on_this_machine() -> None:
     assert deadline(pace_of(), plan) == OVERHEAD_MS + SLACK * 50
     assert deadline(pace_of(3.0), plan) == OVERHEAD_MS + 3 * SLACK * 50
     assert deadline(pace_of(), plan, warm=False) == OVERHEAD_MS + SLACK * 50 + 30
+    assert deadline(pace_of(3.0), plan, warm=False) == OVERHEAD_MS + 3 * (SLACK * 50 + 30)
+
+
+def test_of_a_steady_plan_it_is_what_was_measured() -> None:
+    """Between the two numbers of records on the line in log n, beyond them as at the nearer one; with fewer, as of the others."""
+    plan = replace(plan_of(), planned=Planned(steady=True))
+    pace = pace_of(3.0, shares={"Planned: test": {10**4: 0.25, 10**6: 0.75}})
+
+    def shown(n: int, **more: Any) -> float:
+        return deadline(pace, replace(plan, facts=replace(plan.facts, n=n)), **more)
+
+    assert shown(10**4) == OVERHEAD_MS + STEADY_SLACK * 0.25 * 50
+    assert shown(10**5) == pytest.approx(OVERHEAD_MS + STEADY_SLACK * 0.5 * 50, abs=1)
+    assert (
+        shown(10**6) == shown(10**8) == pytest.approx(OVERHEAD_MS + STEADY_SLACK * 0.75 * 50, abs=1)
+    )
+    assert shown(9_999) == OVERHEAD_MS + 3 * SLACK * 50
+    assert shown(10**6, warm=False) == shown(10**6) + 3 * 30
+    assert shown(10**6, beside=2) == pytest.approx(3 * shown(10**6), abs=3)
+
+
+def test_plans_whose_time_records_decide_are_shown_as_before() -> None:
+    shares = {"Planned: test": {100: 0.2}}
+    for planned in (Planned(steady=False), Planned(steady=True, mechanism="another")):
+        plan = replace(plan_of(), planned=planned)
+        assert deadline(pace_of(shares=shares), plan) == OVERHEAD_MS + SLACK * 50
+
+
+def test_what_iterates_on_records_is_not_steady() -> None:
+    plans = example_plans(400, first=False)
+    sorts = {name: {plan.sort for each, plan in plans if each == name} for name, _ in plans}
+    assert all(
+        None not in sorts[kind] for kind in ("count", "mean", "quantiles", "study", "t_test")
+    )
+    assert None not in sorts["quantile_regression"] | sorts["discontinuity"]
+    assert sorts["depth_median"] == sorts["subsample_aggregate"] == sorts["m_estimate"] == {None}
+    for name, plan in plans:
+        family = getattr(plan.query, "family", "")
+        if family in {"poisson", "gamma", "negative_binomial"} or (
+            getattr(plan.query, "mechanism", "") == "influence"
+        ):
+            assert plan.sort is None, name
+
+
+def test_a_machine_measures_every_sort_at_both_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a sort the largest share of its examples, so that none of them is late."""
+    sizes: list[int] = []
+    monkeypatch.setattr(calibration, "FEW", 400)
+    monkeypatch.setattr(calibration, "RECORDS", 800)
+
+    def took(_: Any, plans: Any, rounds: int) -> list[float]:
+        assert rounds == calibration.ROUNDS
+        sizes.append(len(plans))
+        return [(k + 1) * (plan.expected_ms or 0.0) for k, plan in enumerate(plans)]
+
+    monkeypatch.setattr(calibration, "milliseconds", took)
+    speed, shares = calibration.measured(1, 4096)
+    every = [plan for _, plan in example_plans(800, first=False)]
+    firsts = [plan for _, plan in example_plans(800, first=True)]
+    assert set(shares) == {plan.sort for plan in every if plan.sort}
+    assert {tuple(sorted(known)) for known in shares.values()} == {(400, 800)}
+    assert (
+        sizes
+        == [
+            len(firsts)
+            + sum(p.sort is not None and p.query not in {q.query for q in firsts} for p in every)
+        ]
+        * 2
+    )
+    assert max(known[800] for known in shares.values()) == sizes[0]
+    assert speed == pytest.approx(sum(range(1, len(firsts) + 1)) / len(firsts) / USUAL)
 
 
 def test_it_is_never_above_what_the_plan_allows_on_such_a_machine() -> None:
@@ -114,8 +195,12 @@ def test_examples_are_about_the_table_that_is_made_up() -> None:
 def test_a_server_measures_once_and_keeps_its_own_deadlines_where_it_cannot(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(calibration, "FEW", 200)
     monkeypatch.setattr(calibration, "RECORDS", 400)
     plan, both = plan_of(), []
+    monkeypatch.setattr(
+        calibration, "example_plans", lambda n, first: example_plans(n, first=first)[:3]
+    )
     for failing in (True, False):
         with monkeypatch.context() as patch:
             if failing:

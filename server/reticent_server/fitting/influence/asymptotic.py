@@ -70,6 +70,10 @@ class AsymptoticPlan(Planned):
     reference: str = "Avella-Medina (2021), Theorems 1 and 4"
 
     @property
+    def steady(self) -> bool:
+        return False
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.pilot.columns
 

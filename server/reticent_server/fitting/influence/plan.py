@@ -49,6 +49,10 @@ class InfluencePlan(Planned):
     reference: str = "Avella-Medina (2021), section 4; Dwork & Lei (2009)"
 
     @property
+    def steady(self) -> bool:
+        return False
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.pilot.columns
 

@@ -45,7 +45,7 @@ class CrosstabResult:
 class CrosstabPlan(TablePlan):
     """A planned contingency table."""
 
-    taken: ClassVar = (0.2, 0.08)
+    taken: ClassVar = (0.02, 0.02)
 
     @property
     def two_way(self) -> bool:

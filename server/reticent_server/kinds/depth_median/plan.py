@@ -63,7 +63,7 @@ class DepthMedianResult:
 class DepthMedianPlan(Planned):
     """A planned depth median. likely: whether a reply is to be expected."""
 
-    taken: ClassVar = (0.5, 0.5)
+    taken: ClassVar = (0.2, 0.5)
 
     names: tuple[str, ...]
     part: DepthDraw
@@ -71,6 +71,10 @@ class DepthMedianPlan(Planned):
     n: int
     mechanism: str = "propose-test-release, then an exact draw from exp(-eta * outlyingness)"
     reference: str = "Private projection-depth medians; Zuo (2003); Dwork & Lei (2009)"
+
+    @property
+    def steady(self) -> bool:
+        return False
 
     @property
     def columns(self) -> tuple[str, ...]:

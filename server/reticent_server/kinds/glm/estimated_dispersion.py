@@ -202,6 +202,10 @@ class DispersedPlan(Planned):
     amounts: tuple[int, int]
 
     @property
+    def steady(self) -> bool:
+        return self.plan.steady
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.plan.columns
 

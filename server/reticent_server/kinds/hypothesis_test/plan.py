@@ -83,6 +83,10 @@ class HypothesisTestPlan(Planned):
     hypothesis: LinearHypothesis | None
 
     @property
+    def steady(self) -> bool:
+        return self.model.steady
+
+    @property
     def fit(self) -> FitPlan[Any]:
         """The fit that the test is made of."""
         return self.model

@@ -80,6 +80,10 @@ class AsymptoticLocationScalePlan(Planned):
     reference: str = "Avella-Medina (2021), Theorem 1 and Example 1"
 
     @property
+    def steady(self) -> bool:
+        return False
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.pilot.columns
 

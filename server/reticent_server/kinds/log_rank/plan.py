@@ -54,7 +54,7 @@ class LogRankResult:
 class LogRankPlan(Planned):
     """A planned log-rank test."""
 
-    taken: ClassVar = (0.06, 0.08)
+    taken: ClassVar = (0.065, 0.11)
 
     asked: FollowUp
     pilot: RunningCounts

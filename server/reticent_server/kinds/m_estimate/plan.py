@@ -55,6 +55,10 @@ class MEstimatePlan(Planned):
     reference: str = "Chaudhuri & Hsu (2012), section 5.2, with 4K for 2K"
 
     @property
+    def steady(self) -> bool:
+        return False
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return (self.column.name,)
 

@@ -42,7 +42,7 @@ class GroupValues:
 class GroupMediansPlan(Planned):
     """Planned medians of all groups. part: of each of them. epsilon: in EPSILON_UNITS, of all together."""
 
-    taken: ClassVar = (0.3, 0.12)
+    taken: ClassVar = (0.08, 0.16)
 
     map_fn: CodeMap
     part: QuantileTree

@@ -6,7 +6,7 @@ Privacy (unconditional): fitting.group_fits, for each τ; the τ compose, so ρ 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,11 @@ class GroupQuantileFitsPlan(Planned):
 
     by_tau: tuple[GroupFitsPlan[PublicResponse], ...]
     taus: tuple[float, ...]
+    taken: ClassVar = (0.16, 0.2)
+
+    @property
+    def steady(self) -> bool:
+        return self.first.steady
 
     @property
     def first(self) -> GroupFitsPlan[PublicResponse]:

@@ -54,6 +54,10 @@ class QuantileRegressionPlan(Planned):
     taus: tuple[float, ...]
 
     @property
+    def steady(self) -> bool:
+        return self.first.steady
+
+    @property
     def first(self) -> FitPlan[PublicResponse]:
         """What all fits have in common stands in each."""
         return self.fits[0]

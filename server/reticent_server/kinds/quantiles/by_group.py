@@ -41,7 +41,7 @@ class QuantilesByGroup:
 class GroupQuantilesPlan(Planned):
     """Planned quantiles of all groups. part: of each of them. rho: of all together. probabilities: as asked."""
 
-    taken: ClassVar = (0.3, 0.1)
+    taken: ClassVar = (0.07, 0.17)
 
     map_fn: CodeMap
     part: QuantileTree

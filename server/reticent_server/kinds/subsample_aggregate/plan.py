@@ -63,6 +63,10 @@ class SubsampleAggregatePlan(Planned):
     reference: str = "Smith (2011); Dwork & Smith (2009), Algorithm 1"
 
     @property
+    def steady(self) -> bool:
+        return False
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.fitted.rows.design.columns
 

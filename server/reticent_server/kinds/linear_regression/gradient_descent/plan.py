@@ -57,6 +57,10 @@ class GradientDescentPlan(Planned):
     reference: str = "Bassily, Smith & Thakurta (2014); Avella-Medina, Bradshaw & Loh (2023)"
 
     @property
+    def steady(self) -> bool:
+        return self.newton.steady
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.newton.columns
 
