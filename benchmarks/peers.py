@@ -4,7 +4,8 @@
 n = 10⁶, p = 10, two threads, warm cache, time grid off, over a loopback socket. Peers: one reading of
 the array (`X.sum()`), scikit-learn's HuberRegressor, statsmodels' RLM, and diffprivlib's
 LinearRegression where BENCH_DIFFPRIVLIB names the Python of an environment that has it.
-A logistic regression on the same terms, against statsmodels' Logit.
+A logistic regression on the same terms, against statsmodels' Logit. Draws docs/images/speed.svg.
+Then the analysts ask again with the default time grid, once the machine is measured: how many replies were late.
 BENCH_SECONDS (30): how long 16 analysts ask at the same time. BENCH_PEER_ROWS (1e6): the table's rows.
 """
 
@@ -18,6 +19,7 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -25,12 +27,15 @@ import numpy as np
 import pyarrow.dataset as pads
 import uvicorn
 
+from benchmarks.figures import IMAGES
 from benchmarks.scale import resident_mb, settle
 from benchmarks.tables import names, write_table
 from reticent_server.api.logs import configure_logging
 from reticent_server.app import build_services, create_app
 from reticent_server.cli.dataset_register import SourcePlace, register_dataset
 from reticent_server.cli.init import prepare
+from reticent_server.pipeline.calibration import measured
+from reticent_server.pipeline.metrics import OVERRUNS
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.settings import Settings
 
@@ -41,6 +46,15 @@ SECONDS = float(os.environ.get("BENCH_SECONDS", "30"))
 TERMS = " + ".join(names(P))
 MODEL = {"kind": "linear_regression", "formula": f"y ~ {TERMS}"}
 LOGISTIC = {"kind": "glm", "family": "binomial", "formula": f"positive ~ {TERMS}"}
+BARS = (
+    ("Reticent, robust regression, private, over HTTP", "http_seconds"),
+    ("scikit-learn HuberRegressor", "sklearn_huber_seconds"),
+    ("statsmodels RLM", "statsmodels_rlm_seconds"),
+    ("diffprivlib LinearRegression, private", "diffprivlib_seconds"),
+    ("Reticent, logistic regression, private, over HTTP", "http_logistic_seconds"),
+    ("statsmodels Logit", "statsmodels_logit_seconds"),
+    ("numpy, one sum of the array", "numpy_sum_seconds"),
+)
 _DIFFPRIVLIB = """
 import sys, time, warnings, numpy as np
 warnings.simplefilter("ignore")
@@ -186,6 +200,53 @@ def peers(folder):
     return found
 
 
+def late(services, keys):
+    """Replies with the default time grid, and how many were later than they were to be shown."""
+    settings = services.settings.model_copy(update={"reply_grid_ms": Settings().reply_grid_ms})
+    shown = replace(services, settings=settings)
+    speed, shares = measured(settings.threads, settings.block_rows)
+    services.pace.measured(speed, 1, shares)
+    before = overruns()
+    with served(shown) as url:
+        with client(url, keys[0]) as http:
+            alone = [ask(http) for _ in range(REPEATS)]
+        found = many(url, keys)
+    return {
+        "grid_http_median": statistics.median(alone),
+        "grid_fits": found["analysts_fits"] + REPEATS,
+        "grid_fit_median": found["analysts_fit_median"],
+        "grid_late": overruns() - before,
+    }
+
+
+def overruns():
+    (metric,) = OVERRUNS.collect()
+    return int(metric.samples[0].value)
+
+
+def draw(found) -> None:
+    """One bar a fit, as a multiple of the time of the private one."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "benchmarks"
+    import matplotlib.pyplot as plt
+
+    bars = [(label, found[key]) for label, key in BARS if key in found]
+    figure, axis = plt.subplots(figsize=(7, 0.42 * len(bars) + 0.9))
+    labels, times = zip(*reversed(bars), strict=True)
+    ours = [label.startswith("Reticent") for label in labels]
+    axis.barh(labels, times, color=["tab:blue" if own else "0.7" for own in ours])
+    for place, seconds_ in enumerate(times):
+        axis.text(seconds_, place, f" {seconds_:.2g} s", va="center")
+    axis.set_xscale("log")
+    axis.set_xlim(right=3 * max(times))
+    axis.set_xlabel(f"seconds, n = {N:,}, p = {P}, two cores")
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(IMAGES / "speed.svg", metadata={"Date": None})
+
+
 def main() -> None:
     configure_logging("error")
     with tempfile.TemporaryDirectory() as temporary:
@@ -200,6 +261,7 @@ def main() -> None:
             found["http_logistic_seconds"] = min(ask(http, LOGISTIC) for _ in range(REPEATS))
             found |= peers(folder)
             found |= many(url, keys)
+        found |= late(services, keys)
     ours = found["http_seconds"]
     found["reads"] = ours / found["numpy_sum_seconds"]
     for peer in ("sklearn_huber", "statsmodels_rlm", "diffprivlib"):
@@ -207,6 +269,7 @@ def main() -> None:
             found[f"times_{peer}"] = found[f"{peer}_seconds"] / ours
     logistic = found["http_logistic_seconds"]
     found["times_statsmodels_logit"] = found["statsmodels_logit_seconds"] / logistic
+    draw(found)
     for key, value in found.items():
         print(f"{key:32} {value if isinstance(value, list) else round(value, 4)}")
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"

@@ -271,7 +271,9 @@ def test_without_records_nothing_is_estimable() -> None:
 def test_noise_dominated_fits_say_so_and_do_not_repeat_themselves() -> None:
     table = table_of(2000)
     plan, result = fitted(table, numerics(3), 0.1)
-    assert min(plan.forecast["privacy_to_sampling"]) > 3
+    assert (
+        plan.forecast_fit.ratios.min() > 3
+    )  # of all terms: near the limit rounding decides which one is estimable
     noise, error = (np.array(result[f"{k}standard_errors"]) for k in ("privacy_", ""))
     assert np.all(noise < error)
     assert any("dominates" in w or "Not identifiable" in w for w in result["warnings"])
