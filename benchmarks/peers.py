@@ -261,7 +261,7 @@ def main() -> None:
             found["http_logistic_seconds"] = min(ask(http, LOGISTIC) for _ in range(REPEATS))
             found |= peers(folder)
             found |= many(url, keys)
-        found |= late(services, keys)
+            found |= late(services, keys)
     ours = found["http_seconds"]
     found["reads"] = ours / found["numpy_sum_seconds"]
     for peer in ("sklearn_huber", "statsmodels_rlm", "diffprivlib"):

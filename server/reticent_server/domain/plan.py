@@ -201,7 +201,8 @@ class Plan:
     gaussian_rho: what its steps may cost by mechanisms.gaussian_cost (RHO_UNITS), where (ε, δ) is turned into ρ by
     accounting.gaussian; None: by zCDP's conversion.
     facts: of the table that the question is about; with a view, of its one row a person.
-    expected_ms, cold_ms: as Planned has them; None: not known, and the deadline stays.
+    expected_ms, cold_ms: as Planned has them; None: not known, and the deadline stays. alone_ms: what the deadline would be if
+    nothing else were computed (pipeline.pace); None: not promised yet.
     """
 
     facts: DatasetFacts
@@ -216,6 +217,7 @@ class Plan:
     view: PersonView | None = None
     expected_ms: float | None = None
     cold_ms: float = 0.0
+    alone_ms: float | None = None
 
     @property
     def sort(self) -> str | None:

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ BATCHES_AHEAD = 2  # read while one is worked on: a third would only take memory
 class Table:
     """One version's rows, by blocks of at most `block_rows`; private, for the engine only.
 
-    first: the stored position of the first row, where it is a part of a table.
+    first: the stored position of the first row, where it is a part of a table. due: when what is computed of it is to be
+    shown (engine.workers).
     """
 
     def __init__(
@@ -40,7 +42,9 @@ class Table:
         schema: Schema,
         names: Sequence[str],
         first: int = 0,
+        due: float = inf,
     ) -> None:
+        self.due = due
         self._reader = reader
         self._version_id = version_id
         self._schema = schema

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from time import monotonic
 from typing import Any, Protocol
 
 from threadpoolctl import threadpool_limits
@@ -139,14 +140,16 @@ class LocalEngine:
             version_id = f"{version_id}/{plan.view.digest}"
         if reader.n != plan.facts.slots:
             raise Unavailable("The data set cannot be read now.")
-        return Table(reader, version_id, plan.facts.schema, plan.planned.columns)
+        due = monotonic() + plan.deadline_ms / 1e3
+        return Table(reader, version_id, plan.facts.schema, plan.planned.columns, due=due)
 
     def totals(self, table: Table, step: SumStep) -> Totals:
         """The exact integer statistics of one pass: the same for any block size and any threads."""
         rows = table.rows_per_block(self.block_rows, step)
         pieces = table.pieces(self._cache, rows, step.subset, self._threads)
         counted = table.rows(step.subset)
-        return tuple(map(Private, self._workers.totals(step, pieces, counted, rows)))
+        totals = self._workers.totals(step, pieces, counted, rows, table.due)
+        return tuple(map(Private, totals))
 
     def close(self) -> None:
         """Ends the threads."""

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that map one step over blocks, and share themselves between the passes that are under way.
 
-A pass is worked on in turns of a few blocks; after its turn a thread takes up the pass that has waited
-longest. A short query thus goes through beside a long one, whatever came first.
+A pass is worked on in turns of a few blocks; after its turn a thread takes up the pass whose reply is due first, and of
+those the one that has waited longest. A short query thus goes through beside a long one, whatever came first, and what comes later
+does not delay a reply that was promised before. When replies are due is public.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from heapq import heappop, heappush
 from itertools import count, islice
+from math import inf
 from threading import Lock, local
 from typing import Any
 
@@ -41,6 +44,7 @@ class Workers:
         self._helpers: list[Helper] = []
         self._losses = 0
         self._changing = Lock()
+        self._waiting: list[tuple[float, int, _Pass, bool]] = []
 
     def totals(
         self,
@@ -48,23 +52,34 @@ class Workers:
         pieces: Generator[RowSlice, None, None],
         rows: int = 0,
         block_rows: int = 1,
+        due: float = inf,
     ) -> list[Any]:
         """The step's statistics over all pieces; raises what a map or the reading of pieces raises.
 
-        rows, block_rows: how many rows there are, and in a piece, where that is known.
+        rows, block_rows: how many rows there are, and in a piece, where that is known. due: when the reply is to be
+        shown, by any clock that all passes have in common.
         """
         work = _Pass(step, pieces, -(-rows // block_rows), self._threads)
         helped = self._helped and rows >= HELPED_ROWS
         for _ in range(self._threads):
-            self._pool.submit(self._turn, work, helped)
+            self._wait(due, work, helped)
         try:
             return work.result()
         finally:
             pieces.close()
 
-    def _turn(self, work: "_Pass", helped: bool) -> None:
+    def _wait(self, due: float, work: "_Pass", helped: bool) -> None:
+        """A pass waits for one thread's next turn."""
+        with self._changing:
+            heappush(self._waiting, (due, next(_numbers), work, helped))
+        self._pool.submit(self._turn)
+
+    def _turn(self) -> None:
+        """One for each pass that waits."""
+        with self._changing:
+            due, _, work, helped = heappop(self._waiting)
         if work.turn(self._scratch(), self._helper() if helped else None):
-            self._pool.submit(self._turn, work, helped)
+            self._wait(due, work, helped)
 
     def _scratch(self) -> ReusedScratch:
         if not hasattr(self._own, "scratch"):

@@ -143,7 +143,7 @@ def charge_and_execute(
     the shared project that pays."""
     started = services.clock.monotonic()
     ready = promised(services, ready)
-    with services.pace.computing():
+    with services.pace.computing(ready):
         outcome = reserve(services, ready, ask, analyst_id, project_id)
         match outcome:
             case Replay(body=body):

@@ -127,7 +127,7 @@ def _begun(
 
 
 def _execute(services: Services, ready: Plan, begun: Reservation, started: float) -> bytes:
-    with services.pace.computing():
+    with services.pace.computing(ready):
         return execute(services, ready, begun, started)
 
 

@@ -6,7 +6,8 @@ is computed are releases that were charged and whose deadlines have not come. So
 requests and the sizes of columns decide it.
 
 A plan's own deadline is generous, since it has to hold on any machine. Where the machine was measured, a reply is
-shown after some slack over what the plan takes on it alone, as often as there are computations. What it takes is known in two ways:
+shown after some slack over what the plan takes on it alone, and what the computations that are under way take, or as often as there
+are computations, whichever comes first: the engine works on what is due first (engine.workers). What a plan takes is known in two ways:
 
 - of *steady* plans (domain.plan.Planned.steady) the machine was asked at two numbers of records: a share of what is expected, for each
   sort of plan, the largest of its examples, and between the two numbers on the line in log n;
@@ -36,6 +37,10 @@ Shares = Mapping[str, Mapping[int, float]]
 """Of each sort of plans and number of records: milliseconds on this machine over those that are expected."""
 
 
+OTHERS = 0.75
+"""Of what another computation was shown after, alone: what it takes, with a fifth more."""
+
+
 class Pace:
     """Unmeasured, the plans' own deadlines hold."""
 
@@ -43,7 +48,7 @@ class Pace:
         self._speed: float | None = None
         self._shares: Shares = {}
         self._processes = 1
-        self._computing = 0
+        self._computing: list[float] = []
         self._lock = Lock()
 
     def measured(self, speed: float, processes: int, shares: Shares | None = None) -> None:
@@ -59,11 +64,14 @@ class Pace:
         """
         if self._speed is None or ready.expected_ms is None:
             return ready
-        beside = self._computing if beside is None else beside
         cold = 0.0 if warm else self._speed * ready.cold_ms
         taken = self._share(ready, self._speed) * ready.expected_ms
         alone = OVERHEAD_MS + min(taken + cold, self._speed * ready.deadline_ms)
-        return replace(ready, deadline_ms=ceil(alone * (1 + self._processes * beside)))
+        with self._lock:
+            others = len(self._computing) if beside is None else beside
+            work = OTHERS * sum(self._computing) if beside is None else others * alone
+        at = alone + self._processes * min(others * alone, work)
+        return replace(ready, deadline_ms=ceil(at), alone_ms=alone)
 
     def _share(self, ready: Plan, speed: float) -> float:
         """Of what is expected of the plan, alone: what it takes here, with its slack."""
@@ -74,17 +82,16 @@ class Pace:
         return STEADY_SLACK * float(np.interp(np.log(n), np.log(at), [shares[k] for k in at]))
 
     @contextmanager
-    def computing(self) -> Iterator[None]:
+    def computing(self, ready: Plan) -> Iterator[None]:
         """One more computation, until the block ends: at its deadline."""
-        self._add(1)
+        alone = ready.deadline_ms if ready.alone_ms is None else ready.alone_ms
+        with self._lock:
+            self._computing.append(alone)
         try:
             yield
         finally:
-            self._add(-1)
-
-    def _add(self, number: int) -> None:
-        with self._lock:
-            self._computing += number
+            with self._lock:
+                self._computing.remove(alone)
 
 
 def shown_after_ms(grid_ms: int, deadline_ms: int, elapsed_ms: float) -> int:

@@ -2,6 +2,7 @@
 """The cache's limit and its waiting, reading ahead, and threads shared between passes."""
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -169,6 +170,32 @@ def test_a_short_pass_goes_through_beside_a_long_one() -> None:
         assert workers.totals(counting(), blocks(3))[0].tolist() == [3]
         short_done.set()
         assert first.result(PATIENCE)[0].tolist() == [long]
+    workers.close()
+
+
+def test_what_is_due_first_is_worked_on_first_whatever_came_first() -> None:
+    """Three passes come while the only thread is busy; those that are due at the same time follow each other in turn."""
+    workers, order = Workers(1), []
+    go_on, started = threading.Event(), threading.Event()
+
+    def asked(name: str, due: float) -> Any:
+        pieces = blocks(3, lambda k: order.append(name) if k == 0 else None)
+        return workers.totals(counting(), pieces, due=due)
+
+    with ThreadPoolExecutor(4) as caller:
+        first = caller.submit(
+            workers.totals, counting(waits=go_on, starts=started), blocks(1), due=9.0
+        )
+        assert started.wait(PATIENCE)
+        others = []
+        for name, due in (("late", 3.0), ("soon", 1.0), ("soon too", 1.0)):
+            others.append(caller.submit(asked, name, due))
+            while len(workers._waiting) < len(others):
+                time.sleep(0.001)
+        go_on.set()
+        for future in (first, *others):
+            future.result(PATIENCE)
+    assert order == ["soon", "soon too", "late"]
     workers.close()
 
 

@@ -17,6 +17,7 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block, CountSum, GramSum, SumStep, VectorSum
+from reticent_server.engine import local as local_engine
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import Unavailable
@@ -223,6 +224,23 @@ def test_columns_are_in_memory_once_they_were_read() -> None:
     local.execute(plan, reservation)
     assert local.holds(plan)
     assert not local.holds(replace(plan, facts=replace(plan.facts, version_id="v2")))
+
+
+def test_a_release_is_due_when_it_is_to_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its plan's deadline, from the beginning of its computation on, in all of its passes."""
+    plan, reservation = prepared()
+    local, dues = engine(MemoryReader()), []
+    whole = local._workers.totals
+
+    def spied(*given: Any) -> Any:
+        dues.append(given[-1])
+        return whole(*given)
+
+    monkeypatch.setattr(local._workers, "totals", spied)
+    monkeypatch.setattr(local_engine, "monotonic", lambda: 1000.0)
+    for deadline_ms in (100, 250):
+        local.execute(replace(plan, deadline_ms=deadline_ms), reservation)
+    assert dues == [1000.1, 1000.25]
 
 
 def test_nothing_is_read_without_a_valid_reservation() -> None:

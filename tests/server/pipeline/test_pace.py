@@ -16,6 +16,7 @@ from reticent_server.pipeline.calibration import USUAL, example_plans, keep_pace
 from reticent_server.pipeline.pace import (
     LARGEST_SPEED,
     LEAST_SPEED,
+    OTHERS,
     OVERHEAD_MS,
     SLACK,
     STEADY_SLACK,
@@ -140,18 +141,33 @@ def test_it_is_never_above_what_the_plan_allows_on_such_a_machine() -> None:
 
 
 def test_what_is_computed_beside_it_counts_until_it_ends_however_it_does() -> None:
+    """As what each was shown after alone, but for its slack; here all are alike."""
     pace, plan = pace_of(processes=3), plan_of()
     alone = deadline(pace, plan)
-    with pace.computing():
-        assert deadline(pace, plan) == 4 * alone
-        with pace.computing():
-            assert deadline(pace, plan) == 7 * alone
-        assert deadline(pace, plan) == 4 * alone
+    beside = pace.promised(plan, warm=True)
+    with pace.computing(beside):
+        assert deadline(pace, plan) == alone * (1 + 3 * OTHERS)
+        with pace.computing(beside):
+            assert deadline(pace, plan) == alone * (1 + 6 * OTHERS)
+        assert deadline(pace, plan) == alone * (1 + 3 * OTHERS)
         assert deadline(pace, plan, beside=1) == 4 * alone
     assert deadline(pace, plan) == alone
-    with pytest.raises(KeyError), pace.computing():
+    with pytest.raises(KeyError), pace.computing(beside):
         raise KeyError
     assert deadline(pace, plan) == alone
+
+
+def test_a_short_computation_waits_for_turns_of_long_ones_and_not_for_their_ends() -> None:
+    """The engine works on what is due first: as many times its own time as there are computations."""
+    pace, short, long = pace_of(), plan_of(expected_ms=10.0), plan_of(expected_ms=400.0)
+    alone = {name: deadline(pace, plan) for name, plan in (("short", short), ("long", long))}
+    with (
+        pace.computing(pace.promised(long, warm=True)),
+        pace.computing(replace(long, deadline_ms=9)),
+    ):
+        assert deadline(pace, short) == 3 * alone["short"]
+    with pace.computing(pace.promised(short, warm=True)):
+        assert deadline(pace, long) == alone["long"] + OTHERS * alone["short"]
 
 
 @pytest.mark.parametrize(("measured", "taken"), [(1e-3, LEAST_SPEED), (1e6, LARGEST_SPEED)])
