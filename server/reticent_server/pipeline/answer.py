@@ -99,8 +99,9 @@ def standing_of(
 
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
-    admitted = authorised(services, principal, ask.dataset, ask.project)
-    ready = plan_or_stored(services, principal, ask, admitted)
+    with services.pace.arriving():
+        admitted = authorised(services, principal, ask.dataset, ask.project)
+        ready = plan_or_stored(services, principal, ask, admitted)
     if isinstance(ready, bytes):
         return ready
     return charge_and_execute(services, *ready, principal.id, admitted.project_id)

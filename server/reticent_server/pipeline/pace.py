@@ -7,7 +7,8 @@ requests and the sizes of columns decide it.
 
 A plan's own deadline is generous, since it has to hold on any machine. Where the machine was measured, a reply is
 shown after some slack over what the plan takes on it alone, and what the computations that are under way take, or as often as there
-are computations, whichever comes first: the engine works on what is due first (engine.workers). What a plan takes is known in two ways:
+are computations, whichever comes first: the engine works on what is due first (engine.workers). Requests that are being planned
+count with what that takes. What a plan takes is known in two ways:
 
 - of *steady* plans (domain.plan.Planned.steady) the machine was asked at two numbers of records: a share of what is expected, for each
   sort of plan, the largest of its examples, and between the two numbers on the line in log n;
@@ -41,6 +42,10 @@ OTHERS = 0.75
 """Of what another computation was shown after, alone: what it takes, with a fifth more."""
 
 
+ARRIVAL_MS = 30.0
+"""Of authorising and planning a request and its charge, while the interpreter does nothing else: measured 20 to 30."""
+
+
 class Pace:
     """Unmeasured, the plans' own deadlines hold."""
 
@@ -49,6 +54,7 @@ class Pace:
         self._shares: Shares = {}
         self._processes = 1
         self._computing: list[float] = []
+        self._arriving = 0
         self._lock = Lock()
 
     def measured(self, speed: float, processes: int, shares: Shares | None = None) -> None:
@@ -70,7 +76,8 @@ class Pace:
         with self._lock:
             others = len(self._computing) if beside is None else beside
             work = OTHERS * sum(self._computing) if beside is None else others * alone
-        at = alone + self._processes * min(others * alone, work)
+            arrivals = self._speed * ARRIVAL_MS * self._arriving
+        at = alone + self._processes * (min(others * alone, work) + arrivals)
         return replace(ready, deadline_ms=ceil(at), alone_ms=alone)
 
     def _share(self, ready: Plan, speed: float) -> float:
@@ -80,6 +87,17 @@ class Pace:
             return SLACK * speed
         at = sorted(shares)
         return STEADY_SLACK * float(np.interp(np.log(n), np.log(at), [shares[k] for k in at]))
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """One more request that is being planned, until the block ends: what is computed waits for it."""
+        with self._lock:
+            self._arriving += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._arriving -= 1
 
     @contextmanager
     def computing(self, ready: Plan) -> Iterator[None]:

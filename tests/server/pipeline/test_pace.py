@@ -14,6 +14,7 @@ from reticent_server.kinds.histogram.kind import Histogram
 from reticent_server.pipeline import calibration, planning
 from reticent_server.pipeline.calibration import USUAL, example_plans, keep_pace, speed_of
 from reticent_server.pipeline.pace import (
+    ARRIVAL_MS,
     LARGEST_SPEED,
     LEAST_SPEED,
     OTHERS,
@@ -154,6 +155,17 @@ def test_what_is_computed_beside_it_counts_until_it_ends_however_it_does() -> No
     assert deadline(pace, plan) == alone
     with pytest.raises(KeyError), pace.computing(beside):
         raise KeyError
+    assert deadline(pace, plan) == alone
+
+
+def test_requests_that_are_being_planned_make_it_later() -> None:
+    pace, plan = pace_of(2.0, processes=3), plan_of()
+    alone = deadline(pace, plan)
+    with pace.arriving():
+        assert deadline(pace, plan) == alone + 3 * 2.0 * ARRIVAL_MS
+        with pytest.raises(KeyError), pace.arriving():
+            raise KeyError
+        assert deadline(pace, plan) == alone + 3 * 2.0 * ARRIVAL_MS
     assert deadline(pace, plan) == alone
 
 
