@@ -15,8 +15,8 @@ one with a wide radius settles the lengths of heavy-tailed directions.
 
 *On a part of the rows.* Early steps of a fit of many records only bring it near its place: they may go over one unit of
 `stride` (domain.row_subset), at the same sensitivity, so that N is stride² times as large there. The solution of the part
-is off by its sampling error, and e² grows by PART_OFF (stride − 1) times the fit's sampling variance where the steps over all rows
-begin. The largest stride is taken with which the sum of that variance and the last e² is hardly larger, and the part has records enough for the shape of the design: the second moment
+is off by its sampling error, and e² grows by PART_OFF (stride − 1) times the fit's sampling variance before each step over all
+rows: the first may leave a part of it. The largest stride is taken with which the sum of that variance and the last e² is hardly larger, and the part has records enough for the shape of the design: the second moment
 of each direction has a relative standard error of PART_SPREAD at most, so that the records of a rare level are not too few.
 
 What the parts of one step cost is less than their sum where they are of one vector of a record (mechanisms.one_vector): all
@@ -76,7 +76,6 @@ _PART_STEPS = 7  # of which all but two cost next to nothing
 _STRIDES = (32, 16, 8, 4)  # tried from the largest; 2 would save less than half of the early passes
 _PART_RECORDS, _PART_UNITS = 5e4, 1e4  # in a part at least: fits of fewer rows do not gain by it
 _PART_SPREAD = 0.01  # of a direction's second moment in the part
-_PART_PRECISION = 0.1  # ν of the last round over the part, at most
 _PART_WORTH = 1.01  # times a fit's variance over all rows, sampling and noise together, that a part's may have
 
 Round = tuple[float, float]
@@ -175,9 +174,15 @@ class FitBudget:
         """Whether step t goes over a part of the rows."""
         return self.stride > 1 and t < self.steps - WHOLE_STEPS
 
+    def after_part(self, t: int) -> bool:
+        """Whether step t goes over all rows where earlier ones did not."""
+        return self.stride > 1 and not self.on_part(t)
+
     def round_on_part(self, k: int) -> bool:
-        """Whether the round k of the whitening does: not the one that counts the records in use."""
-        return self.stride > 1 and not (k == 0 and self.count > 0)
+        """Whether the round k of the whitening does: not the one that counts the records in use, nor the last, whose coordinates
+        weigh the records."""
+        counts = k == 0 and self.count > 0
+        return self.stride > 1 and not counts and k < len(self.rounds) - 1
 
     def scale_on_part(self, t: int) -> bool:
         """Whether the scale after step t does: not the last, by which the last step's scores are cut."""
@@ -368,12 +373,11 @@ def _on_part(
     sampling = _sampling(sizes, signal)
     menu = _menu(_PART_STEPS)
     for stride in _strides(sizes):
-        *first, last = (stride * precision(sizes, rho, r) for r in rounds)
-        if max(first, default=0.0) > _FIRST_PRECISION or last > _PART_PRECISION:
+        if any(stride * precision(sizes, rho, r) > _FIRST_PRECISION for r in rounds[:-1]):
             continue
         strides = (*(stride,) * (_PART_STEPS - WHOLE_STEPS), *(1,) * WHOLE_STEPS)
         part = PartErrors(strides, PART_OFF * (stride - 1) * sampling)
-        errors = forecast_errors(menu, eta, stride * nu, nu_J, scaled=signal.scaled, part=part)
+        errors = forecast_errors(menu, eta, nu, nu_J, scaled=signal.scaled, part=part)
         at = int(np.argmin(errors))
         if errors[at] + sampling <= _PART_WORTH * (whole + sampling):
             return stride, tuple(menu[:, at].tolist())
@@ -395,7 +399,7 @@ def _sampling(sizes: Sizes, signal: Signal) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PartErrors:
-    """Of a fit whose early steps go over parts: the stride of each step, 1 for all rows; what e² grows by where these begin."""
+    """Of a fit whose early steps go over parts: the stride of each step, 1 for all rows; what e² grows by before each of these."""
 
     strides: tuple[int, ...]
     off: float
@@ -487,7 +491,7 @@ def forecast_errors(
     S = np.ones(fractions.shape[1])
     strides = (1,) * len(fractions) if part is None else part.strides
     for t, (f, stride) in enumerate(zip(fractions, strides, strict=True)):
-        if part is not None and t == len(fractions) - WHOLE_STEPS:
+        if part is not None and t >= len(fractions) - WHOLE_STEPS:
             e = e + part.off
         g = settled if t == len(fractions) - 1 else wrong
         N = (eta * stride) ** 2 * S / f

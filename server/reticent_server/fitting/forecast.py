@@ -79,7 +79,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     for t, rho in enumerate(fit.budget.gradients):
         score = fit.family.score(scale, fit.budget.steps - 1 - t)
         J = model.curvature(score, theta, C)
-        if fit.budget.on_part(t - 1) and not fit.budget.on_part(t):
+        if fit.budget.after_part(t):
             H = corrected_curvature(J, score.unit, known).H
             C = C + fit.part_off(H, model.meat(score, theta), n)
         seen = n / fit.budget.stride if fit.budget.on_part(t) else n

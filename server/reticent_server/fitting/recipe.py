@@ -207,8 +207,7 @@ class NoisyNewton:
         for t in range(T - 1):
             state = self._drifted(state, whitening, T - 1 - t)
             score = self.family.score(state.scale, T - 1 - t)
-            if self.budget.on_part(t - 1) and not self.budget.on_part(t):
-                state = self._on_all(model, state, score)
+            state = self._on_all(model, state, score, t)
             step = self._score_step(state, whitening, score, t)
             released = yield from self._asked(step, self.budget.on_part(t))
             if self.budget.jacobians[t]:
@@ -222,6 +221,7 @@ class NoisyNewton:
                 state = self._rescaled(state, residuals, t)
         state = self._drifted(state, whitening, 0)
         score = self.family.score(state.scale, 0)
+        state = self._on_all(model, state, score, T - 1)
         clusters = None
         if self.sizes.person_rows > 1:
             step = self._lengths_step(state, whitening, score)
@@ -253,8 +253,11 @@ class NoisyNewton:
         subset = part_of(self.sizes, self.budget.stride if on_part else 1)
         return whole_of((yield replace(step, subset=subset)), self.sizes.n)
 
-    def _on_all(self, model: PublicModel, state: State, score: Score) -> State:
-        """C with what the solution on all rows may differ by from that on the part."""
+    def _on_all(self, model: PublicModel, state: State, score: Score, t: int) -> State:
+        """C with what the solution on all rows may differ by from that on the part, in each step over all rows: the first of
+        them may leave a part of it, where the curvature is not what it was taken for."""
+        if not self.budget.after_part(t):
+            return state
         H = self._expected(model, state, score).H
         Q = model.meat(score, model.whitening.inside(state.theta))
         C = state.covariance + self.part_off(H, Q, state.count)
