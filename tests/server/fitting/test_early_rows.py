@@ -110,6 +110,17 @@ def _last(budget: Any, s: Sizes, rho: int, signal: Signal) -> float:
     return float(found[0])
 
 
+def test_the_recursion_counts_a_parts_noise_and_what_it_is_off_by() -> None:
+    fractions = np.full((7, 1), 1 / 7)
+
+    def last(strides: int, off: float) -> float:
+        part = budgets.PartErrors((strides,) * 6 + (1,), off)
+        return float(budgets.forecast_errors(fractions, 0.05, 0.01, 0.5, scaled=True, part=part)[0])
+
+    assert last(16, 0.0) > 1.05 * last(1, 0.0)
+    assert last(1, 1.0) > 1.05 * last(1, 0.0)
+
+
 def test_the_last_steps_scale_and_round_go_over_all_rows(plan: Any, driven: Any) -> None:
     T = plan.budget.steps
     on_part = {step.label: step.subset is not None for step in driven.steps}
