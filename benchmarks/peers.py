@@ -225,7 +225,7 @@ def overruns():
 
 
 def draw(found) -> None:
-    """One bar a fit, as a multiple of the time of the private one."""
+    """One bar a fit, in seconds on a logarithmic axis."""
     import matplotlib as mpl
 
     mpl.use("svg")

@@ -22,7 +22,7 @@ N, EPSILON = 200_000, 4.0
 
 
 def linear(rng: np.random.Generator, loss: str, errors: str) -> Any:
-    """(plan, result, truth); the mean error is added to the intercept's truth by nobody: slopes are looked at."""
+    """(plan, result, truth) of slopes; the intercept, which skewed errors move, is not looked at."""
     table = linear_table(N, 3, rng, noise=0.0)
     drawn = {
         "normal": lambda: rng.normal(size=N),
