@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from reticent_server.accounting import gaussian
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy
@@ -16,7 +17,7 @@ from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.registry import stored_query
 from reticent_server.mechanisms import gaussian_cost
 from reticent_server.mechanisms.gaussian_cost import GaussianCost
-from reticent_server.pipeline import planning
+from reticent_server.pipeline import gaussian_planning, planning
 from reticent_server.pipeline.profile import release_profile
 from support.attacks.recorder import Served
 from support.installations.small import Installation, copied, opened
@@ -81,6 +82,27 @@ def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
     monkeypatch.setattr(gaussian_cost, "cost", lambda step: costs.append(cost(step)) or costs[-1])
     assert status(plan) == "reply"
     assert 0.95 * plan.gaussian_rho < sum(each.rho for each in costs) <= plan.gaussian_rho
+
+
+@pytest.mark.parametrize("delta", [1e-10, 1e-6, 1e-3])
+@pytest.mark.parametrize("epsilon", [0.25, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("name", QUERIES)
+def test_no_plan_that_can_have_more_rho_goes_without(
+    facts: DatasetFacts, name: str, epsilon: float, delta: float
+) -> None:
+    """Where zCDP's own ρ leaves room, some more is found; all of it but 1 % by plans whose sums are not mostly counts."""
+    query, privacy = stored_query(QUERIES[name]), Privacy(epsilon, delta)
+    plain = planning.plan(facts, query, privacy).planned
+    most, allowed = gaussian_planning.most(plain), gaussian.rho_units(epsilon, delta)
+    if most is None or most > 0.99 * allowed:
+        return
+    plan = planning.plan(facts, query, privacy, gaussian=True)
+    assert plan.gaussian_rho == allowed
+    counts = plain.gaussian_counts or ()
+    alone = sum(part.rho for part in counts) > plain.rho / 2
+    paid = gaussian_planning.most(plan.planned)
+    assert paid is not None
+    assert paid > (most if alone else 0.99 * allowed)
 
 
 @pytest.mark.parametrize("name", ["linear_regression 0", "study 0", "location_scale 0", "glm 0"])

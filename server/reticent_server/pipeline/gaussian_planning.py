@@ -17,7 +17,7 @@ from reticent_server.domain.query import Query
 from reticent_server.kinds import registry
 from reticent_server.mechanisms import gaussian_cost
 
-_ATTEMPTS = 3  # the second scales ρ down to what the first would cost, which falls faster than ρ
+_ATTEMPTS = 6  # one or two for sums; small counts, whose surcharge grows with ρ², halve what the others leave
 _ROOM = 1 << 16
 """Of ρ: a sum's surcharge is below 2⁻²² of its own ρ, and a step costs at least a quarter of what its parts would alone."""
 
@@ -37,14 +37,24 @@ def raised(
         if rho <= offer.rho:
             return None
         planned = registry.plan(facts, query, replace(offer, rho=rho))
-        cost = _most(planned)
-        if cost is None or cost <= allowed:
-            return None if cost is None else (planned, allowed)
-        rho = rho * allowed // cost
+        cost = most(planned)
+        if cost is not None and cost <= allowed:
+            return planned, allowed
+        rho = _less(rho, offer.rho, allowed, cost)
     return None
 
 
-def _most(planned: Planned) -> int | None:
+def _less(rho: int, least: int, allowed: int, cost: int | None) -> int:
+    """The ρ to try after one that costs more than is allowed, or has no price (None).
+
+    Scaled down by what it would cost, and by the units that the shares of a plan are rounded by: aimed at the limit itself, some
+    plans end a unit above it, again and again. Half-way to `least` where that leaves nothing.
+    """
+    scaled = 0 if cost is None else rho * allowed // cost - _UNITS
+    return scaled if scaled > least else (rho + least) // 2
+
+
+def most(planned: Planned) -> int | None:
     """An upper bound of what its steps cost together; None where not all of its parts are priced."""
     counts = planned.gaussian_counts
     if counts is None or sum(part.bins for part in counts) > gaussian_cost.COUNTED:
