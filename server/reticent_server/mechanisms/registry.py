@@ -10,6 +10,7 @@ from reticent_server.domain.steps import (
     ByGroup,
     Contribution,
     FloatArray,
+    GramSum,
     OneVector,
     Part,
     Placed,
@@ -26,6 +27,7 @@ from reticent_server.mechanisms import (
     quantile_tree,
     running_counts,
 )
+from reticent_server.mechanisms._sampler import SamplerError
 from reticent_server.mechanisms.quantise import squared_norms
 
 
@@ -56,6 +58,28 @@ def rho(step: SumStep) -> int:
         return sum(part.rho for part in step.parts)
     alone = set(range(len(step.parts))) - set(step.joint.places)
     return one_vector.rho_of(step.parts, step.joint) + sum(step.parts[k].rho for k in alone)
+
+
+def drawable(part: Part) -> bool:
+    """Whether noise for its ρ has a scale that whole numbers of 64 bits hold."""
+    try:
+        _prepared(part)
+    except SamplerError:
+        return False
+    return True
+
+
+def _prepared(part: Part) -> None:
+    match part:
+        case QuantileTree():
+            quantile_tree.ladder(part)
+        case RunningCounts():
+            running_counts.scale(part)
+        case GramSum():
+            noisy_sum.off_diagonal_scale(part)
+            noisy_sum.scale(part)
+        case _:
+            noisy_sum.scale(part)
 
 
 def encode_all(

@@ -17,6 +17,7 @@ from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy, Query
 from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds import registry
+from reticent_server.mechanisms.registry import drawable
 from reticent_server.pipeline import policy
 from reticent_server.pipeline.gaussian_planning import raised
 from reticent_server.pipeline.guarantees import guarantee_of
@@ -27,6 +28,7 @@ MAX_EPSILON = 100.0
 # a chance of one in a hundred that a unit is not protected at all; larger values are taken for slips
 MAX_DELTA = 0.01
 _TOO_DEAR = "a plan costs more than it was offered"
+_TOO_LITTLE = "epsilon and delta are too small for as many rows as a unit may have; raise them."
 MIN_RHO = 1000  # 10⁻⁹: below this the shares of a plan are no longer whole numbers of units
 
 
@@ -57,6 +59,8 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
         if more is not None:
             planned, gaussian_rho = more
             cost = replace(cost, rho=planned.rho)
+    if not all(map(drawable, planned.parts)):
+        raise InvalidPrivacy(_TOO_LITTLE)
     if cost.epsilon > offer.epsilon or cost.delta > offer.delta:
         raise RuntimeError(_TOO_DEAR)
     delta = from_units(cost.delta, DELTA_UNITS)

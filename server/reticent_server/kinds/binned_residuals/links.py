@@ -14,7 +14,7 @@ Every range is cut to what declared bounds allow. Without a scale it is that alo
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import log, sqrt
+from math import hypot, log, sqrt
 
 import numpy as np
 from scipy.special import expit
@@ -39,11 +39,13 @@ class Spread:
     step: float
 
     def at(self, mean: float) -> float | None:
-        """σ at a fitted mean."""
+        """σ at a fitted mean; infinite where it overflows."""
         if self.scale is None:
             return None
         mean = max(mean, 0.0)
-        return sqrt(self.scale**2 * mean**self.power + self.dispersion * mean**2 + self.step**2)
+        # no squares: one of a large scale raises, and would end what has been charged
+        own = self.scale * mean ** (self.power / 2)
+        return hypot(own, sqrt(self.dispersion) * mean, self.step)
 
 
 class MeanFunction(ABC):

@@ -154,10 +154,7 @@ class BinnedResidualsPlan(Planned):
         p = np.linspace(PROBABILITIES[0], PROBABILITIES[-1], self.bins + 1)
         eta = np.interp(p, PROBABILITIES, quantiles)
         found = np.unique(MEANS[self.model.link].mean(eta))
-        if len(found) < 3:
-            low, high = MEANS[self.model.link].mean(np.array(self.model.limits)).tolist()
-            found = np.unique(np.linspace(low, high, self.bins + 1))
-        return tuple(found.tolist())
+        return tuple((found if len(found) >= 3 else _even_edges(self.model, self.bins)).tolist())
 
     def _range(self, low: float, high: float) -> Interval:
         """Of a bin's residuals: the link's, cut to what the response's bounds allow; of width 2 where that is a point."""
@@ -224,9 +221,15 @@ def plan_binned_residuals(
     return BinnedResidualsPlan(model, spread, edges, pilot, share, m, facts.n)
 
 
+def _even_edges(model: FittedModel, bins: int) -> FloatArray:
+    """(bins + 1,) of even fitted values between those of the least and the largest η; fewer where floats between them are."""
+    low, high = MEANS[model.link].mean(np.array(model.limits)).tolist()
+    return np.unique(np.linspace(low, high, bins + 1))
+
+
 def _pilot(model: FittedModel, rho: int, unit_rows: int) -> QuantileTree:
     low, high = model.limits
-    if not low < high:
+    if not low < high or len(_even_edges(model, MOST_BINS)) <= MOST_BINS:
         raise InvalidQuery("By the declared bounds all fitted values are alike; give bins.")
     grid = Grid(low, high)
     part = QuantileTree(grid, PROBABILITIES, rho, unit_rows, repeats(grid))
