@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.mallows import mallows_weights, mean_weighted_norm
-from reticent_server.numerics.matrices import eigen, floored, power
+from reticent_server.numerics.matrices import eigen, power
 
 WIDE = 4.0  # squared radius per coordinate: clips 1 of 10³ normal rows, and most outlying ones
 _RARE_LENGTH = 8.0  # squared length per coordinate of a rare row: twice the wide radius
@@ -34,6 +34,9 @@ _LEVEL, _TAIL = (
 _SINGULAR = 1e-7  # relative eigenvalue below which the terms as written are collinear
 _CONSTANT = 1e-9  # of a standardised column: it does not vary on the public rows
 _SETTLING = 25  # steps of the fixed point; each leaves about half of the error on heavy tails
+_USUAL, _FEWEST = 110, 8
+"""Coefficients up to which all steps are made, in double precision; and steps of a design of 256, in single precision, whose rounding
+is a hundredth of _SETTLED: .1 s in both cases."""
 _SETTLED = 1e-4  # of κ: closer than any noise lets a length be known
 _SHRINK, _STRETCH = 1 / 3, 30.0  # bounds of what the fixed point does to a free direction
 
@@ -130,18 +133,43 @@ def _most_stretch(others: FloatArray, rare: NDArray[np.bool_]) -> FloatArray:
 
 
 def _settled(W: FloatArray, X: FloatArray, most: FloatArray) -> FloatArray:
-    """W stretched until the clipped second moment of the free axes is κI, as far as each may be."""
-    start, q = W, len(W)
-    free = most > 1.0
-    kappa, total = normal_size(WIDE, q), np.eye(int(np.sum(free)))
-    limit = most[free]
-    for _ in range(_SETTLING if free.any() else 0):
-        K = clipped_moment(X @ W.T, WIDE * q)[np.ix_(free, free)]
-        if np.abs(K / kappa - np.eye(len(K))).max() < _SETTLED:
+    """W stretched until the clipped second moment of the free axes is κI, as far as each may be.
+
+    S = AAᵀ for the stretch A of the free axes is κM(S)⁻¹, M being what weights under S leave of their second moment
+    (Maronna 1976, with Huber's weights); W gets the symmetric root of S. A round of a large design takes one product of
+    its rows, half of another, and one decomposition.
+    """
+    free, q = most > 1.0, len(W)
+    if not free.any():
+        return W
+    U, kappa, limit = X @ W.T, normal_size(WIDE, q), most[free]
+    still = np.sum(U[:, ~free] ** 2, axis=1)
+    U = np.ascontiguousarray(U[:, free], dtype=np.float32 if q > _USUAL else np.float64)
+    A = np.eye(len(limit))
+    for _ in range(_rounds(q)):
+        V = U @ A.astype(U.dtype)
+        w = mallows_weights(still + np.einsum("ij,ij->i", V, V), WIDE * q)
+        V *= np.sqrt(w)[:, None].astype(U.dtype)
+        K = np.asarray(V.T @ V, dtype=np.float64) / (kappa * len(V))
+        if np.abs(K - np.eye(len(K))).max() < _SETTLED:
             break
-        total = power(K / kappa, -0.5, _SINGULAR) @ total
-        shape = floored((total.T @ total) / np.outer(limit, limit), (_SHRINK / _STRETCH) ** 2, 1.0)
-        total = power(shape * np.outer(limit, limit), 0.5)
-        W = start.copy()
-        W[free] = total @ start[free]
-    return W
+        values, vectors = eigen(A @ _inverse(K) @ A.T / np.outer(limit, limit))
+        values = np.clip(values, (_SHRINK / _STRETCH) ** 2, 1.0)
+        A = limit[:, None] * vectors * np.sqrt(values)
+    out = W.copy()
+    out[free] = power(A @ A.T, 0.5) @ W[free]
+    return out
+
+
+def _rounds(q: int) -> int:
+    """Of the fixed point: all of them for usual designs, and of large ones as many as bound the time of a plan."""
+    return int(np.clip(_SETTLING * (_USUAL / q) ** 2, _FEWEST, _SETTLING))
+
+
+def _inverse(K: FloatArray) -> FloatArray:
+    """K⁻¹ (q, q); eigenvalues count _SINGULAR at least, which costs a decomposition only where they are below."""
+    try:
+        np.linalg.cholesky(K - _SINGULAR * np.eye(len(K)))
+    except np.linalg.LinAlgError:
+        return power(K, -1.0, _SINGULAR)
+    return np.asarray(np.linalg.inv(K))

@@ -182,9 +182,9 @@ def test_repeated_cross_sections_have_levels_of_groups_and_cohorts() -> None:
     assert result["pretrend"]["statistic"] == pytest.approx(b @ np.linalg.solve(C, b), rel=1e-6)
 
 
-def refusal(query: Any, *, persons: bool = True) -> str:
+def refusal(query: Any, *more: Column, persons: bool = True) -> str:
     unit = Unit("person", M) if persons else Unit()
-    facts = DatasetFacts("t", "t", 1, "v", 100, Schema(tuple(COLUMNS), unit)).of_places()
+    facts = DatasetFacts("t", "t", 1, "v", 100, Schema((*COLUMNS, *more), unit)).of_places()
     with pytest.raises(InvalidQuery) as error:
         kind_of(query).plan(facts, query, PrivacyCost(10**9, 10**12, RHO_UNITS))
     return str(error.value)
@@ -199,3 +199,11 @@ def test_what_cannot_be_asked_is_said() -> None:
     assert "two columns" in refusal(EventStudy("y", "year", "year"))
     assert "another one" in refusal(Did("on", "on", "year"))
     assert "may give 255" in refusal(EventStudy("y", "start", "year", before=130, after=130))
+
+
+def test_cohorts_without_number_are_refused_before_a_term_is_made() -> None:
+    """Of 2⁵² declared times of treatment no list could be made: what comes back is the refusal."""
+    for latest in (1000.0, 2.0**52):
+        ever = Column("ever", ColumnKind.INTEGER, 0, latest)
+        said = refusal(EventStudy("y", "ever", "year"), ever, persons=False)
+        assert f"gives {latest + 1:.0f} terms" in said

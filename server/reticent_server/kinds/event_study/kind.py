@@ -24,12 +24,14 @@ from reticent_server.kinds.event_study.plan import (
 )
 from reticent_server.kinds.fields import Level, Name, Number, Where
 from reticent_server.kinds.shared.treatment import (
+    MOST_TERMS,
     Covariates,
     Loss,
     Period,
     Response,
     TreatmentQuestion,
     indicator,
+    too_many_terms,
     whole_numbers,
 )
 
@@ -105,7 +107,11 @@ def _plan(facts: DatasetFacts, query: EventStudy, offer: PrivacyCost) -> EventSt
 
 
 def _cohorts(start: Column, never: float | None) -> list[Term]:
-    """Dummies of the periods of first treatment; those never treated are the reference, or else the first cohort."""
+    """Dummies of the periods of first treatment; those never treated are the reference, or else the first cohort. Raises
+    InvalidQuery, before a dummy is made, where the declared bounds have room for more than a design may have."""
+    room = floor(start.upper) - ceil(start.lower) + 1
+    if room > MOST_TERMS + 2:  # of which one is the reference, and one stands for never
+        raise too_many_terms(room)
     values = [float(v) for v in range(ceil(start.lower), floor(start.upper) + 1) if v != never]
     compared = (
         values if start.may_be_missing or len(values) <= start.upper - start.lower else values[1:]

@@ -47,6 +47,17 @@ Loss = Annotated[
     Field(description="As of linear_regression: least squares with a large public truncation."),
 ]
 
+MOST_TERMS = Limits().max_columns - 1
+"""Beside the intercept."""
+
+
+def too_many_terms(number: int) -> InvalidQuery:
+    """The error of a question that gives more terms than a design may have."""
+    return InvalidQuery(
+        f"The question gives {number} terms and may give {MOST_TERMS}: use fewer periods, cohorts or covariates, or coarser "
+        "periods."
+    )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreatmentPlan(FitPlan[PublicResponse]):
@@ -90,11 +101,8 @@ class TreatmentQuestion:
         design = self._design(facts)
         many = facts.schema.unit.many_rows
         terms = (*effects, *(() if many else levels), *design.terms)
-        if len(terms) >= Limits().max_columns:
-            raise InvalidQuery(
-                f"The question gives {len(terms)} terms and may give {Limits().max_columns - 1}: use fewer periods, cohorts or "
-                "covariates, or coarser periods."
-            )
+        if len(terms) > MOST_TERMS:
+            raise too_many_terms(len(terms))
         design = replace(design, terms=terms)
         asked = LinearRegression(
             "y ~ x",  # the design is given; the model is asked for the loss and the level
