@@ -199,7 +199,7 @@ class SurvivalCurves(Release):
         first, second = (self.curves[each] for each in (level, other))
         ratio = first.restricted_mean / second.restricted_mean
         parts = [c.restricted_mean_se / c.restricted_mean for c in (first, second)]
-        error = float(np.hypot(*parts))
+        error = float(np.hypot(parts[0], parts[1]))
         ends = (ratio * np.exp(-_Z * error), ratio * np.exp(_Z * error))
         return Contrast(ratio, error, (float(ends[0]), float(ends[1])))
 
