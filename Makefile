@@ -20,8 +20,8 @@ PROJECTS = pyproject.toml client/pyproject.toml server/pyproject.toml
 	@touch $@
 
 .venv/.test: $(PROJECTS) constraints.txt | .venv/bin/python
-	$(PIP) --editable './client[plot]'
-	$(PIP) --editable './server[demo,dask]' '.[test]'
+	$(PIP) --editable './client[pandas,plot,word,yaml]'
+	$(PIP) --editable './server[dask,demo,word]' '.[test]'
 	@touch $@
 
 .venv/.bench: .venv/.test
@@ -47,12 +47,13 @@ $(TESTS): export PYTHONDONTWRITEBYTECODE =
 test: .venv/.test               ## the test suite, under 6 minutes on 2 cores
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m 'not audit' tests
 
-check: .venv/.test              ## format, lint, types, layers, licences
+check: .venv/.test              ## format, lint, types, layers, licences, requirements
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/licences.py
+	$(BIN)/python tools/imports.py
 
 docs: .venv/.test               ## the documentation as a site, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
