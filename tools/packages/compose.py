@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 from dotenv.variables import parse_variables
-
 from tools.packages.boxes import Mount
 
 

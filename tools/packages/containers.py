@@ -19,8 +19,8 @@ from tools.packages.environments import PROGRAMS, ROOT
 from tools.packages.images import Image, base, built, missing
 from tools.packages.stand_ins import BY_IMAGE
 
-SECONDS = 300  # for one command
-READY_SECONDS = 120  # for a server to become ready
+SECONDS = 900  # for one command, on a machine that is busy
+READY_SECONDS = 600  # for a server to become ready, on a machine that is busy
 SCHEDULER = "tls://scheduler:8786"  # as docs/how-to/deploy.md says
 
 Say = Callable[[str], None]
@@ -94,7 +94,8 @@ def compose(image: Image, place: Path, say: Say) -> None:
             files = ["--parquet", "/data", "--schema", "/tables/people.yaml"]
             again.run("curator", "dataset", "register", "people", *files)
             site.asked(again, key)
-            assert "Starting established connection" in again.log("worker") or again.log("worker")
+            assert "Receive client connection" in again.log("scheduler"), again.log("server")
+            assert "Registered to" in again.log("worker"), again.log("worker")
             again.run("curator", "ledger", "verify")
         finally:
             again.down()

@@ -12,9 +12,10 @@ from tools.packages.boxes import Box, Mount, Network, resolved
 from tools.packages.compose import Service
 from tools.packages.images import Image, user_of
 
-HEALTHY_SECONDS = 120  # for one service, on a machine that is busy
+HEALTHY_SECONDS = 600  # for one service, on a machine that is busy
 ASK_SECONDS = 0.3  # between two questions whether it is healthy
-COMMAND_SECONDS = 300
+SHOWN = 10_000  # characters of a log, enough for a traceback and what led to it
+COMMAND_SECONDS = 900  # for one command, on a machine that is busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,8 @@ class Deployment:
         self.running.clear()
 
     def log(self, name: str) -> str:
-        return (self.logs / f"{name}.log").read_text("utf-8", "replace")[-4000:]
+        """What a service wrote, the last of it."""
+        return (self.logs / f"{name}.log").read_text("utf-8", "replace")[-SHOWN:]
 
     def words(self, name: str) -> list[str]:
         """Entrypoint and command, of the file where it has them, else of the image."""

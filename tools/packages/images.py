@@ -65,8 +65,7 @@ class Buildah:
         done = subprocess.run(
             command,
             check=False,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             text=True,
             timeout=SECONDS,
         )

@@ -30,7 +30,7 @@ def ask(path: str, body: Any = None) -> Any:
 
 for page in (*PAGES, *(word for word in others if word.startswith("/"))):
     with urlopen(url + page, timeout=60) as reply:
-        assert reply.status == 200 and len(reply.read()) > 10, page
+        assert len(reply.read()) > 10, page  # another status raises
 release = ask(f"/v1/releases/{released[0]}") if released else ask("/v1/releases", ASKED)
 assert release["status"] == "reply", release
 slope = release["result"]["coefficients"][release["result"]["terms"].index("x")]

@@ -6,4 +6,4 @@ from urllib.request import urlopen
 
 for url in sys.argv[1:]:
     with urlopen(url, timeout=60) as reply:
-        assert reply.status == 200 and reply.read(), url
+        assert reply.read(), url  # another status than 200 raises
