@@ -5,6 +5,7 @@ Made of util-linux (unshare, nsenter, setpriv) and chroot; needs root's rights, 
 is not done: limits of memory, processors and processes, and process numbers of its own.
 """
 
+import os
 import shlex
 import subprocess
 import sys
@@ -106,14 +107,14 @@ class Box:
 
 
 def resolved(root: Path, target: str) -> Path:
-    """The place of a path of the box on this machine: its links lead nowhere but inside the root."""
+    """The place of a path of the box on this machine, through the links of its root, never outside it."""
     place = root
     for part in Path(target).parts[1:]:
         following = place / part
         if following.is_symlink():
             link = following.readlink()
             start = "/" if link.is_absolute() else f"/{place.relative_to(root)}"
-            following = resolved(root, str(Path(start) / link))
+            following = resolved(root, os.path.normpath(f"{start}/{link}"))
         place = following
     return place
 

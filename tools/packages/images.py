@@ -73,6 +73,12 @@ class Buildah:
             raise SystemExit(f"{' '.join(command)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
         return done.stdout.strip()
 
+    def end(self) -> None:
+        """Takes back what buildah mounts its own folder on."""
+        folder = self.store / "images/overlay"
+        while folder.is_mount():
+            subprocess.run(["umount", "--recursive", str(folder)], check=True)
+
 
 def base(say: Callable[[str], None]) -> Path:
     """The archive of the base, made once: a machine that has it needs no mirror of Debian's."""
@@ -122,6 +128,7 @@ def built(place: Path, archive: Path) -> Iterator[Image]:
         buildah.run("umount", container)
         buildah.run("rm", container)
         buildah.run("rmi", "--all", "--force")
+        buildah.end()
 
 
 def _index(place: Path) -> list[str]:
