@@ -19,7 +19,7 @@ COMMAND_SECONDS = 900  # for one command, on a machine that is busy
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ServiceOfImage:
     """A service, its image, and what the image is mounted of."""
 
     service: Service
@@ -32,7 +32,7 @@ class Deployment:
     """hosts: a file that names all services as this network's own. logs: a folder."""
 
     network: Network
-    placed: Mapping[str, Placed]
+    placed: Mapping[str, ServiceOfImage]
     hosts: Path
     logs: Path
     running: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
