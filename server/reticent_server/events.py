@@ -21,6 +21,8 @@ class EventLogger:
 
     def __getattr__(self, method: str) -> Any:
         """structlog's method of that name: `info`, `warning`, `error`, …"""
+        if method.startswith("_"):
+            raise AttributeError(method)
         return getattr(_structlog().get_logger(self.name), method)
 
 
