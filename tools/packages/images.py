@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -134,7 +135,10 @@ def built(place: Path, archive: Path) -> Iterator[Image]:
 def _index(place: Path) -> list[str]:
     """Where this machine's pip looks for packages, for pip in the image: writes pip.conf; the local files that it names."""
     listed = subprocess.run(
-        ["python3", "-m", "pip", "config", "list"], check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "pip", "config", "list"],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     found: dict[str, str] = {}
     for line in listed.stdout.splitlines():
