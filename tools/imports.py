@@ -100,7 +100,7 @@ def faults(sources: Mapping[str, str], requirements: Iterable[str], own: str) ->
 
     sources: by file name. requirements: of the metadata, extras' included. own: the distribution's canonical name.
     """
-    given = packages_distributions() | {package: [name] for package, name in OWN.items()}
+    given = {**packages_distributions()} | {package: [name] for package, name in OWN.items()}
     named, used, wrong = required(requirements), set[str](), []
     for each in imports(sources):
         if each.package in sys.stdlib_module_names:
