@@ -4,13 +4,13 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import structlog
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
 from reticent_server.errors import NotFound, ReticentError
+from reticent_server.events import EventLogger
 from reticent_server.web.visits import (
     PAGE_HEADERS,
     SignInNeeded,
@@ -19,7 +19,7 @@ from reticent_server.web.visits import (
     to_sign_in,
 )
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
