@@ -16,6 +16,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.report import UNSETTLED
 from reticent_server.fitting.target import records, settled_whitening
 from reticent_server.fitting.whitening import unwhitened
+from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.mechanisms import registry
@@ -30,10 +31,19 @@ from support.fits.regressions import (
     facts_of,
     numeric,
     plain_design,
+    profile_of,
     whole,
 )
 
 FAMILIES = ("binomial", "poisson", "gamma")
+
+
+class Offer:
+    """Hardly any noise."""
+
+    rho, epsilon, delta = HUGE_RHO, 10**15, 10**12
+
+
 LAWS = {"binomial": Binomial(), "poisson": Poisson(), "gamma": Gamma()}
 
 
@@ -84,6 +94,36 @@ def test_the_target_is_the_quasi_likelihood_fit_with_its_weights(family: str) ->
         assert fit.coefficients == pytest.approx(target.coefficients, rel=1e-6)
         assert fit.standard_errors == pytest.approx(target.standard_errors, rel=0.05)
     assert w.min() < 0.9 < w.max() == 1.0
+
+
+def test_the_target_of_counts_that_vary_little_is_found() -> None:
+    """Their curvature at a narrow cut is 2.4 times the law's: whole steps jump over the solution and back."""
+    x = np.random.default_rng(1).normal(size=(2000, 2))
+    eta = 4 + 0.3 * x.sum(axis=1)
+    table = {"x0": x[:, 0].copy(), "x1": x[:, 1].copy(), "y": np.rint(np.exp(eta))}
+    plan = planned(table, slopes(2), "poisson", HUGE_RHO, tuning=0.5)
+    target = noise_free_fit(plan, whole(table))
+    assert target.coefficients == pytest.approx([4, 0.3, 0.3], abs=0.005)
+
+
+def test_the_target_has_the_offset_in_its_predictor() -> None:
+    """The quasi-likelihood equations with the target's weights, in raw units; their scores sum to 0."""
+    table = table_of("poisson")
+    table["t"] = np.linspace(1, 5, 4000)
+    table["y"] = np.random.default_rng(2).poisson(table["t"] * np.exp(0.4 * table["x0"])) * 1.0
+    columns = [*slopes(1), numeric("t", 1, 5), numeric("y", 0, 1000)]
+    facts = facts_of(4000, columns, profile_of(table, columns))
+    query = Glm("y ~ x0", "poisson", tuning=50.0, exposure="t")
+    plan = GLM.plan(facts, query, Offer)
+    target = noise_free_fit(plan, whole(table))
+    X = np.column_stack([np.ones(4000), table["x0"]])
+    mean = table["t"] * np.exp(X @ target.coefficients)
+    scores = X * (target.weights * (table["y"] - mean))[:, None]
+    assert np.abs(scores.mean(axis=0)).max() < 1e-5  # x̃ is on a lattice of 2⁻²⁰
+    assert target.coefficients == pytest.approx([0, 0.4], abs=0.05)
+    weighted = GLM.plan(facts, Glm("y ~ x0", "poisson", weights="t"), Offer)
+    with pytest.raises(TypeError, match="weighted"):
+        noise_free_fit(weighted, whole(table))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
