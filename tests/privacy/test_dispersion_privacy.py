@@ -12,17 +12,10 @@ from reticent_server.kinds.glm.dispersion_score import DispersionScore, planned_
 from reticent_server.kinds.glm.estimated_dispersion import DispersionMap
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
-from support.attacks.seeded_noise import seed_noise
 from support.fits.dispersion import estimated, made_up
 from support.fits.regressions import drive, totals, whole
 
 RHO, N = 10**12, 400
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path that records are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.name)
 
 
 def steps_of(seed: int, **more: Any) -> Any:

@@ -13,7 +13,6 @@ from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
 from reticent_server.mechanisms import noisy_sum, quantile_tree, registry
 from support.attacks.privacy_losses import farthest_records, step_loss
-from support.attacks.seeded_noise import seed_noise
 from support.fits.glm import TOP, planned
 from support.fits.regressions import WIDE, boolean, drive, numeric, totals, whole
 
@@ -22,12 +21,6 @@ COLUMNS = [numeric("x0"), numeric("x1"), boolean("common"), boolean("rare")]
 RHO = 5 * 10**12  # little noise: the path goes where the data send it
 FAMILIES = ("binomial", "poisson", "gamma", "negative_binomial")
 MOST = {"binomial": 1.0, "poisson": TOP, "gamma": TOP, "negative_binomial": TOP}
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def table(seed: int, kind: Any, family: Any) -> Any:

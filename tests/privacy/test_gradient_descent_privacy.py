@@ -11,7 +11,6 @@ from reticent_server.domain.steps import Block
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import step_loss
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import (
     HUGE_RHO,
     boolean,
@@ -26,12 +25,6 @@ from support.fits.regressions import (
 )
 
 RHO = rho_units(1.0, 1e-6)
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def planned(table: Any, p: Any, rho: Any = RHO, *, max_rows: int = 1, profile: bool = True) -> Any:

@@ -10,7 +10,6 @@ import pytest
 from reticent_server.domain.steps import Released
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import WIDE, drive, whole
 from support.kinds.hypotheses import planned, table_of
 from support.kinds.results import replied
@@ -19,12 +18,6 @@ FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")
 RHO = 5 * 10**12  # little noise: the path goes where the data send it
 ENDS = {"linear": (-WIDE, WIDE), "binomial": (0.0, 1.0)}
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def adversarial(kind: Any, family: Any, rng: np.random.Generator) -> Any:

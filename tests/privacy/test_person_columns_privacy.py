@@ -20,7 +20,6 @@ from reticent_server.kinds.event_study.kind import EventStudy
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.registry import kind_of
 from reticent_server.mechanisms import noisy_sum, registry
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, numeric, profile_of, totals
 
 PERSONS, M, RHO = 40, 4, 5 * 10**12
@@ -40,12 +39,6 @@ QUERIES = {
     "means": LinearRegression("y ~ x0 + mean(x0)"),
     "event study": EventStudy("y", "s", "t", before=2, after=1),
 }
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: Any, monkeypatch: Any) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel() -> Any:

@@ -22,7 +22,6 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.registry import kind_of
 from reticent_server.mechanisms import noisy_sum, registry
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import boolean, drive, numeric, profile_of, totals
 
 PERSONS, M, RHO = 60, 4, 5 * 10**12
@@ -42,12 +41,6 @@ QUERIES = {
     "quantile": QuantileRegression("y ~ x0 + x1", tau=0.8),
 }
 NONE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.001)
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: Any, monkeypatch: Any) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel() -> Any:

@@ -15,18 +15,11 @@ from reticent_server.fitting.person_scores import PersonLengthsMap, PersonScoreM
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum, registry
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, facts_of, numeric, profile_of, query, totals
 
 PERSONS, M, RHO = 40, 4, 5 * 10**12
 COLUMNS = [numeric("x0"), numeric("x1"), numeric("y")]
 FORMULA = "y ~ x0 + x1"
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: Any, monkeypatch: Any) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel(seed: Any = 3) -> Any:

@@ -18,7 +18,6 @@ from reticent_server.engine.block_sums import block_sums
 from reticent_server.kinds.registry import kind_of
 from reticent_server.kinds.study.kind import Study
 from reticent_server.mechanisms import noisy_sum, registry
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, numeric, profile_of, totals
 
 PERSONS, M, RHO = 40, 4, 5 * 10**12
@@ -31,12 +30,6 @@ QUERIES = {
     "means": Study((*VARIABLES, "mean(x0)"), main="y ~ x0 + mean(x0)"),
     "within": Study(VARIABLES, main=MAIN, effects="person"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: Any, monkeypatch: Any) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel() -> Any:

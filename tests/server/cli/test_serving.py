@@ -6,10 +6,9 @@ import signal
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -19,6 +18,7 @@ from reticent_server.cli.workers import Supervisor, WorkerJob
 from reticent_server.domain.roles import STAFF
 from reticent_server.errors import CuratorError
 from support.installations.small import Installation, Server, opened, request_body, serving
+from support.processes.waiting import until
 
 PEM = Path(__file__).parents[2] / "fixtures" / "localhost.pem"
 """A certificate for localhost and its key, for tests only."""
@@ -31,14 +31,6 @@ def children(pid: int) -> list[int]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
     return [int(number) for number, args in found if "resource_tracker" not in args]
-
-
-def until(true: Callable[[], Any], seconds: float = 30.0) -> None:
-    for _ in range(int(seconds / 0.05)):
-        if true():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
 
 
 @contextmanager

@@ -16,18 +16,12 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.mechanisms import registry as mechanisms
 from support.attacks.privacy_losses import farthest_records
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import offer, people, people_facts
 
 N = 20_000
 LINEAR = LinearRegression("y ~ x", fit_statistics=True)
 LOGISTIC = Glm("b ~ x", "binomial", fit_statistics=True)
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def table(seed: int, n: int = N) -> dict[str, Any]:

@@ -17,16 +17,10 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.glm.dispersion_score import DispersionScore, planned_cut, score
 from reticent_server.kinds.glm.kind import KIND
 from reticent_server.kinds.glm.query import Glm
-from support.attacks.seeded_noise import seed_noise
 from support.fits.dispersion import NB, TRUTH, estimated, made_up
 from support.fits.regressions import HUGE_RHO, drive, facts_of, numeric, whole
 
 ALPHA, RHO = 0.5, int(0.02436 * RHO_UNITS)
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def answered(plan: Any, table: Any) -> Any:

@@ -19,7 +19,6 @@ from reticent_server.kinds.glm.categories.ordinal import Ordinal
 from reticent_server.kinds.glm.kind import KIND
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.subsample_aggregate.model import fitted_model
-from support.attacks.seeded_noise import seed_noise
 from support.fits.categories import (
     AGE,
     ANSWER,
@@ -37,11 +36,6 @@ REFERENCE = json.loads(
     (Path(__file__).resolve().parents[2] / "fixtures/statsmodels_levels.json").read_text("utf-8")
 )
 RHO = int(0.02436 * RHO_UNITS)  # ε = 1
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def answered(plan: Any, table: Any) -> Any:

@@ -12,18 +12,12 @@ from reticent_server.domain.steps import Block
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.registry import kind_of
-from support.attacks.seeded_noise import seed_noise
 from support.fits.panels import facts_of, panel, within
 from support.fits.regressions import HUGE_RHO, drive, numeric
 
 FORMULA = "y ~ x0 + x1"
 TRUTH = np.array([0.5, -0.3])
 EPSILON_1 = int(0.0174 * RHO_UNITS)  # ρ of ε = 1 at δ = 10⁻⁶
-
-
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: Any, monkeypatch: Any) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def answer(query: Any, table: Any, absent: Any, m: Any, rho: Any) -> Any:

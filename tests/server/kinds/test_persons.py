@@ -36,11 +36,6 @@ COLUMNS = [numeric("x", -20, 20), numeric("z", -20, 20), numeric("y", -60, 60)]
 TRUTH = np.array([1.0, 0.5, -0.3])
 
 
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: Any, monkeypatch: Any) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
-
-
 def panel(seed: Any, persons: Any = N, effect: Any = 0.6, own: Any = 0.5) -> Any:
     """Rows 1 to M a person; x and the error both have a part that is the person's."""
     rng = np.random.default_rng(seed)

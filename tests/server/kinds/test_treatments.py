@@ -15,7 +15,6 @@ from reticent_server.kinds.did.kind import Did
 from reticent_server.kinds.event_study.kind import EventStudy
 from reticent_server.kinds.event_study.plan import event_times
 from reticent_server.kinds.registry import kind_of
-from support.attacks.seeded_noise import seed_noise
 from support.fits.panels import within
 from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of
 
@@ -31,11 +30,6 @@ COLUMNS = [
     Column("code", ColumnKind.INTEGER, -9, M - 1),
     Column("kind", ColumnKind.CATEGORICAL, 0, 1, ("control", "treated")),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: Any, monkeypatch: Any) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel(seed: int, trend: float = 0.0, persons: int = N) -> Any:

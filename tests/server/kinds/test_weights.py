@@ -18,7 +18,6 @@ from reticent_server.kinds.linear_regression.kind import KIND as LINEAR
 from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.subsample_aggregate.kind import KIND as BLOCKS
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, facts_of, numeric, profile_of, totals, whole
 
 N = 20_000
@@ -44,11 +43,6 @@ class Usual:
     """ε = 1."""
 
     rho, epsilon, delta = rho_units(1.0, 1e-6), 10**9, 10**6
-
-
-@pytest.fixture(autouse=True)
-def _seeded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def survey(seed: int = 0) -> Any:

@@ -15,7 +15,6 @@ from reticent_server.kinds.correlation.kind import Correlation
 from reticent_server.kinds.correlation.scores import grades_of
 from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
 from reticent_server.kinds.ks_test.kind import KsTest
-from support.attacks.seeded_noise import seed_noise
 from support.kinds.named_tests import K, facts, offer, people, people_facts
 from support.kinds.recipes import block_of, facts_of, outcome
 
@@ -24,11 +23,6 @@ QUIET = offer(100, 100)
 BUSY = offer(1)
 LEVEL = (0.015, 0.09)  # of 600 p-values: chances below 10⁻⁶ outside (binomial)
 METHODS = ("pearson", "spearman", "kendall")
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def uniform_pairs(n: int, slope: float = 0.5, seed: int = 0) -> dict[Any, Any]:

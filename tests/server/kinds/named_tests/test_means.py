@@ -14,18 +14,12 @@ from reticent_server.kinds.anova.kind import KIND as ANOVA
 from reticent_server.kinds.anova.kind import Anova
 from reticent_server.kinds.t_test.kind import KIND as T_TEST
 from reticent_server.kinds.t_test.kind import TTest
-from support.attacks.seeded_noise import seed_noise
 from support.kinds.named_tests import Y, facts, offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
 
 N = 3000
 QUIET = offer(100, 100)
 BUSY = offer(1)
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def ask(kind: Any, query: Any, table: Any, privacy: Any = QUIET) -> Any:

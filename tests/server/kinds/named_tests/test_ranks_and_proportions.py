@@ -15,7 +15,6 @@ from reticent_server.kinds.mann_whitney.kind import KIND as MANN_WHITNEY
 from reticent_server.kinds.mann_whitney.kind import MannWhitney
 from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
 from reticent_server.kinds.proportion_test.kind import ProportionTest
-from support.attacks.seeded_noise import seed_noise
 from support.kinds.named_tests import facts, offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
 
@@ -23,11 +22,6 @@ N = 3000
 QUIET = offer(100, 100)
 BUSY = offer(1)
 LEVEL = (0.015, 0.09)  # of 600 p-values: chances below 10⁻⁶ outside (binomial)
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def ask(kind: Any, query: Any, table: Any, privacy: Any = QUIET) -> Any:

@@ -16,7 +16,6 @@ from reticent_server.kinds.study.leaning import BARED
 from reticent_server.kinds.study.main import Formula, GroupFit
 from reticent_server.kinds.study.moments import LeastSquares
 from reticent_server.kinds.study.persons import design_effect, persons_meat, stretch_of
-from support.attacks.seeded_noise import seed_noise
 from support.fits.panels import SLOPES, facts_of, panel, pooled, within
 from support.fits.regressions import drive
 from support.kinds.studies import NO_NOISE, offer, persons_block, read
@@ -24,11 +23,6 @@ from support.kinds.studies import NO_NOISE, offer, persons_block, read
 N, M = 4_000, 5
 VARIABLES, MAIN, NAMES = ("y", "x0", "x1"), "y ~ x0 + x1", ("x0", "x1")
 EFFECTS = {"effects": "person"}
-
-
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: Any, monkeypatch: Any) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 @pytest.fixture(scope="module")
