@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from support import sampling
 from support.databases import postgresql
 from support.processes import chromium, memory, r_language
 
@@ -34,6 +35,14 @@ os.environ.setdefault("TMPDIR", str(memory.folder()))
 
 def pytest_configure() -> None:
     gc.disable()  # nothing that collection makes is garbage
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    sampling.sample(items)
+    config.stash[sampling.COLLECTED] = {
+        item.nodeid: item.get_closest_marker("audit") is None for item in items
+    }
 
 
 def pytest_collection_finish() -> None:

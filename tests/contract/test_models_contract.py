@@ -168,6 +168,7 @@ def test_the_biweight_is_of_the_newton_mechanism(dataset: Any) -> None:
 NOBODY = "x > 5 and x < -5"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [

@@ -52,6 +52,7 @@ def test_a_target_is_for_plans_of_regressions(api: Api) -> None:
     assert release.status_code == 422
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "term",
     [

@@ -44,6 +44,7 @@ def table(rng: np.random.Generator, loss: Any, skewed: bool = False) -> Any:
     return with_responses(rng, loss, np.vstack([np.ones(N), x]))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
 def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(
@@ -119,6 +120,7 @@ def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss: 
         assert found.alpha_noise[j] < 8.0
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("sd", [0.0, 1e-300, 2.0**-48])
 def test_what_rounding_moves_a_p_value_by_is_nothing_beside_its_noise(sd: float) -> None:
     """Two values on both sides of a half are a step apart: (1/σ)²/2 of ρ, which is nothing at 2¹⁴ steps."""

@@ -42,6 +42,7 @@ def records(ages: Any = (-6.0, -2.0, 0.0, 2.0, 6.0), doses: Any = (0.0, 2.0, 12.
     return dict(zip(("age", "arm", "dose", "a", "g"), columns, strict=True))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(family: Any) -> None:
     data = data_of(0, family)

@@ -121,6 +121,7 @@ def grid_of(data: Any, d: Any) -> Any:
     return np.stack([a.ravel() for a in np.meshgrid(*axes)])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("d", [1, 2])
 def test_neighbours_are_as_close_as_their_certificate_says(scale: str, d: int) -> None:

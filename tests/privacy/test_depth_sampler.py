@@ -136,6 +136,7 @@ SHORT = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("name", SHORT)
 @pytest.mark.parametrize("simplex", SIMPLICES)
@@ -154,6 +155,7 @@ def test_another_eta_is_rejected(d: int) -> None:
         assert p_value(sample, program) < 1e-12
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("d", [1, 2])
 def test_single_draws_have_the_density(d: int) -> None:
     program = program_of("plain", d)
@@ -213,6 +215,7 @@ def by_decimals(law: Any, words: Any) -> tuple[Any, Any]:
     return law.eta * (outlying - h) - E[facet], x
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "d"), [("plain", 1), ("plain", 2), ("plain", 3), ("tied", 2), ("tied", 3)]
 )
@@ -358,6 +361,7 @@ def test_proposals_are_as_few_as_is_proved(d: int, eta: float) -> None:
         assert log_Z - least <= d * np.log(1.02 * np.e * (d + eta * float(optimum.value))) + 1e-9
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("d", [5, 8])
 def test_many_dimensions_keep_enough_of_the_proposals(d: int) -> None:
     rng = np.random.default_rng(d)

@@ -47,6 +47,7 @@ def steps_on_a_path(plan: Any, data: Any) -> Any:
             return steps
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("plan", [SURVIVAL_PLAN, LOG_RANK_PLAN], ids=["curve", "log-rank"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(plan: Any, seed: int) -> None:

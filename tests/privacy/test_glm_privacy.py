@@ -86,6 +86,7 @@ def worst_ratios(plan: Any, data: Any, family: Any, rng: np.random.Generator, ro
     return worst
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["separated", "all zero", "collinear", "leverage"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
@@ -109,6 +110,7 @@ def grid(family: Any) -> Any:
     return dict(zip(("x0", "x1", "common", "rare", "y"), columns, strict=True))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_two_records_that_are_farthest_apart(family: str) -> None:
     """Of a whole grid, at every step; the first step's point is public, and there they come close."""
@@ -129,6 +131,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nor_in_other_designs(family: str, other: str) -> None:
@@ -140,6 +143,7 @@ def test_nor_in_other_designs(family: str, other: str) -> None:
     assert max(worst.values()) <= 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family: str) -> None:
     rng = np.random.default_rng(13)
@@ -151,6 +155,7 @@ def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family: str) -> None:
             assert step_loss(step, left, right) <= registry.rho(step)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("profile", [True, False])
 def test_the_noise_of_all_parts_together_costs_what_is_charged(family: str, profile: bool) -> None:

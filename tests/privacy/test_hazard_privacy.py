@@ -45,6 +45,7 @@ def records(
     return dict(zip(names, np.ascontiguousarray(np.array(list(grid)).T), strict=True))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("seed", "offset"), [(0, None), (1, None), (2, "o")])
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
     seed: Any, offset: Any
@@ -80,6 +81,7 @@ def elsewhere(step: Any, rng: Any, slope: Any) -> Any:
     return replace(step, map_fn=replace(step.map_fn, point=moved))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("stop", "offset"), [(1.0, None), (2.5, None), (1.5, "o")])
 def test_each_bound_is_attained_and_not_exceeded(stop: Any, offset: Any) -> None:
     """Whatever noise has led the fit to: at hazards from low to high and slopes in all directions the proofs' bounds are the

@@ -90,6 +90,7 @@ def attacked(part: Any, loss: Any, tables: Any, seed: int) -> tuple[Any, Any]:
     return seen, worst
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("tables", [60, pytest.param(1500, marks=pytest.mark.audit)])
 def test_margins_have_sensitivity_one_and_neighbours_are_within_the_bound(
@@ -391,6 +392,7 @@ def test_what_is_not_finite_or_too_long_is_cut_down() -> None:
     assert np.isfinite(gradient(problem, records, np.zeros(Q))).all()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
 def test_no_record_has_more_influence_than_the_bound(loss: str, skewed: bool) -> None:

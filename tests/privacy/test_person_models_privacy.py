@@ -92,6 +92,7 @@ def distance(part: Any, a: Any, b: Any) -> float:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_persons_of_any_lengths_are_within_each_bound_and_the_whole_charge(name: str) -> None:
     plan = planned(name)
@@ -123,6 +124,7 @@ def last_step(name: str) -> Any:
     return next(s for s in reversed(steps) if isinstance(s.map_fn, PersonScoreMap))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["poisson", "gamma"])
 def test_a_person_s_jacobian_is_bounded_as_a_sum(name: str) -> None:
     """A person at L against one without a row is half of what is billed; curvatures of one sign are √2 L apart at most.

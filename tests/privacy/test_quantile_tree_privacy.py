@@ -20,6 +20,7 @@ from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tr
 FOUR = Grid(1.0, 4.0, integers=True)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "asked",
     [(0.5,), (0.25, 0.5, 0.75), pytest.param((0.05, 0.1, 0.9), marks=pytest.mark.audit)],

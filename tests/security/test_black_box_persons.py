@@ -99,6 +99,7 @@ def share(pair: Pair, query: dict[str, Any]) -> float:
     return total(calls, again).rho / float(rho)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_a_person_loses_no_more_than_is_charged(pairs: dict[str, Pair], kind: str) -> None:
     query, floor = QUERIES[kind]

@@ -52,6 +52,7 @@ def broken(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
+@pytest.mark.sample(2)
 def test_an_answer_that_ends_in_an_exception_is_charged(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_query_that_finishes_revives_nobody(
     assert api.services.ledger.verify() == []
 
 
+@pytest.mark.sample(2)
 def test_nobody_is_lost_when_many_are_added_at_once(
     services: Services, installation: Installation
 ) -> None:
@@ -133,6 +135,7 @@ PLACES: dict[str, tuple[Any, str]] = {
 ERRORS = [Unavailable("The vault is away."), RuntimeError("7"), MemoryError(), RecursionError()]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("place", list(PLACES))
 @pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
 def test_no_error_comes_before_the_deadline(
@@ -234,6 +237,7 @@ SCORES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sample(2)
 def test_no_score_of_private_rows_comes_without_noise(api: Api) -> None:
     """What is computed from the same rows twice differs, and no measure of fit is there besides."""
     for name, query in SCORES.items():

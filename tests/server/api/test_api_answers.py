@@ -24,6 +24,7 @@ def api(services: Services, installation: Installation) -> Api:
     return Api(services, installation.keys["ana"])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "query",
     [{"kind": "count", "where": 'g == "a"'}, {"kind": "mean", "column": "m"}, FIT],
@@ -66,6 +67,7 @@ def test_the_same_key_is_one_charge_and_the_same_bytes(api: Api) -> None:
     assert api.get("/v1/budget").content == charged
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("prefer", ["", "respond-async"], ids=["waiting", "later"])
 def test_a_retry_after_a_change_of_the_policy_is_the_same_bytes(api: Api, prefer: str) -> None:
     """It was charged; a refusal would say that it was not."""

@@ -42,6 +42,7 @@ def two_workers(installation: Installation) -> Iterator[tuple[Server, str]]:
         yield server, server.process.stdout.readline().split()[3]
 
 
+@pytest.mark.audit
 def test_two_workers_answer_are_replaced_and_end_together(installation: Installation) -> None:
     headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
     with opened(installation.settings) as services:

@@ -55,6 +55,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_each_group_has_its_own_coefficients(name: str) -> None:
     plan, trace = run(QUERIES[name])

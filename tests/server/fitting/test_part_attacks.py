@@ -150,6 +150,7 @@ def attack(step: Any, table: Any) -> Any:
     return np.array(found)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("slopes", SLOPES)
 @pytest.mark.parametrize("model", MODELS)
 def test_no_two_records_are_farther_apart_than_a_part_is_made_for(

@@ -60,6 +60,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_noise_it_solves_the_estimating_equation(family: str, case: str) -> None:
@@ -147,6 +148,7 @@ def test_the_curvature_is_the_derivative_of_the_mean_score(family: str) -> None:
     np.testing.assert_allclose(slope, J, atol=0.02 * np.abs(J).max())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_leverage_points_move_it_little(family: str) -> None:
     table = table_of(family, 20_000)
@@ -161,6 +163,7 @@ def test_leverage_points_move_it_little(family: str) -> None:
     assert abs(fits[1][1] - fits[0][1]) < 0.25 * abs(plain[1] - fits[0][1])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_result_has_its_keys_and_its_intervals_cover(family: str) -> None:
     inside = []
@@ -210,6 +213,7 @@ KINDS = (
 )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_table_raises(family: str, kind: str) -> None:
@@ -224,6 +228,7 @@ def test_no_table_raises(family: str, kind: str) -> None:
         assert np.all(np.isfinite(result["coefficients"]))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", ["a constant column", "a category with one record"])
 def test_a_direction_without_information_is_said_to_be_so(family: str, kind: str) -> None:
@@ -276,6 +281,7 @@ def test_responses_that_do_not_suit_are_refused() -> None:
         plan_glm(facts, design, Glm("y ~ 0", "binomial"), 10**10)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["poisson", "gamma"])
 def test_small_tables_with_a_log_link_have_no_bias_and_no_fit_that_is_far_off(
     family: str, monkeypatch: pytest.MonkeyPatch

@@ -76,6 +76,7 @@ def replied(plan: Any, block: Any) -> Any:
     return next(filter(None, (answer(plan, block) for _ in range(6))))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("skewed", [True, False])
 def test_a_regression_is_close_to_its_exact_fit(profile: bool, skewed: bool) -> None:

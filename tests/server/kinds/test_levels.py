@@ -93,6 +93,7 @@ def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: st
     assert found["sum_of_weights"] == pytest.approx(used, rel=1e-3)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_hold_the_truth_and_are_as_wide_as_forecast(family: str) -> None:
     rng, held, ratios = np.random.default_rng(6), [], []

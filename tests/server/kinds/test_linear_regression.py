@@ -103,6 +103,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES)
 def test_without_noise_it_solves_the_estimating_equation(case: str) -> None:
     make, columns, more = CASES[case]
@@ -205,6 +206,7 @@ EMPTY_DIRECTIONS = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("make", "columns", "unknown"), EMPTY_DIRECTIONS)
 def test_a_direction_without_information_is_said_to_be_so(
     make: Callable[..., Any], columns: list[Any], unknown: list[Any]
@@ -233,6 +235,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("epsilon", [0.05, 20.0])

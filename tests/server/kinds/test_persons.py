@@ -168,6 +168,7 @@ INDEPENDENT = {
 DECLINED = ("protected unit", "Where a person has several rows, by is not for this regression")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", [k for k in by_name().values() if k.for_analysts])
 def test_what_takes_rows_as_independent_is_declined(kind: Any) -> None:
     """Each example of each kind: planned where a person's rows may be alike, or declined with what to ask instead."""

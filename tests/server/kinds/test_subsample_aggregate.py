@@ -54,6 +54,7 @@ def planned(
     return plan(facts, SubsampleAggregateQuery(model, **fields), Privacy(epsilon, 1e-6))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model", "truth", "correction"),
     [

@@ -364,6 +364,7 @@ def test_names_are_unique_over_analysts_and_projects(services: Services, who: Wh
     assert "trial" not in {a.name for a in services.access.analysts()}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "edit",
     [

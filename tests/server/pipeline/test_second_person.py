@@ -149,6 +149,7 @@ def test_a_refused_proposal_is_none(services: Services) -> None:
             decide("ap_absent", by="console:bert")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("act", "roles", "may"),
     [
@@ -201,6 +202,7 @@ def _closed_afterwards() -> Iterator[None]:
         gc.collect()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.usefixtures("_closed_afterwards")
 def test_the_command_line_proposes_approves_and_loads(

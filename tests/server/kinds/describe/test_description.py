@@ -153,6 +153,7 @@ def test_shares_cover(total: Any, p: Any) -> None:
     assert 0.93 < coverage(draw, p) < 0.995
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("q", [0, pytest.param(1, marks=pytest.mark.audit), 2])
 @pytest.mark.parametrize("total", [None, pytest.param(2000.0, marks=pytest.mark.audit)])
 def test_quartiles_cover(q: Any, total: Any) -> None:

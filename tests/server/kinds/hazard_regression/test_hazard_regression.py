@@ -132,6 +132,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("n", "epsilon", "spread"), CELLS)
 def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
     n: Any, epsilon: Any, spread: Any

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One in k of a test's cases runs in `make test`, the others in `make audit`: those marked sample(k)."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from math import ceil
+from zlib import crc32
+
+import pytest
+
+COLLECTED = pytest.StashKey[dict[str, bool]]()
+"""Every test that was collected, whichever are run, and whether `make test` runs it."""
+
+
+def sample(items: Iterable[pytest.Item]) -> None:
+    """Marks the cases that are left to the audit. The order of a checksum of their names says which they are, so that
+    they are spread over all parameters, and the same in every run."""
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sample") and not item.get_closest_marker("audit"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for found in cases.values():
+        mark = found[0].get_closest_marker("sample")
+        assert mark is not None
+        found.sort(key=lambda item: crc32(item.nodeid.encode()))
+        for item in found[ceil(len(found) / mark.args[0]) :]:
+            item.add_marker(pytest.mark.audit)
