@@ -57,7 +57,7 @@ def spent(api: Api) -> Any:
     return api.get("/v1/budget").json()["accounts"][0]["spent"]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_planned_charged_and_answered_as_it_says(api: Api, name: str) -> None:
     body = request_body(QUERIES[name], epsilon=2.0)
@@ -105,7 +105,7 @@ def wrong(query: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield query | {"columns": ["nowhere", "y"]}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_bad_input_is_a_problem_that_costs_nothing(api: Api, name: str) -> None:
     before = spent(api)
@@ -121,7 +121,7 @@ def test_bad_input_is_a_problem_that_costs_nothing(api: Api, name: str) -> None:
     assert spent(api) == before
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("shape", DEGENERATE)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_degenerate_table_has_an_answer(shared: Services, name: str, shape: str) -> None:

@@ -60,7 +60,7 @@ def status(plan: Plan) -> str:
         engine.close()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
     facts: DatasetFacts, name: str, monkeypatch: pytest.MonkeyPatch
@@ -117,7 +117,7 @@ def test_what_selects_its_own_profile_is_charged_by_zcdp(facts: DatasetFacts, na
     assert plan.gaussian_rho is None
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("delta", [1e-18, 1e-9, 1e-6, 1e-2])
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize("name", ["count 0", "sum 0", "histogram 0", "linear_regression 1"])

@@ -131,7 +131,7 @@ def status(facts: DatasetFacts, plan: Plan, number: int) -> str:
         engine.close()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("most", [SHORT, pytest.param(MOST, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_question_that_can_be_planned_fails(facts: DatasetFacts, name: str, most: int) -> None:

@@ -105,7 +105,7 @@ def replayed(plan: Any, released: Any) -> Any:
     raise AssertionError("the recipe asks for more than was released")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("profile", [True, False])

@@ -260,7 +260,7 @@ def worst_share(plan: Plan, rows: int, count: int, seed: int) -> float:
 AUDIT = pytest.param(40, marks=pytest.mark.audit)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("pairs", [2, AUDIT])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_draws_can_lose_is_within_the_charge(kind: str, pairs: int) -> None:

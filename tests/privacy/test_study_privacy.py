@@ -103,7 +103,7 @@ def ratios(query: Any, data: Any, rows: Any, pairs: int = 25) -> Iterator[Any]:
         ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize(
     "kind", ["plain", "collinear", "one row", "leverage", "not numbers", "whitening", "empty"]

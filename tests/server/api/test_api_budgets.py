@@ -123,7 +123,7 @@ def installation_again(services: Services, delta: float) -> None:
     )
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("rule", ["zcdp", "basic"])
 @pytest.mark.parametrize("query", [COUNT, SMOOTH], ids=["count", "smooth"])
 @pytest.mark.parametrize("epsilon", [0.9, 1.01, 1.2, 2.5])

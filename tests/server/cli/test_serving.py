@@ -136,6 +136,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.audit
 def test_workers_that_cannot_start_end_the_server(installation: Installation) -> None:
     """The vault goes away between the parent's check and the workers': here, its secrets do."""
     settings = installation.settings.model_copy(

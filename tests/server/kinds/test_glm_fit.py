@@ -213,7 +213,7 @@ KINDS = (
 )
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_table_raises(family: str, kind: str) -> None:

@@ -152,7 +152,7 @@ def test_a_table_of_terms_and_what_is_not_estimable() -> None:
     assert sum(row["p_value"] is None and not row["estimable"] for row in rows) >= 5
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_table_raises(family: str, test: str) -> None:

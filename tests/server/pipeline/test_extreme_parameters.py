@@ -253,7 +253,7 @@ FITS = {"linear_regression", "glm", "by influence", "hypothesis_test", "subsampl
 AUDIT = pytest.param(True, marks=pytest.mark.audit)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("whole", [False, AUDIT])
 @pytest.mark.parametrize("kind", QUERIES)
 def test_any_epsilon_and_delta_are_refused_or_give_a_mechanism_that_replies(
@@ -270,7 +270,7 @@ def test_any_epsilon_and_delta_are_refused_or_give_a_mechanism_that_replies(
     assert replies > 5
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("whole", [False, AUDIT])
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("kind", QUERIES)

@@ -96,7 +96,7 @@ def test_every_kind_is_planned_the_same(served: list[Services], name: str) -> No
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_every_kind_that_is_planned_has_an_answer_with_the_number_of_persons(
     served: list[Services], name: str

@@ -73,7 +73,7 @@ def body(query: dict[str, Any], dataset: str = "visits", **privacy: float) -> di
     return {"dataset": dataset, "query": query, "privacy": privacy or {"epsilon": 2.0}}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_kind_answers_about_persons(api: Api, name: str) -> None:
     asked = body(QUERIES[name] | {"persons": FEATURES})
