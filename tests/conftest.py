@@ -33,6 +33,11 @@ settings.load_profile("a busy machine")
 os.environ.setdefault("TMPDIR", str(memory.folder()))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    words = "another order of files, and of tests in each: that of this seed"
+    parser.addoption("--shuffle", type=int, metavar="SEED", help=words)
+
+
 def pytest_configure() -> None:
     gc.disable()  # nothing that collection makes is garbage
 
@@ -40,6 +45,9 @@ def pytest_configure() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     sampling.sample(items)
+    seed = config.getoption("shuffle")
+    if seed is not None:
+        items[:] = sampling.shuffled(items, seed)
     config.stash[sampling.COLLECTED] = {
         item.nodeid: item.get_closest_marker("audit") is None for item in items
     }

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One in k of a test's cases runs in `make test`, the others in `make audit`: those marked sample(k)."""
+"""Which tests are run, and in which order.
+
+One in k of the cases of a test marked sample(k) runs in `make test`, the others in `make audit`.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from math import ceil
+from random import Random
 from zlib import crc32
 
 import pytest
@@ -25,3 +29,17 @@ def sample(items: Iterable[pytest.Item]) -> None:
         found.sort(key=lambda item: crc32(item.nodeid.encode()))
         for item in found[ceil(len(found) / mark.args[0]) :]:
             item.add_marker(pytest.mark.audit)
+
+
+def shuffled(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:
+    """Files in another order, and the tests of each: no test may need one that came before it. What the tests of a file
+    share is still made once."""
+    random = Random(seed)
+    files: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        files[item.nodeid.partition("::")[0]].append(item)
+    every = list(files.values())
+    random.shuffle(every)
+    for found in every:
+        random.shuffle(found)
+    return [item for found in every for item in found]
