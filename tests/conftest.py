@@ -35,6 +35,7 @@ os.environ.setdefault("TMPDIR", str(memory.folder()))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     words = "another order of files, and of tests in each: that of this seed"
+    parser.addoption("--one-case", action="store_true", help="of each test, one case")
     parser.addoption("--shuffle", type=int, metavar="SEED", help=words)
 
 
@@ -44,12 +45,13 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    sampling.sample(items)
+    sampling.sample(items, one_case=config.getoption("one_case"))
     seed = config.getoption("shuffle")
     if seed is not None:
         items[:] = sampling.shuffled(items, seed)
     config.stash[sampling.COLLECTED] = {
-        item.nodeid: item.get_closest_marker("audit") is None for item in items
+        item.nodeid: not item.get_closest_marker("audit") or bool(item.get_closest_marker("rest"))
+        for item in items
     }
 
 

@@ -5,7 +5,9 @@
 
 Each mutant is one named line, replaced in a copy of the tree; the named test is then run there. The
 command fails if a mutant survives, if its line is no longer in the file, or if the test is not green
-without it. A mutant with `"audit": true` is one that `make audit` kills: of its test, all cases are run. WORD: only mutants whose names have one of the words. FILE gets one line of JSON a mutant as soon
+without it.
+Where `make test` runs a sample of a test's cases, the rest are run for what the sample does not kill. A mutant with
+`"audit": true` is one of a test that `make audit` runs. WORD: only mutants whose names have one of the words. FILE gets one line of JSON a mutant as soon
 as it is known: its name, the result, the seconds and what it replaces. A run that was stopped goes on with the
 same FILE: a mutant that was killed there, and has not been changed since, is not run again.
 
@@ -41,6 +43,8 @@ LIBRARIES = (
     *("schemathesis.pytest.plugin", "xdist.plugin"),
 )
 IMPORTED = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
+SUITE, REST, ALL = "not audit", "rest", ""
+"""Selections of a test's cases, by their marks."""
 KILLED = "killed"
 SURVIVED = "SURVIVED"
 STALE = "STALE"
@@ -51,7 +55,7 @@ RED = "RED"
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`old` is replaced by `new` in `file`; `test` must then fail. audit: all of its cases are run, not the suite's alone."""
+    """`old` is replaced by `new` in `file`; `test` must then fail. audit: the test is one of the audit."""
 
     name: str
     file: str
@@ -117,14 +121,15 @@ def _killed_by(
 ) -> set[Mutant]:
     """Those of the mutants that turn the test red, if it is green without them."""
     started = time.monotonic()
-    if not _green(tree, test, audit=audit):
+    selections = (ALL,) if audit else (SUITE, REST)
+    if not all(_green(tree, test, selection) for selection in selections):
         for mutant in mutants:
             results.add(mutant, RED, time.monotonic() - started)
         return set()
     killed = set()
     for mutant in mutants:
         started = time.monotonic()
-        result = _result(tree, mutant)
+        result = _result(tree, mutant, selections)
         results.add(mutant, result, time.monotonic() - started)
         if result == KILLED:
             killed.add(mutant)
@@ -156,23 +161,24 @@ def _import_libraries() -> None:
     gc.freeze()
 
 
-def _result(tree: Path, mutant: Mutant) -> str:
+def _result(tree: Path, mutant: Mutant, selections: tuple[str, ...]) -> str:
     path = tree / mutant.file
     text = path.read_text()
     if text.count(mutant.old) != 1:
         return STALE
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        return SURVIVED if _green(tree, mutant.test, audit=mutant.audit) else KILLED
+        survived = all(_green(tree, mutant.test, selection) for selection in selections)
+        return SURVIVED if survived else KILLED
     finally:
         path.write_text(text)
 
 
-def _green(tree: Path, test: str, *, audit: bool) -> bool:
-    """Whether the test passes in the copy; one that does not end does not pass."""
+def _green(tree: Path, test: str, selection: str) -> bool:
+    """Whether the test's cases of a selection pass in the copy; what does not end does not pass."""
     child = os.fork()
     if child == 0:
-        os._exit(_passed(tree, test, audit=audit))
+        os._exit(_passed(tree, test, selection))
     ended = time.monotonic() + SECONDS
     while time.monotonic() < ended:
         found, status = os.waitpid(child, os.WNOHANG)
@@ -184,8 +190,8 @@ def _green(tree: Path, test: str, *, audit: bool) -> bool:
     return False
 
 
-def _passed(tree: Path, test: str, *, audit: bool) -> int:
-    """pytest's exit status, in a process group of its own; its children use the copy, too."""
+def _passed(tree: Path, test: str, selection: str) -> int:
+    """pytest's exit status, 0 where there is no such case, in a process group of its own; its children use the copy, too."""
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -196,8 +202,8 @@ def _passed(tree: Path, test: str, *, audit: bool) -> int:
     os.environ |= {"PYTHONPATH": sources, "PYTHONDONTWRITEBYTECODE": "1"}
     import pytest  # noqa: PLC0415
 
-    options = ("-q", "-x", "-W", IMPORTED, *(() if audit else ("-m", "not audit")))
-    return int(pytest.main([*options, *test.split()]))
+    status = int(pytest.main(["-q", "-x", "-W", IMPORTED, "-m", selection, *test.split()]))
+    return 0 if status == pytest.ExitCode.NO_TESTS_COLLECTED else status
 
 
 if __name__ == "__main__":

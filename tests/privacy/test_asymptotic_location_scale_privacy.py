@@ -129,6 +129,7 @@ def test_the_scale_is_that_of_the_formula(law: str) -> None:
     assert found.noise == pytest.approx(gamma * factor, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_noise_that_is_drawn_is_the_noise_that_was_measured() -> None:
     part = part_of(epsilon=20 * EPSILON_UNITS)
     rows = records("exponential", part.tuning)

@@ -42,6 +42,7 @@ def records(ages: Any = (-6.0, -2.0, 0.0, 2.0, 6.0), doses: Any = (0.0, 2.0, 12.
     return dict(zip(("age", "arm", "dose", "a", "g"), columns, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(family: Any) -> None:
@@ -135,6 +136,7 @@ def test_sums_do_not_depend_on_the_blocks(family: Any) -> None:
         assert all(np.array_equal(a, b) for a, b in zip(*cut, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_steps_together_lose_no_more_than_is_charged(family: Any) -> None:
     rng, worst, pool = np.random.default_rng(1), 0.0, records()

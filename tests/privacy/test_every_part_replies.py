@@ -150,6 +150,7 @@ def test_sum_parts_reply_to_any_contributions(name: str, unit_rows: int) -> None
 STRANGE = ((0.0, 0.0), (np.nan, 1.0), (np.inf, 0.0), (1e300, -1e300), (1e-300, 5e-324), (0.0, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
 def test_a_fit_replies_for_any_contrasts_that_a_pilot_can_release(loss: str) -> None:

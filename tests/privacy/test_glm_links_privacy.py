@@ -51,6 +51,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(link: Any, 
     assert shares[GramSum] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("link", LINKS)
 def test_all_steps_together_lose_no_more_than_is_charged(link: Any) -> None:

@@ -110,6 +110,7 @@ def grid(family: Any) -> Any:
     return dict(zip(("x0", "x1", "common", "rare", "y"), columns, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_two_records_that_are_farthest_apart(family: str) -> None:

@@ -80,6 +80,7 @@ def test_without_a_profile_the_quartiles_are_paid_for() -> None:
     assert plan.shares["profile"] > 0
 
 
+@pytest.mark.slow
 def test_it_finds_the_coefficients_and_its_intervals_cover() -> None:
     hits, errors = [], []
     for seed in range(12):
@@ -103,6 +104,7 @@ def correlated_table(n: int, p: Any, rng: np.random.Generator, correlation: Any)
     return columns | {"y": X @ slopes + 0.5 * rng.normal(size=n)}, slopes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "n", "correlation"), [(4, 20_000, 0.8), (10, 5000, 0.5)])
 def test_intervals_count_what_a_descent_has_not_reached(p: int, n: int, correlation: float) -> None:
     """Without the bias the first design's intervals, errors of 20 standard errors, never cover."""

@@ -90,6 +90,7 @@ def attacked(part: Any, loss: Any, tables: Any, seed: int) -> tuple[Any, Any]:
     return seen, worst
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("tables", [60, pytest.param(1500, marks=pytest.mark.audit)])
@@ -357,6 +358,7 @@ def test_the_second_phase_converges_from_the_farthest_point_of_the_first(
     assert np.linalg.norm(gradient(problem, records, theta)) > problem.tolerance / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_solver_converges_wherever_a_margin_is_positive(loss: str) -> None:
     """To half of τ, as proved; from the farthest start that the margin allows."""
@@ -392,6 +394,7 @@ def test_what_is_not_finite_or_too_long_is_cut_down() -> None:
     assert np.isfinite(gradient(problem, records, np.zeros(Q))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
@@ -444,6 +447,7 @@ def gaussian_excess(p: Any, p_: Any, mu: Any, epsilon: Any) -> Any:
     return p * ndtr(cut) - np.exp(epsilon) * p_ * ndtr(cut - mu)
 
 
+@pytest.mark.slow
 def test_good_and_bad_floors_together_cost_what_is_charged() -> None:
     """Margins of neighbours that differ by one; releases as far apart as their claim allows."""
     part = part_of("huber", floors=(0.4, 0.3, 0.2), delta=DELTA_UNITS // 100)
@@ -469,6 +473,7 @@ def test_a_margin_of_nothing_passes_as_rarely_as_is_charged() -> None:
     assert chosen_and_passed(part, [0, 0, 0]).sum() <= 0.02
 
 
+@pytest.mark.slow
 def test_the_noise_is_of_its_scale_and_of_no_other() -> None:
     part, n, runs = part_of("huber"), 300, 3000
     problem = convex_fit.problem_of(part, n)
@@ -522,6 +527,7 @@ def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss: str) -> None:
         assert not convex_fit.release(part, Private(bad)).passed
 
 
+@pytest.mark.slow
 def test_a_release_is_that_of_a_neighbour_to_within_what_is_charged() -> None:
     """The loss of the Gaussian releases of real neighbours, from the scale that is drawn."""
     rng, part = np.random.default_rng(21), part_of("huber")

@@ -131,6 +131,7 @@ SAMPLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])

@@ -30,6 +30,7 @@ wild = st.floats(allow_nan=True, allow_infinity=True, width=64)
 tame = st.floats(-3, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
 @pytest.mark.parametrize("elements", [wild, tame])
@@ -84,6 +85,7 @@ def test_no_other_pair_of_directions_loses_more(kind: Any) -> None:
     assert 0.98 * part.rho <= worst <= part.rho
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "part",

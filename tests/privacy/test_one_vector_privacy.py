@@ -166,6 +166,7 @@ def test_all_rows_of_a_unit_together(unit_rows: int) -> None:
 wild = st.floats(allow_nan=True, allow_infinity=True, width=64)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("signed", [False, True])
 def test_no_pair_of_any_numbers_loses_more(signed: bool) -> None:

@@ -268,6 +268,7 @@ def test_what_draws_can_lose_is_within_the_charge(kind: str, pairs: int) -> None
     assert worst_share(planned(query, 1), 1, pairs, seed=9) >= floor
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("pairs", [4, AUDIT])
 @pytest.mark.parametrize("kind", CONDITIONAL)

@@ -124,6 +124,7 @@ def last_step(name: str) -> Any:
     return next(s for s in reversed(steps) if isinstance(s.map_fn, PersonScoreMap))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["poisson", "gamma"])
 def test_a_person_s_jacobian_is_bounded_as_a_sum(name: str) -> None:

@@ -48,6 +48,7 @@ def persons(cells: int, m: int) -> Iterator[np.ndarray]:
         yield np.array(rows, dtype=float)[:, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "m"),
     [

@@ -74,6 +74,7 @@ def distance(part: Any, a: Any, b: Any) -> Any:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["huber", "squared"])
 def test_persons_of_any_lengths_are_as_near_as_is_billed_and_some_sums_as_far(loss: Any) -> None:
     plan = planned(loss)
@@ -93,6 +94,7 @@ def test_persons_of_any_lengths_are_as_near_as_is_billed_and_some_sums_as_far(lo
     assert worst[CountSum, M] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_all_steps_together_cost_what_is_charged() -> None:
     """Over the whole path: the persons that are farthest apart use no more than ρ of all parts."""
     plan = planned()

@@ -88,6 +88,7 @@ def test_what_is_no_number_gives_nothing_and_what_is_too_large_gives_the_end() -
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     arrays(float, 5, elements=st.floats(allow_nan=True, allow_infinity=True, width=64)),

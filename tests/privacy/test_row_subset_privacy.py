@@ -81,6 +81,7 @@ def pairs(rng: np.random.Generator, places: Any, tries: int = 100) -> Iterator[A
         yield (x, y), (x2, y2)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("inside", [0, 1, 3])

@@ -45,6 +45,7 @@ def test_a_selection_costs_what_is_charged(rho: int) -> None:
     assert (1 - 1e-3) * rho <= selection.billed_rho(ladder.steps, ladder) * RHO_UNITS <= rho
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("noise", [stats.laplace, stats.expon], ids=["laplace", "exponential"])
 def test_the_audit_rejects_other_noise(noise: Any) -> None:

@@ -84,6 +84,7 @@ def neighbours() -> Iterator[Any]:
         yield tuple(table), tuple(other)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_shift_and_ratio_of_every_pair_are_what_the_proof_needs(epsilon: float) -> None:
@@ -114,6 +115,7 @@ def scale_p_value(z: Any) -> Any:
     return 2 * min(F, 1 - F)
 
 
+@pytest.mark.slow
 def test_the_noise_has_that_scale_and_no_other() -> None:
     part = part_of(1.0)
     table = np.linspace(SIZE / 2 - 2e5, SIZE / 2 + 2e5, 501)

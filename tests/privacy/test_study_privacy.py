@@ -122,6 +122,7 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
     assert worst <= rho
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_the_search_attains_the_bounds_that_it_guards(query: Any) -> None:

@@ -13,22 +13,24 @@ from zlib import crc32
 import pytest
 
 COLLECTED = pytest.StashKey[dict[str, bool]]()
-"""Every test that was collected, whichever are run, and whether `make test` runs it."""
+"""Every test that was collected, whichever are run, and whether `make test` runs it or another of its cases."""
 
 
-def sample(items: Iterable[pytest.Item]) -> None:
-    """Marks the cases that are left to the audit. The order of a checksum of their names says which they are, so that
+def sample(items: Iterable[pytest.Item], *, one_case: bool) -> None:
+    """Marks the cases that are left to the audit; with one_case, of every test all cases but one. The order of a checksum of their names says which they are, so that
     they are spread over all parameters, and the same in every run."""
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sample") and not item.get_closest_marker("audit"):
+        sampled = one_case or item.get_closest_marker("sample")
+        if sampled and not item.get_closest_marker("audit"):
             cases[item.nodeid.partition("[")[0]].append(item)
     for found in cases.values():
         mark = found[0].get_closest_marker("sample")
-        assert mark is not None
+        kept = 1 if one_case or mark is None else ceil(len(found) / mark.args[0])
         found.sort(key=lambda item: crc32(item.nodeid.encode()))
-        for item in found[ceil(len(found) / mark.args[0]) :]:
+        for item in found[kept:]:
             item.add_marker(pytest.mark.audit)
+            item.add_marker(pytest.mark.rest)
 
 
 def shuffled(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:

@@ -106,6 +106,7 @@ def test_a_key_belongs_to_its_analyst(api: Api, installation: Installation) -> N
     assert first.json()["id"] not in other.get("/v1/releases").text
 
 
+@pytest.mark.slow
 def test_24_racing_requests_against_a_budget_of_10(
     services: Services, installation: Installation
 ) -> None:
@@ -156,6 +157,7 @@ def test_pages_of_releases(api: Api) -> None:
     assert sorted(found) == sorted(made)
 
 
+@pytest.mark.slow
 def test_the_budget_of_both_rules(api: Api, installation: Installation) -> None:
     basic = Api(api.services, installation.analyst("cas", epsilon=1, delta=1e-5))
     for one in (api, basic):

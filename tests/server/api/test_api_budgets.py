@@ -103,6 +103,7 @@ def test_a_named_delta_is_taken_as_it_is(installation: Installation, services: S
     assert plan(someone, SMOOTH, 0.5, 3e-8)["guarantee"]["delta"] == 3e-8
 
 
+@pytest.mark.slow
 def test_a_retry_after_the_account_was_changed_is_the_same_request(
     installation: Installation, services: Services
 ) -> None:

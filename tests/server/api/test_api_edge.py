@@ -39,6 +39,7 @@ def lines(log: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.getvalue().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 def test_every_reply_has_the_headers(api: Api) -> None:
     for path in ("/healthz", "/v1/budget", "/nothing", "/openapi.json"):

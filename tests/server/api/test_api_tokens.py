@@ -104,11 +104,13 @@ def test_the_rate_limit_is_of_the_identity(installation: Installation, provider:
         assert seen == [200, 200, 200, 429, 429]
 
 
+@pytest.mark.slow
 def test_a_provider_that_is_away_is_said_to_be(services: Services, provider: Provider) -> None:
     provider.down = True
     assert codes(services, provider.token(sub="s-ana")) == (503, "unavailable")
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("of", ["staff", "everybody"])
 def test_a_second_factor_can_be_asked_for(

@@ -162,6 +162,7 @@ def test_a_process_gives_up_what_the_cache_gives_up(helped: Any) -> None:
     assert sums(helped, step) == alone(step)
 
 
+@pytest.mark.slow
 def test_a_process_has_none_of_the_settings_and_ends_with_the_server(
     asked: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +207,7 @@ def test_small_passes_and_single_threads_start_no_process(monkeypatch: pytest.Mo
         local.close()
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_changes_nothing_but_time(
     helped: Any, asked: Any, tmp_path: Path
 ) -> None:
@@ -218,6 +220,7 @@ def test_a_process_that_is_killed_changes_nothing_but_time(
     until(lambda: is_right(helped) and both_ready(helped), every=0)
 
 
+@pytest.mark.slow
 def test_after_many_losses_threads_work_alone(
     helped: Any, asked: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

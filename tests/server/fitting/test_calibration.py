@@ -29,6 +29,7 @@ def plan_of(model: Any, n: int = 8000, epsilon: float = 1.0) -> tuple[Any, Any]:
     return glm_planned(table, [*slopes(3), *levels], model, rho), table
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("model", ["linear", "binomial", "poisson", "gamma"])
 def test_releases_of_one_table_are_about_its_target_by_their_privacy_errors(model: str) -> None:

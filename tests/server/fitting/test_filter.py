@@ -43,6 +43,7 @@ def curvature(J: Any, error: float = 0.0, shape: float = 0.0, unit: float = 0.5)
     return corrected_curvature(J, unit, known)
 
 
+@pytest.mark.slow
 def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
     """Many ways d ~ N(0, C), g = Hd + e: what is left has the covariance that is said, and none is smaller."""
     rng = np.random.default_rng(0)

@@ -60,6 +60,7 @@ def test_a_binomial_model_has_efrons() -> None:
     assert "rsquared_interval" not in found
 
 
+@pytest.mark.slow
 def test_intervals_of_r_squared_hold() -> None:
     """Of 60 at .95 at least 48 do: fewer by chance once in 10⁶, had the seed been another."""
     plan = registry.plan(people_facts(N), LINEAR, offer(1))

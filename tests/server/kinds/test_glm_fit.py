@@ -148,6 +148,7 @@ def test_the_curvature_is_the_derivative_of_the_mean_score(family: str) -> None:
     np.testing.assert_allclose(slope, J, atol=0.02 * np.abs(J).max())
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_leverage_points_move_it_little(family: str) -> None:
@@ -163,6 +164,7 @@ def test_leverage_points_move_it_little(family: str) -> None:
     assert abs(fits[1][1] - fits[0][1]) < 0.25 * abs(plain[1] - fits[0][1])
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_result_has_its_keys_and_its_intervals_cover(family: str) -> None:
@@ -228,6 +230,7 @@ def test_no_table_raises(family: str, kind: str) -> None:
         assert np.all(np.isfinite(result["coefficients"]))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", ["a constant column", "a category with one record"])
@@ -248,6 +251,7 @@ def test_a_direction_without_information_is_said_to_be_so(family: str, kind: str
     assert flagged >= 2
 
 
+@pytest.mark.slow
 def test_an_empty_mask_leaves_nothing_estimable() -> None:
     flags = []
     for seed in range(8):
@@ -257,6 +261,7 @@ def test_an_empty_mask_leaves_nothing_estimable() -> None:
     assert np.mean(flags) < 0.6
 
 
+@pytest.mark.slow
 def test_planning_spends_exactly_rho() -> None:
     for family in FAMILIES:
         for epsilon in (0.01, 10.0):
@@ -281,6 +286,7 @@ def test_responses_that_do_not_suit_are_refused() -> None:
         plan_glm(facts, design, Glm("y ~ 0", "binomial"), 10**10)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["poisson", "gamma"])
 def test_small_tables_with_a_log_link_have_no_bias_and_no_fit_that_is_far_off(

@@ -56,6 +56,7 @@ def test_it_is_near_maximum_likelihood_of_statsmodels(link: Any) -> None:
     assert ((ratio > 0.95) & (ratio < 1.15)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def log_likelihood(family: str, X: Any, y: Any, b: Any) -> Any:
     return np.log(np.maximum(cells[rows, y], 1e-300))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: str) -> None:
     """With a column of weights, a mask, and records far out: solved from `weighting` by another method."""
@@ -93,6 +94,7 @@ def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: st
     assert found["sum_of_weights"] == pytest.approx(used, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_hold_the_truth_and_are_as_wide_as_forecast(family: str) -> None:

@@ -23,6 +23,7 @@ def huber(x: Any, c: Any) -> Any:
     return optimize.brentq(lambda t: np.clip(x - t, -c, c).sum(), x.min(), x.max())
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 def test_draws_are_around_hubers_location_at_the_forecast_distance(base: str) -> None:

@@ -83,6 +83,7 @@ def test_means_of_persons_take_the_between_part() -> None:
     assert abs(result["coefficients"][3]) > 0.1
 
 
+@pytest.mark.slow
 def test_at_a_usual_budget_most_intervals_hold_the_truth() -> None:
     hits, told, errors = 0, 0, []
     for seed in range(5):

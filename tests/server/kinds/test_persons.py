@@ -97,6 +97,7 @@ def test_without_noise_the_fit_is_least_squares_with_errors_by_person() -> None:
     assert "a person's scores are added" in result["estimand"]
 
 
+@pytest.mark.slow
 def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide() -> None:
     hits, widths, told = 0, [], 0
     for seed in range(20):

@@ -116,6 +116,7 @@ def test_the_joint_test_before_treatment_is_wald_s() -> None:
     assert 1e-4 < found["p_value"] < 1
 
 
+@pytest.mark.slow
 def test_a_trend_before_treatment_is_seen_and_none_mostly_is_not() -> None:
     query = EventStudy("y", "start", "year", before=3, after=1)
     rejected = 0

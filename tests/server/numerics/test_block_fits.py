@@ -98,6 +98,7 @@ def test_firth_s_correction_maximises_the_likelihood_with_jeffreys_prior() -> No
             assert abs(slope) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("equation", "b", "truth"),

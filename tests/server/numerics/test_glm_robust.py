@@ -61,6 +61,7 @@ def check(name: Any, X: Any, y: Any, family: Any) -> None:
         np.testing.assert_allclose(covariance, entry["covariance"], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [k for k in ENTRIES if k.startswith("epilepsy")])
 def test_poisson_agrees_with_r(name: str) -> None:
@@ -96,6 +97,7 @@ def table(family: Any, n: int = 40_000, seed: int = 3) -> tuple[Any, Any, Any]:
 FAMILIES = [Binomial(), Poisson(), Gamma(0.3), Gaussian(0.3)]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 @pytest.mark.parametrize("c", [1.2, 2.0, inf])

@@ -62,6 +62,7 @@ def test_its_covariance_has_the_derivative_that_is_negative_in_places() -> None:
     np.testing.assert_allclose(fit.covariance, expected, rtol=1e-4, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_outliers_bend_the_start_and_not_the_fit() -> None:
     X, y = made_up(4000, outliers=400)
     start, fit = fitted(X, y)

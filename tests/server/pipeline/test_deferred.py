@@ -203,6 +203,7 @@ def dan(services: Services, installation: Installation) -> Principal:
     return Principal(found.id, found.name, ANALYST)
 
 
+@pytest.mark.slow
 def test_who_cancels_again_and_again_keeps_nobody_waiting(
     still: Services, installation: Installation
 ) -> None:
@@ -233,6 +234,7 @@ def test_a_cancellation_in_another_process_frees_the_turn(
     assert still.ledger.verify() == []
 
 
+@pytest.mark.slow
 def test_cancellations_are_limited_for_each_analyst(
     still: Services, installation: Installation, clock: SetClock
 ) -> None:
@@ -251,6 +253,7 @@ def test_cancellations_are_limited_for_each_analyst(
     deferred.cancel(still, ana(still), released[number])
 
 
+@pytest.mark.slow
 def test_more_than_a_hundred_of_one_analyst_s_stay_on_one_slot(
     still: Services, installation: Installation
 ) -> None:

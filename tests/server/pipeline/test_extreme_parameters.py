@@ -253,6 +253,7 @@ FITS = {"linear_regression", "glm", "by influence", "hypothesis_test", "subsampl
 AUDIT = pytest.param(True, marks=pytest.mark.audit)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("whole", [False, AUDIT])
 @pytest.mark.parametrize("kind", QUERIES)

@@ -75,6 +75,7 @@ def public(plan: Plan | str) -> Any:
     return own, json.dumps(forecast_json(plan))
 
 
+@pytest.mark.slow
 def test_the_data_set_is_described_the_same(served: list[Services]) -> None:
     facts = [services.catalog.facts("panel") for services in served]
     assert [f.n for f in facts] == [PERSONS] * 3

@@ -178,6 +178,7 @@ def test_nobody_without_a_grant_sees_the_view(
     )
 
 
+@pytest.mark.slow
 def test_nothing_public_tells_how_many_rows_there_are(
     services: Services, installation_template: Installation, tmp_path: Path
 ) -> None:

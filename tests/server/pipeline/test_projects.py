@@ -122,6 +122,7 @@ def _records(services: Services) -> list[Any]:
         return list(all_releases(connection))
 
 
+@pytest.mark.slow
 def test_nobody_sees_another_s_project(services: Services, who: Who) -> None:
     """Not the project, not its budget, not its request, not a member's releases; and not that it is."""
     eve, bob, ana = who("eve"), who("bob"), who("ana")
@@ -258,6 +259,7 @@ def test_who_is_taken_out_asks_nothing_more_and_the_others_go_on(
     assert services.ledger.verify() == []
 
 
+@pytest.mark.slow
 def test_a_data_set_that_is_taken_out_can_be_granted_again(services: Services, who: Who) -> None:
     eve = who("eve")
     project = approved(services, eve)
@@ -278,6 +280,7 @@ def test_a_data_set_that_is_taken_out_can_be_granted_again(services: Services, w
     assert told.count("grant.revoke") == 1
 
 
+@pytest.mark.slow
 def test_a_decision_is_made_once_and_wholly(services: Services, who: Who) -> None:
     """Of two officers one wins; where a part cannot be done, nothing is."""
     request = filed(services, who("eve"))

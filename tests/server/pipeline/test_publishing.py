@@ -41,6 +41,7 @@ def released(api: Api, query: Any = None) -> Any:
     return api.post("/v1/releases", request_body(query or STUDY, epsilon=1.0)).json()
 
 
+@pytest.mark.slow
 def test_others_with_a_grant_read_it_for_nothing(
     services: Services, ana: Api, installation: Installation
 ) -> None:
@@ -79,6 +80,7 @@ def test_it_is_an_act_in_the_chain_and_published_once(services: Services, ana: A
         publishing.publish(services, study["id"], by="cli:t")
 
 
+@pytest.mark.slow
 def test_only_what_was_answered_is_published(services: Services, ana: Api) -> None:
     with pytest.raises(NotFound):
         publishing.publish(services, "rel_none", by="cli:t")

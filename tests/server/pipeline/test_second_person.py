@@ -202,6 +202,7 @@ def _closed_afterwards() -> Iterator[None]:
         gc.collect()
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.usefixtures("_closed_afterwards")

@@ -34,6 +34,7 @@ def planned(api: Api, query: dict[str, Any], **more: Any) -> Any:
     return reply.json()
 
 
+@pytest.mark.slow
 def test_every_kind_says_its_widths_or_that_it_has_none(api: Api) -> None:
     for kind, fields in FIELDS.items():
         precision = planned(api, {"kind": kind} | fields, privacy={"epsilon": 5.0})["precision"]

@@ -71,6 +71,7 @@ def test_it_is_the_local_linear_estimator_with_its_sandwich() -> None:
     assert result["estimand"].endswith("scores multiplied by max(0, 1 - |x - 1|/4)")
 
 
+@pytest.mark.slow
 def test_intervals_cover_with_noise() -> None:
     """20 tables at ε = 2, where noise is most of the error; tables and noise are the same in every run."""
     inside, errors = 0, []

@@ -87,6 +87,7 @@ def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
     assert LEVEL[0] <= level <= LEVEL[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_cover_a_strong_correlation(method: str) -> None:
     """Of normal pairs; truths are those of a large table, as each method sees it."""
@@ -143,6 +144,7 @@ def test_the_largest_distance_of_two_groups_is_that_at_the_edges() -> None:
     assert found.effect_interval[0] < found.statistic < found.effect_interval[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "parameters", "draw"),
     [

@@ -112,6 +112,7 @@ def null_p_values(
 LEVEL = (0.015, 0.09)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [500, pytest.param(5000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("law", ["skewed", "unequal"])
@@ -130,6 +131,7 @@ def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -
         assert LEVEL[0] <= level <= LEVEL[1]
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_difference() -> None:
     rng = np.random.default_rng(9)
     n = 1000

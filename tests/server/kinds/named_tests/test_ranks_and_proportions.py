@@ -76,6 +76,7 @@ def test_several_groups_ranks_are_kruskal_and_walliss_of_binned_values() -> None
     )
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [500, pytest.param(5000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("law", ["ties", "continuous"])
@@ -102,6 +103,7 @@ def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -
         assert LEVEL[0] <= level <= LEVEL[1]
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_probability_of_superiority() -> None:
     rng = np.random.default_rng(9)
     n = 1000

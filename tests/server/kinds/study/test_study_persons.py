@@ -219,6 +219,7 @@ def test_a_column_that_is_the_same_in_all_rows_of_a_person_has_no_interval() -> 
     assert all(study.ols("y ~ x0").estimable)
 
 
+@pytest.mark.slow
 def test_most_intervals_hold_the_truth_at_a_usual_budget() -> None:
     """Of 60 intervals of 95 %: seeded, and fewer than 48 by chance once in 10⁷."""
     hits, widths = 0, []
