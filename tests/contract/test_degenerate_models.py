@@ -112,6 +112,7 @@ def test_every_model_is_answered(api: Any, query: dict[str, Any]) -> None:
     check_fit(answer(api, **query))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("calibration", ["ptr", "asymptotic"])
 def test_fits_by_influence_reply_or_do_not(api: Any, calibration: str) -> None:
     ways = {"mechanism": "influence", "calibration": calibration}

@@ -146,6 +146,7 @@ def test_draws_have_the_density_whatever_the_simplex(d: int, name: str, simplex:
     assert p_value(kept_points(target(program, under, ETA), DRAWS), program) > 1e-7
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_another_eta_is_rejected(d: int) -> None:
     program = program_of("plain", d)
@@ -183,6 +184,7 @@ def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
     assert p_value(np.array(found, dtype=float).T, program) > 1e-7
 
 
+@pytest.mark.sample(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2])
 def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d: int) -> None:
@@ -276,6 +278,7 @@ def test_words_at_the_ends_are_left_to_exact_arithmetic() -> None:
     ).all()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("eta", [2.0**-33, 2.0**-20, 1.0])
 def test_every_whole_point_near_a_draw_is_reached_by_neighbours_too(eta: float) -> None:
     """In one dimension x = c ± sE/η: for any whole point there are bits that lead to it, on both tables;

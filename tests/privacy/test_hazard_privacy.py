@@ -140,6 +140,7 @@ def test_units_of_several_rows_lose_no_more_than_is_charged() -> None:
     assert worst > 0.3
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("m", [1, 3])
 def test_all_steps_together_lose_no_more_than_is_charged(m: Any) -> None:
     rng, worst, pool = np.random.default_rng(1), 0.0, records()

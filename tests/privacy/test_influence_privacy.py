@@ -358,6 +358,7 @@ def test_the_second_phase_converges_from_the_farthest_point_of_the_first(
     assert np.linalg.norm(gradient(problem, records, theta)) > problem.tolerance / 2
 
 
+@pytest.mark.sample(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_solver_converges_wherever_a_margin_is_positive(loss: str) -> None:
@@ -509,6 +510,7 @@ def test_the_cost_counts_choice_test_and_release() -> None:
     assert (cost.delta, cost.rho_delta) == (2 * part.delta, part.delta)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss: str) -> None:
     rng = np.random.default_rng(3)

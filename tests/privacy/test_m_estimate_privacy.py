@@ -104,6 +104,7 @@ def test_epsilon_is_attained(base: str) -> None:
     assert 0.999 <= np.ptp(gap) <= 1.0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 @pytest.mark.parametrize("c", [0.3, 7.0, 500.0, 5000.0])
 def test_the_law_is_that_of_the_definition(base: str, c: float) -> None:

@@ -156,6 +156,7 @@ def test_the_price_grows_with_every_part_and_with_all_of_them_alike() -> None:
         assert whole == pytest.approx(7 * price, rel=1e-9)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("unit_rows", [1, 3])
 def test_all_rows_of_a_unit_together(unit_rows: int) -> None:
     step = step_of(2, 20, 10, 5, unit_rows=unit_rows)

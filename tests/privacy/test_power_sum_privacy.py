@@ -44,6 +44,7 @@ def farthest(part: Any, numbers: Any) -> float:
     return float(np.sqrt((squares[:, None] + squares - 2 * q.T @ q).max()))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [*USED, *OTHERS])
 def test_all_pairs_are_within_the_sensitivity_and_one_attains_it(name: str) -> None:
     part = PowerSum((USED | OTHERS)[name], RHO)

@@ -49,6 +49,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(tau: float,
     assert shares[GramSum] > 0.9
 
 
+@pytest.mark.sample(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("taus", [(0.5,), (0.25, 0.75)])
 def test_all_steps_together_lose_no_more_than_is_charged(taus: tuple[Any, ...]) -> None:

@@ -37,6 +37,7 @@ def audit(law: Any) -> Any:
     return max(worst_rho(law(a), law(b)) for a, b in neighbouring_scores())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rho", [1000, RHO_UNITS // 100, RHO_UNITS // 2, 4 * RHO_UNITS])
 def test_a_selection_costs_what_is_charged(rho: int) -> None:
     ladder = selection.ladder(rho)

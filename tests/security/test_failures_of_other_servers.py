@@ -68,6 +68,7 @@ def test_an_answer_that_ends_in_an_exception_is_charged(
     assert spent(api) == pytest.approx(2 * once)
 
 
+@pytest.mark.sample(2)
 def test_spend_survives_a_restart(api: Api, installation: Installation) -> None:
     for _ in range(3):
         assert api.post("/v1/releases", MEAN).status_code == 201
@@ -78,6 +79,7 @@ def test_spend_survives_a_restart(api: Api, installation: Installation) -> None:
         assert restarted.ledger.verify(head) == []
 
 
+@pytest.mark.sample(2)
 def test_a_query_that_finishes_revives_nobody(
     api: Api, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +211,7 @@ def test_a_reservation_that_the_ledger_does_not_know_computes_nothing(services: 
         services.engine.execute(ready, forged)
 
 
+@pytest.mark.sample(2)
 def test_a_cost_is_estimated_without_a_look_at_the_rows(
     services: Services, installation: Installation
 ) -> None:

@@ -164,6 +164,7 @@ def same_in_pieces(map_fn: Any, data: Any, rows: Any) -> None:
         assert values.flags.c_contiguous
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rows", [64, 8192])
 def test_the_sums_of_a_whole_fit_do_not_depend_on_the_block_size(rows: int) -> None:
     data = block()

@@ -180,6 +180,7 @@ def test_a_signed_jacobian_is_beyond_the_bound_of_one_that_is_not() -> None:
     assert gaps.max() > 1.02 * sqrt(2) * part.clip**2
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_parts_of_a_generalised_model_come_to_their_clips(model: str) -> None:
     """Somewhere between flat and steep a record's score and curvature are their bounds."""

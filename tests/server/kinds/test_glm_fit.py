@@ -78,6 +78,7 @@ def test_without_noise_it_solves_the_estimating_equation(family: str, case: str)
     assert np.max(noise) < 0.25
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_target_is_the_quasi_likelihood_fit_with_its_weights(family: str) -> None:
     """Cantoni & Ronchetti's equation, solved by a code that agrees with R, in raw units."""
@@ -305,6 +306,7 @@ def test_small_tables_with_a_log_link_have_no_bias_and_no_fit_that_is_far_off(
     assert np.max(np.abs(z)) < 5
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("n", "given"), [(500, False), (8000, True)])
 def test_a_fit_that_may_be_on_the_bend_of_a_log_link_has_no_interval(
     n: int, given: bool, monkeypatch: pytest.MonkeyPatch

@@ -31,6 +31,7 @@ LINKS = ("probit", "cloglog", "log")
 REFERENCE = {"probit": links.Probit, "cloglog": links.CLogLog}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("link", LINKS)
 def test_with_little_noise_it_solves_the_estimating_equation(link: Any) -> None:
     data = table(np.random.default_rng(3), 20_000, link)

@@ -135,6 +135,7 @@ def maximum_likelihood(table: Any, absent: Any, family: Any) -> Any:
     return beta, *errors
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
 def test_without_noise_a_glm_has_errors_by_person(family: Any) -> None:
     table, absent = panel(1)

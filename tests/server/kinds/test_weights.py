@@ -122,6 +122,7 @@ def test_a_weighted_logit_is_that_of_statsmodels() -> None:
     assert abs(slope - whole_sample.params[1]) > 3 * error
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["poisson", "negative_binomial"])
 def test_an_exposure_makes_rates(family: str) -> None:
     more: Any = {"dispersion": 0.01} if family == "negative_binomial" else {}
@@ -155,6 +156,7 @@ def test_a_narrow_upper_bound_costs_less() -> None:
         assert 1.25 < more / less < 1.9  # √(E a/E a²) for shares a = w/5: 1.55
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rows", [61, 977])
 def test_sums_do_not_depend_on_the_block_size(rows: int) -> None:
     table = survey()

@@ -94,6 +94,7 @@ def test_without_tuning_the_score_is_that_of_maximum_likelihood(family: Any) -> 
     np.testing.assert_allclose(family.residual(y, ETA), residual, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "family", [Binomial(), Poisson(), Gamma(0.4), Gaussian(0.4), NegativeBinomial(0.4)]
 )

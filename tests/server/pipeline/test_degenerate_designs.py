@@ -104,6 +104,7 @@ def test_every_degenerate_design_is_answered(formula: str) -> None:
         assert [i == [None, None] for i in result["confidence_intervals"]] == flagged
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("n", [1, 4, N])
 def test_few_records_and_empty_masks_are_answered(n: int, mask: str | None) -> None:

@@ -133,6 +133,7 @@ def test_the_columns_of_a_view_are_free_to_see(api: Api) -> None:
     assert view["profile"] is None
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("dataset", "persons", "code"),
     [

@@ -66,6 +66,7 @@ def total(services: Services, population: str = "people") -> float:
     return float(account_json(balance)["total"]["epsilon"])
 
 
+@pytest.mark.sample(2)
 def test_a_cap_is_raised_by_two_and_once(services: Services) -> None:
     def raise_cap(offer: BudgetChange = CAP) -> object:
         return set_budget(services, "people", None, offer)

@@ -141,6 +141,7 @@ def coverage(draw: Any, truth: Any, reps: Any = 4000) -> Any:
     return float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("total", [None, 600.0])
 @pytest.mark.parametrize("p", [0.02, 0.3])
 def test_shares_cover(total: Any, p: Any) -> None:

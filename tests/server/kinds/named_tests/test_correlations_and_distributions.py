@@ -87,6 +87,7 @@ def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
     assert LEVEL[0] <= level <= LEVEL[1]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_cover_a_strong_correlation(method: str) -> None:
