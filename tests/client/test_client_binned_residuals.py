@@ -55,6 +55,7 @@ def test_the_question_is_the_fits() -> None:
         question_of(fit({"kind": "quantile_regression", "formula": "y ~ x"}), None)
 
 
+@pytest.mark.slow
 def test_a_fit_is_asked_about(server: Server) -> None:
     query = {"kind": "binned_residuals", "formula": "y ~ x", "coefficients": [1.0, 2.0]}
     ds = server.dataset()

@@ -51,6 +51,7 @@ def told(
     return max(least_rho(left, right), least_rho(right, left)), charged, left
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("kind", ["histogram", "m_estimate"])
 def test_a_few_releases_tell_something_and_no_more_than_is_charged(
     installation: Installation, kind: str

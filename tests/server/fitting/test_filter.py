@@ -43,6 +43,7 @@ def curvature(J: Any, error: float = 0.0, shape: float = 0.0, unit: float = 0.5)
     return corrected_curvature(J, unit, known)
 
 
+@pytest.mark.slow
 def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
     """Many ways d ~ N(0, C), g = Hd + e: what is left has the covariance that is said, and none is smaller."""
     rng = np.random.default_rng(0)
@@ -60,6 +61,7 @@ def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
     np.testing.assert_allclose(said, bayes, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("error", "shape"), [(0.2, 0.0), (0.0, 0.2), (0.15, 0.15)])
 def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error: float, shape: float) -> None:
     """H of the data is B⁻¹(I + N)B⁻¹ with another N at each step: z of many paths of three steps."""

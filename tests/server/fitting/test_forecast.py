@@ -68,6 +68,8 @@ def released_over_forecast(p: Any, n: int, epsilon: Any, seeds: Any) -> tuple[An
     return np.array(found), plan.forecast_fit.worst
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("p", "n", "epsilon"),
     [

@@ -16,7 +16,6 @@ from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import PEOPLE, offer
 from support.kinds.recipes import facts_of, numeric
@@ -29,11 +28,6 @@ COLUMNS = (
 )
 TRUE = np.array([[0.0, 1.0], [2.0, 0.0], [-1.0, -1.0]])
 N = 30_000
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def table(n: int = N, shares: tuple[float, ...] = (0.5, 0.3, 0.2)) -> dict[str, Any]:
@@ -61,6 +55,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_each_group_has_its_own_coefficients(name: str) -> None:
     plan, trace = run(QUERIES[name])

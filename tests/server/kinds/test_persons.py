@@ -36,11 +36,6 @@ COLUMNS = [numeric("x", -20, 20), numeric("z", -20, 20), numeric("y", -60, 60)]
 TRUTH = np.array([1.0, 0.5, -0.3])
 
 
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: Any, monkeypatch: Any) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
-
-
 def panel(seed: Any, persons: Any = N, effect: Any = 0.6, own: Any = 0.5) -> Any:
     """Rows 1 to M a person; x and the error both have a part that is the person's."""
     rng = np.random.default_rng(seed)
@@ -102,6 +97,7 @@ def test_without_noise_the_fit_is_least_squares_with_errors_by_person() -> None:
     assert "a person's scores are added" in result["estimand"]
 
 
+@pytest.mark.slow
 def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide() -> None:
     hits, widths, told = 0, [], 0
     for seed in range(20):
@@ -139,6 +135,7 @@ def maximum_likelihood(table: Any, absent: Any, family: Any) -> Any:
     return beta, *errors
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
 def test_without_noise_a_glm_has_errors_by_person(family: Any) -> None:
     table, absent = panel(1)
@@ -173,6 +170,7 @@ INDEPENDENT = {
 DECLINED = ("protected unit", "Where a person has several rows, by is not for this regression")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", [k for k in by_name().values() if k.for_analysts])
 def test_what_takes_rows_as_independent_is_declined(kind: Any) -> None:
     """Each example of each kind: planned where a person's rows may be alike, or declined with what to ask instead."""

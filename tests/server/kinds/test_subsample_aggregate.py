@@ -54,6 +54,7 @@ def planned(
     return plan(facts, SubsampleAggregateQuery(model, **fields), Privacy(epsilon, 1e-6))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model", "truth", "correction"),
     [
@@ -164,6 +165,7 @@ def test_a_stored_query_is_the_query() -> None:
     assert Ask.from_canonical(stored).query == query
 
 
+@pytest.mark.slow
 def test_intervals_cover() -> None:
     """20 tables: the 95 % interval of a logistic slope covers 11 times or more (10⁻⁷ to fail at .95)."""
     hits = 0

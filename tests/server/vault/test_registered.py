@@ -145,6 +145,7 @@ POISON = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
@@ -281,6 +282,7 @@ def test_connections_only_read(kind: str, tmp_path: Path) -> None:
     assert registered(place).source.n == 30
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("kind", "change", "words"),
     [

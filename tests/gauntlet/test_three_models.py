@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Eight ordinary models over statsmodels' tables, through planning, the engine and the mechanisms, at ε = 1.
+"""Three ordinary models over statsmodels' tables, through planning, the engine and the mechanisms, at ε = 1.
 
 Bootstrap samples and noise are seeded; limits are those of `goals`, broken by luck less than once in 10⁶. They are
 wide with so few samples, and still narrower than what went wrong on such models: z scores of 5 to 30, standard errors 50 times
@@ -11,7 +11,7 @@ from benchmarks.gauntlet.lines import FitLine
 from benchmarks.gauntlet.models import SUITE, named
 from benchmarks.gauntlet.run import asked
 
-SAMPLES = 5  # of each model: the eight take about 20 s of a core
+SAMPLES = 5  # of each model: the three take 2 s of a core
 EPSILON = 1.0
 JUDGED = {"answered", "coverage", "rms z", "wild", "short"}
 MOST_FLAGGED = 0.25  # of all coefficients: about .02 are
@@ -27,7 +27,7 @@ def line(name: str) -> FitLine:
     return found
 
 
-def test_eight_models_miss_no_goal_beyond_chance() -> None:
+def test_three_models_miss_no_goal_beyond_chance() -> None:
     found = [line(name) for name in SUITE]
     missed = [(f.text(), v.goal) for f in found for v in f.verdicts() if v.missed]
     assert not [each for each in missed if each[1] in JUDGED]
