@@ -20,16 +20,21 @@ from reticent_server.vault.blocks import FileBlock, find_columns, rows_per_block
 
 Row = tuple[int, list[str]]
 
+MOST_BLANK = 10_000
+"""Blank lines one after the other: more of them are no table, and each costs as much as a row."""
 
-def csv_blocks(path: Path, wanted: Sequence[str]) -> Iterator[FileBlock]:
-    """The wanted columns as texts. Raises CuratorError naming row and line, after the rows before."""
+
+def csv_blocks(path: Path, wanted: Sequence[str], most: int | None = None) -> Iterator[FileBlock]:
+    """The wanted columns as texts. most: rows of a block. Raises CuratorError naming row and line, after the rows
+    before."""
     with _opened(path) as (raw, text):
         size = max(1, path.stat().st_size)
         rows = _rows(path, text)
         header = [name.strip() for name in next(rows, (0, []))[1]]
         positions = find_columns(header, wanted, path.name)
         start = 0
-        for chunk in _chunks(_same_width(rows, len(header)), rows_per_block(len(header))):
+        size_of_block = most or rows_per_block(len(header))
+        for chunk in _chunks(_same_width(rows, len(header)), size_of_block):
             cells = list(zip(*(row for _, row in chunk), strict=True))
             columns = {
                 name: pa.array(cells[at], pa.string())
@@ -59,11 +64,14 @@ def _opened(path: Path) -> Iterator[tuple[Any, io.TextIOWrapper]]:
 def _rows(path: Path, text: io.TextIOWrapper) -> Iterator[Row]:
     """Every row that is not blank, with the line on which it begins."""
     reader = csv.reader(text, strict=True, skipinitialspace=True)
-    line = 1
+    line, blank = 1, 0
     try:
         for row in reader:
+            blank = 0 if row else blank + 1
             if row:
                 yield line, row
+            elif blank > MOST_BLANK:
+                raise CuratorError(f"{path.name}, line {line}: too many blank lines.")
             line = reader.line_num + 1
     except csv.Error as error:
         raise CuratorError(f"{path.name}, line {line}: {error}.") from None
