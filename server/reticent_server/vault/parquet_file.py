@@ -29,6 +29,8 @@ def parquet_blocks(
             yield from _blocks(file, wanted, most)
     except FileNotFoundError:
         raise CuratorError(f"{path} cannot be opened: no such file.") from None
+    except MemoryError:  # Arrow's, too: no fault of the file's form
+        raise
     except (pa.ArrowException, OSError):  # their texts may quote the file's bytes
         failed = True
     if failed:
