@@ -31,6 +31,8 @@ from reticent_server.ledger.rules import MAX_AMOUNT, charge
 
 SETTLED = ("reply", "no_reply", "failed")
 QUEUED = "queued-"
+TURN = "turn"
+"""In the detail of a debit and of a settlement: when the release is computed and shown, by plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def _debit(connection: Connection, record: ReleaseRecord, account_id: str) -> Dr
     amount = charge(record.cost, account.rule)
     if not repository.spend(connection, account_id, amount):
         raise _exhausted(repository.account(connection, account_id) or account)
-    detail = {"release_sha256": release_digest(record)}
+    detail = {"release_sha256": release_digest(record), TURN: turn_of(record)}
     actor = record.owner or CURATOR
     return Draft("debit", account_id, actor, record.created_at, record.id, amount, detail)
 
@@ -140,6 +142,11 @@ def release_digest(record: ReleaseRecord) -> str:
     if record.promise is not None:  # of an earlier version of this software
         fixed.append(digest(record.promise))
     return digest(canonical_json(fixed))
+
+
+def turn_of(record: ReleaseRecord) -> list[int | bool | None]:
+    """(beginning since the epoch, from there to when it is shown, whether it can be cancelled), in ms: as stored now."""
+    return [record.start_ms, record.duration_ms, record.lease.startswith(QUEUED)]
 
 
 def standing(
@@ -232,7 +239,7 @@ def settle(connection: Connection, release_id: str, status: str, body: bytes) ->
         if first is None or first.body is None:
             raise NotFound("There is no such release.")
         return first.body
-    detail = {"status": status, "body_sha256": digest(body)}
+    detail = {"status": status, "body_sha256": digest(body), TURN: turn_of(won)}
     actor = won.owner or CURATOR
     draft = Draft("settle", won.accounts[-1], actor, None, release_id, detail=detail)
     chain.append(connection, [draft])

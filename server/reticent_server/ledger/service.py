@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import IntegrityError
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.chain import guards
 from reticent_server.chain import repository as chain
 from reticent_server.chain.anchors import Anchor
 from reticent_server.chain.entries import Entry, canonical_json, entry_row
@@ -355,12 +356,12 @@ class Ledger:
     def verify(self, *heads: str) -> list[str]:
         """What is wrong, in sentences; empty if all is well.
 
-        Recomputes every hash, and from the entries every account, every release and every row of
-        access and catalogue. heads: anchored ones, which must be in the chain (else an old copy
+        Looks for the triggers that keep entries as they are. Recomputes every hash, and from the entries every
+        account, every release and every row of access and catalogue. heads: anchored ones, which must be in the chain (else an old copy
         was restored).
         """
         with reading(self._engine) as connection:
-            return problems_in(connection, heads)
+            return guards.problems(connection) + problems_in(connection, heads)
 
     def export(self) -> Iterator[str]:
         """The chain as JSON lines: what is hashed of each entry, and the hash. No results."""
