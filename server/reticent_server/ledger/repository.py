@@ -231,6 +231,14 @@ def waiting(connection: Connection) -> int:
     return int(connection.execute(query).scalar_one())
 
 
+def held_leases(connection: Connection, now_ms: int) -> list[str]:
+    """The leases of pending releases that have not expired."""
+    query = select(releases.c.lease).where(
+        releases.c.status == "pending", releases.c.lease_until_ms > now_ms
+    )
+    return list(connection.execute(query).scalars())
+
+
 def end_leases(connection: Connection, leases: Sequence[str]) -> None:
     """Lets leases expire now, where they are held still."""
     connection.execute(

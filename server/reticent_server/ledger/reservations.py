@@ -28,6 +28,7 @@ from reticent_server.ledger.model import (
     population_account,
 )
 from reticent_server.ledger.rules import MAX_AMOUNT, charge
+from reticent_server.living import own_mark
 
 SETTLED = ("reply", "no_reply", "failed")
 QUEUED = "queued-"
@@ -214,9 +215,19 @@ def queue_again(
     return _stale(stored, lease)
 
 
+LEASE_BYTES = 12
+"""Of chance in a lease: 96 bits, so that nobody guesses one; with the mark of its holder and QUEUED it has 36 of the 40
+characters of its column."""
+
+
 def new_lease() -> str:
-    """A lease that nobody else can have. (Of a queued release, QUEUED stands before it.)"""
-    return token_urlsafe(16)
+    """A lease that nobody else can have, with the mark of this process. (Of a queued release, QUEUED stands before it.)"""
+    return f"{own_mark()}.{token_urlsafe(LEASE_BYTES)}"
+
+
+def holder_of(lease: str) -> str:
+    """The mark of the process that has made a lease; empty where it says none."""
+    return lease.removeprefix(QUEUED).partition(".")[0] if "." in lease else ""
 
 
 def confirm(connection: Connection, reservation: Reservation, moment: Moment) -> bool:

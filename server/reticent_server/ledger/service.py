@@ -38,6 +38,7 @@ from reticent_server.ledger.model import (
 )
 from reticent_server.ledger.reservations import Moment
 from reticent_server.ledger.rules import ZcdpCaps
+from reticent_server.living import gone
 
 __all__ = [
     "Balance",
@@ -270,6 +271,19 @@ class Ledger:
         """Ends leases, where they are held, so that others may take the releases over at once."""
         with writing(self._engine) as connection:
             repository.end_leases(connection, leases)
+
+    def give_up_of_the_dead(self) -> int:
+        """Ends the leases of processes of this machine that are gone, which nobody would wait for; how many.
+
+        (A process that has a lease began before it was read here, so that it is seen if it is alive.)
+        """
+        with reading(self._engine) as connection:
+            leases = repository.held_leases(connection, self._moment().now_ms)
+        dead = gone({reservations.holder_of(lease) for lease in leases})
+        lost = [lease for lease in leases if reservations.holder_of(lease) in dead]
+        if lost:
+            self.give_up(*lost)
+        return len(lost)
 
     def stale(self, limit: int = 100) -> tuple[str, ...]:
         """Ids of pending releases whose lease has expired, oldest first; for take_over at start."""
