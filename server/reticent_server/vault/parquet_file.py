@@ -51,16 +51,20 @@ def unpacked_bytes(path: Path) -> int:
         footer = pq.read_metadata(path)
     except (pa.ArrowException, OSError):
         raise CuratorError(f"{path.name} cannot be read as Parquet.") from None
-    cells = footer.num_rows * footer.num_columns
+    cells: int = footer.num_rows * footer.num_columns
+    return max(CELL_BYTES * cells, _held(footer))
+
+
+def _held(footer: pq.FileMetaData) -> int:
+    """Bytes of all columns before they were packed, as the footer says them."""
     groups = range(footer.num_row_groups)
-    return max(CELL_BYTES * cells, sum(footer.row_group(i).total_byte_size for i in groups))
+    return int(sum(footer.row_group(i).total_byte_size for i in groups))
 
 
 def _rows_at_once(file: pq.ParquetFile, width: int) -> int:
     """Rows of a block, by the footer: fewer where they are long."""
     footer = file.metadata
-    held = sum(footer.row_group(i).total_byte_size for i in range(footer.num_row_groups))
-    fitting = BLOCK_BYTES * max(1, footer.num_rows) // max(1, held)
+    fitting = BLOCK_BYTES * max(1, int(footer.num_rows)) // max(1, _held(footer))
     return max(1, min(rows_per_block(width), fitting))
 
 
