@@ -91,7 +91,7 @@ def _numbers(given: Mapping[str, Any]) -> bool:
         isinstance(each, bool) or not isinstance(each, int | float) for each in (epsilon, delta)
     ):
         return False
-    return 0 <= epsilon <= _LARGEST_FLOAT and 0 <= delta <= 1
+    return bool(0 <= epsilon <= _LARGEST_FLOAT and 0 <= delta <= 1)
 
 
 _LARGEST_FLOAT = float_info.max
