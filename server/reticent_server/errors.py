@@ -17,7 +17,8 @@
     │   └── InvalidPrivacy   422 invalid_privacy
     ├── RateLimited          429 rate_limited
     ├── Unavailable          503 unavailable
-    │   └── QueueFull        503 queue_full
+    │   ├── QueueFull        503 queue_full
+    │   └── Damaged          503 unavailable
     └── CuratorError             for the command line only; its text may quote a cell
 
 The text of an error that can reach an analyst is made of constant words and of public facts (column
@@ -137,6 +138,17 @@ class QueueFull(Unavailable):
             f"{limit_seconds} seconds. Send the request again later."
         )
         self.retry_after = retry_after
+
+
+class Damaged(Unavailable):
+    """The database's files are not as the database wrote them; what to do is for whoever installed the server."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server's database is damaged. Its curator: stop the server, keep a copy of the database as it is, restore "
+            'the last backup as "A damaged database" in the operations guide says, and run `reticent ledger verify` '
+            "with the last head that was kept elsewhere."
+        )
 
 
 class CuratorError(ReticentError):

@@ -33,6 +33,7 @@ PUBLIC_FIELDS = frozenset(
         "worker",
         "exit_code",
         "row",
+        "leases",
     }
 )
 _EVENT = re.compile(r"[a-z]+(_[a-z]+){0,7}", re.ASCII)

@@ -16,9 +16,13 @@ def recover(services: Services) -> int:
     One whose computation had not begun gets a turn of this process's queue, and can still be cancelled.
 
     Nothing is charged: the reservations are. One that cannot be finished now (the vault does not
-    answer) stays pending until its lease expires again.
+    answer) stays pending until its lease expires again. Leases of processes of this machine that are gone
+    (killed, say) are given up first, so that nobody waits for their end.
     """
     finished = 0
+    given_up = services.ledger.give_up_of_the_dead()
+    if given_up:
+        log.warning("leases_of_dead_processes", leases=given_up)
     for release_id in services.ledger.stale():
         with services.settler.giving_up_undecided():
             queued = services.ledger.queue_again(release_id)

@@ -2,6 +2,8 @@
 """Routes of pages: their errors are pages, and their replies carry the headers of pages."""
 
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
+from inspect import iscoroutinefunction
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -31,10 +33,12 @@ class PageRoute(APIRoute):
 
     def get_route_handler(self) -> Handler:
         handler = super().get_route_handler()
+        in_a_thread = not iscoroutinefunction(self.endpoint)
 
         async def handled(request: Request) -> Response:
             try:
-                response = await handler(request)
+                async with site_of(request).turns if in_a_thread else nullcontext():
+                    response = await handler(request)
             except Exception as error:  # noqa: BLE001 - the class is logged, and no more
                 response = _answer_to(request, error)
             for name, value in PAGE_HEADERS.items():

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from io import BytesIO, StringIO
 from typing import Any
 
+from reticent_server.web.spreadsheets import cell
 from reticent_server.web.tables import ResultTable, shown
 
 Document = Mapping[str, Any]
@@ -192,19 +193,11 @@ def _csv(document: Document, url: str) -> bytes:  # noqa: ARG001
     out = StringIO()
     rows = writer(out)
     for table in tables:
-        rows.writerow(map(_cell, table.heads))
-        rows.writerows([*map(_cell, (row.name, *row.cells))] for row in table.rows)
-    rows.writerows([*map(_cell, fact)] for fact in facts)
+        rows.writerow(map(cell, table.heads))
+        rows.writerows([*map(cell, (row.name, *row.cells))] for row in table.rows)
+    rows.writerows([*map(cell, fact)] for fact in facts)
     rows.writerow(["guarantee", promise(document)])
     return out.getvalue().encode()
-
-
-def _cell(text: str) -> str:
-    return (
-        "'" + text
-        if text[:1] in {"=", "+", "@", "-", "\t"}
-        else text.replace("\N{MINUS SIGN}", "-")
-    )
 
 
 def _json(document: Document, url: str) -> bytes:  # noqa: ARG001
