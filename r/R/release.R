@@ -12,21 +12,50 @@ as_release <- function(document) {
   structure(document, class = classes)
 }
 
-print.reticent_release <- function(x, ...) {
+print.reticent_release <- function(x, digits = 5, ...) {
   headline(x)
   result <- x$result
-  if (!is.null(result$value)) cat(estimate_line(result), "\n", sep = "")
-  shown <- setdiff(names(result), c("value", "standard_error", "confidence_interval"))
-  for (name in shown) {
-    part <- result[[name]]
-    if (is.null(part)) next
-    flat <- unlist(part)
-    if (length(flat) > 12 || !is.null(names(flat))) next
-    texts <- if (name %in% c("p_value", "p_values")) p_text(flat) else format_value(flat)
-    cat(name, ": ", paste(texts, collapse = "  "), "\n", sep = "")
+  warned(result)
+  if (!is.null(result[["value"]])) cat(estimate_line(result), "\n", sep = "")
+  laid <- laid_out(result)
+  for (name in setdiff(names(laid$facts), headed(result))) {
+    value <- laid$facts[[name]]
+    text <- if (grepl("p_value", name) && is.numeric(value)) p_text(value) else said(value, digits)
+    cat(strwrap(paste0(name, ": ", text), 90, exdent = 2), sep = "\n")
   }
+  if (identical(result[["estimable"]], FALSE)) cat("Not identifiable at this epsilon: there is no statistic and no p-value.\n")
+  print_tables(Filter(function(each) !each$aside, laid$tables), digits)
   footer(x)
   invisible(x)
+}
+
+# What the line of an estimate says, or its sentence.
+headed <- function(result) {
+  line <- c("value", "standard_error", "confidence_interval")
+  c(if (!is.null(result[["value"]])) line, if (identical(result[["estimable"]], FALSE)) c("statistic", "p_value"), "estimable")
+}
+
+print_tables <- function(tables, digits) {
+  for (each in tables) {
+    cat("\n", if (nzchar(each$title)) paste0(each$title, "\n"), sep = "")
+    table <- each$table
+    lost <- !is.null(table$estimable) && any(!table$estimable)
+    if (!lost) table$estimable <- NULL
+    table[] <- lapply(table, function(column) vapply(column, said, "", digits = digits))
+    print(table, row.names = FALSE, max = .Machine$integer.max)
+    if (lost) cat(strwrap("estimable FALSE: not identifiable at this epsilon. Do not interpret the value.", 90), sep = "\n")
+  }
+  cat("\n")
+}
+
+# Warnings of a result and of the groups inside it, each once.
+warned <- function(result) {
+  for (warning in unique(warnings_in(result))) cat(strwrap(warning, 90, prefix = "  ", initial = "- "), sep = "\n")
+}
+
+warnings_in <- function(part) {
+  if (!is.list(part)) return(character())
+  c(unlist(part$warnings), unlist(lapply(part[setdiff(seq_along(part), match("warnings", names(part), 0))], warnings_in)))
 }
 
 print.reticent_no_reply <- function(x, ...) {
@@ -69,7 +98,7 @@ footer <- function(x) {
 }
 
 estimate_line <- function(result) {
-  text <- format_value(result$value)
+  text <- format_value(result[["value"]])
   if (!is.null(result$standard_error)) text <- paste0(text, "   standard error ", format_value(result$standard_error))
   ends <- unlist(result$confidence_interval)
   if (length(ends) == 2) text <- paste0(text, "   interval [", paste(format_value(ends), collapse = ", "), "]")
