@@ -9,7 +9,16 @@ as_release <- function(document) {
   classes <- c(paste0("reticent_", kind), "reticent_release")
   if (document$status == "no_reply") classes <- c("reticent_no_reply", "reticent_release")
   else if (!is.null(document$result$coefficients)) classes <- c(classes[1], "reticent_fit", "reticent_release")
+  if (document$status == "reply" && is.null(document$result[["coefficients"]]) && !is.null(document$result) && holds_fits(document$result)) {
+    classes <- c(classes[1], "reticent_several", "reticent_release")
+  }
   structure(document, class = classes)
+}
+
+# Whether a result is of several fits: by quantile or by group.
+holds_fits <- function(result) {
+  inner <- if (!is.null(result[["fits"]])) result[["fits"]] else result[["groups"]]
+  is.list(inner) && length(inner) > 0 && is.list(inner[[1]]) && (!is.null(inner[[1]][["coefficients"]]) || !is.null(inner[[1]][["fits"]]))
 }
 
 print.reticent_release <- function(x, digits = 5, ...) {
@@ -70,19 +79,13 @@ p_text <- function(p) ifelse(p < 0.001, "< .001", formatC(p, digits = 3, format 
 
 summary.reticent_release <- function(object, ...) object
 
+# The table that has the most rows of those that are no programs' business; of one number, its facts as a row.
 as.data.frame.reticent_release <- function(x, ...) {
-  result <- x$result
-  for (name in c("groups", "columns")) {
-    if (is.list(result[[name]]) && length(result[[name]]) && is.list(result[[name]][[1]])) {
-      rows <- lapply(result[[name]], function(each) as.data.frame(Filter(Negate(is.list), each), stringsAsFactors = FALSE))
-      if (length(unique(lapply(rows, names))) == 1) return(do.call(rbind, rows))
-    }
-  }
-  flat <- Filter(function(part) is.list(part) && !any(vapply(part, is.list, NA)), result)
-  lengths <- vapply(flat, length, 0L)
-  if (!length(flat)) return(as.data.frame(Filter(Negate(is.list), Filter(Negate(is.null), result)), stringsAsFactors = FALSE))
-  most <- max(lengths)
-  as.data.frame(lapply(flat[lengths == most], plain_vector), stringsAsFactors = FALSE)
+  laid <- laid_out(x$result)
+  tables <- Filter(function(each) !each$aside, laid$tables)
+  if (length(tables)) return(tables[[which.max(vapply(tables, function(each) nrow(each$table), 0L))]]$table)
+  cells <- do.call(c, Map(fact_cells, names(laid$facts), laid$facts, USE.NAMES = FALSE))
+  frame_of(list(cells))
 }
 
 nobs.reticent_release <- function(object, ...) object$result$n

@@ -79,6 +79,8 @@ def kept(record: dict[str, Any], name: str, value: Any) -> Any:
     if flag is None or not any(part in name for part in BLANKED):
         return value
     if isinstance(flag, list):
+        if not isinstance(value, list) or len(value) != len(flag):
+            return value
         return [v for v, ok in zip(value, flag, strict=True) if ok]
     return value if flag else None
 

@@ -232,14 +232,17 @@ def _tables(
     title: str, record: Json, columns: Json, nested: Json, names: Names
 ) -> Iterator[PlainTable]:
     """Columns of one length together. What only names the rows of what is nested is no table of its own."""
-    for size, own in _groups(columns, record, names):
-        if nested and all(_is_text(v) or _is_grid(k) for k, v in own.items()):
-            used = {k for k in own if _is_text(own[k]) or k.endswith("edges")}
-            own = {k: v for k, v in own.items() if k not in used}
-            if not own:
-                continue
-        label, rest = _label(record, own, size, names)
-        yield PlainTable(title, label, {words(k): v for k, v in rest.items()})
+    for size, group in _groups(columns, record, names):
+        names_only = nested and all(_is_text(v) or _is_grid(k) for k, v in group.items())
+        own = _not_used_inside(group) if names_only else group
+        if own:
+            label, rest = _label(record, own, size, names)
+            yield PlainTable(title, label, {words(k): v for k, v in rest.items()})
+
+
+def _not_used_inside(group: Json) -> dict[str, Any]:
+    """What no table inside repeats: texts and bins name rows there."""
+    return {k: v for k, v in group.items() if not (_is_text(v) or k.endswith("edges"))}
 
 
 def _groups(columns: Json, record: Json, names: Names) -> Iterator[tuple[int, dict[str, Any]]]:
