@@ -50,8 +50,8 @@ from_family <- function(fields) {
 
 # age ~ sex as a column and a group, Surv(time, event) ~ group as follow-up; an empty right side is 1.
 from_formula <- function(fields) {
-  place <- intersect(c("column", "time"), names(fields))[1]
-  formula <- if (!is.na(place)) fields[[place]]
+  place <- Find(function(each) each %in% names(fields), c("column", "time"))
+  formula <- if (!is.null(place)) fields[[place]]
   if (!inherits(formula, "formula")) return(fields)
   if (length(formula) != 3) stop("Write the formula with two sides, such as ", if (place == "time") "Surv(time, event) ~ group." else "age ~ sex.", call. = FALSE)
   group <- deparse1(formula[[3]])

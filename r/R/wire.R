@@ -84,6 +84,7 @@ refuse <- function(reply, body) {
     httr2::resp_body_json(reply, check_type = FALSE), error = function(unread) list()
   )
   detail <- text_or(problem$detail, text_or(problem$title, paste("The server replied", status)))
+  if (grepl("unknown column", detail)) detail <- paste(detail, "columns(dataset) lists them.")
   raise(pointed(detail, body), text_or(problem$code, "server"), status)
 }
 
