@@ -269,7 +269,7 @@ class Signal:
     """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a Score) at the start.
 
     curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
-    whether the score is far from linear (fitting.score.BentScore). early: whether a Jacobian that is far from the
+    whether the score is far from linear (fitting.curvature.Bent). early: whether a Jacobian that is far from the
     solution tells of the one there. centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
     curvatures have both signs. rms: of the score where the model holds. skewed: whether it is where the model
     holds, so that a clipped sum of scores is not 0 on average.
