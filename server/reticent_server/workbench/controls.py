@@ -175,7 +175,9 @@ def _lines(text: str) -> Any:
 
 def _parts(text: str) -> Any:
     """Texts, one a line or separated by commas outside of brackets and quotes."""
-    return [part.strip() for line in _lines(text) for part in _OUTSIDE.findall(line) if part.strip()]
+    return [
+        part.strip() for line in _lines(text) for part in _OUTSIDE.findall(line) if part.strip()
+    ]
 
 
 _NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"

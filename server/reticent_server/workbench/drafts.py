@@ -181,7 +181,9 @@ def _meant(text: str, at: int, columns: Sequence[str]) -> list[str]:
 def _placed(draft: QuestionDraft, said: str) -> Trouble:
     found = _POSITION.search(said)
     if found is not None:
-        several = next((c for c in draft.controls if c.look == "texts" and c.name == f"{found[2]}s"), None)
+        several = next(
+            (c for c in draft.controls if c.look == "texts" and c.name == f"{found[2]}s"), None
+        )
         if several is not None:
             return Trouble(said, several.name)
         text_fields = [c for c in draft.controls if c.is_text]

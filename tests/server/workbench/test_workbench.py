@@ -179,7 +179,7 @@ def test_variables_may_be_separated_by_commas_and_are_wrong_at_their_field(bench
     study = {"kind": "study", "q.variables": "y, log(x, 2", "epsilon": "1"}
     page = page_of(bench.browser("ana"), **study).text
     assert 'id="wrong-variables"' in page
-    draft = draft_of("people", {**study, "q.variables": "y, x\nC(g, levels=[\"a\", \"b\"])"})
+    draft = draft_of("people", {**study, "q.variables": 'y, x\nC(g, levels=["a", "b"])'})
     assert draft.body()["query"]["variables"] == ["y", "x", 'C(g, levels=["a", "b"])']
 
 
