@@ -91,8 +91,8 @@ class SecondPerson(ReticentError):
 
     def __init__(self, proposal_id: str) -> None:
         super().__init__(
-            f"The policy asks for a second person. It is proposed as {proposal_id}: when somebody else has "
-            "approved that, send exactly the same again."
+            f"Proposed as {proposal_id}: the policy asks for a second person. When somebody else has approved that, "
+            "send exactly the same again."
         )
         self.proposal_id = proposal_id
 

@@ -47,7 +47,8 @@ class Forecast:
     """ratios: (q,) privacy over sampling standard error. estimable: (q,) whether the releases are
     expected to resolve it. error: expected L2 distance from the fit without noise, of white
     coordinates in units of the response's scale. privacy, sampling: (q,) standard errors in the units of
-    the data. transform: W (q, q), scale: that of the residuals, as expected. settled: as of StandardFit."""
+    the data. transform: W (q, q), scale: that of the residuals, as expected. settled: as of StandardFit. unsure: the
+    Jacobian's noise over its smallest eigenvalue, as of standard_fit.Freedom."""
 
     ratios: FloatArray
     estimable: NDArray[np.bool_]
@@ -57,6 +58,7 @@ class Forecast:
     transform: FloatArray
     scale: float
     settled: bool
+    unsure: float = 0.0
 
     @property
     def worst(self) -> float:
@@ -121,6 +123,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         transform=W,
         scale=scale,
         settled=is_settled(score, directions, W),
+        unsure=directions.unsure(J, W, planned_sd(part) / seen),
     )
 
 

@@ -12,6 +12,7 @@ from reticent_server.chain.entries import Draft, canonical_json, digest
 from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, NotFound
 from reticent_server.ledger import repository
+from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import (
     CURATOR,
     Balance,
@@ -121,7 +122,7 @@ def _exhausted(account: Balance) -> BudgetExhausted:
     )
     return BudgetExhausted(
         f"{whose} does not cover this request; ask for less, or ask its curator for more.",
-        account.remaining.floats(account.rule),
+        implied(account, account.remaining),
     )
 
 

@@ -4,6 +4,7 @@
 from typing import Any
 
 from reticent_server.domain.plan import Plan
+from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import Balance, Standing
 from reticent_server.ledger.rules import charge
 
@@ -24,6 +25,6 @@ def _account(ready: Plan, balance: Balance | None) -> dict[str, Any] | None:
     return {
         "rule": balance.rule,
         "cost": amount.floats(balance.rule),
-        "remaining": balance.remaining.floats(balance.rule),
+        "remaining": implied(balance, balance.remaining),
         "covered": amount.within(balance.remaining),
     }

@@ -173,6 +173,18 @@ def _lines(text: str) -> Any:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+def _parts(text: str) -> Any:
+    """Texts, one a line or separated by commas outside of brackets and quotes."""
+    return [
+        part.strip() for line in _lines(text) for part in _OUTSIDE.findall(line) if part.strip()
+    ]
+
+
+_NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_OUTSIDE = re.compile(rf"(?:{_NESTED}|\"[^\"]*\"|'[^']*'|`[^`]*`|\[[^\]]*\]|[^,])+")
+"""Up to a comma; three levels of brackets are more than a variable has."""
+
+
 def _pairs(text: str) -> Any:
     pairs = (line.partition(":") for line in _lines(text))
     return {name.strip(): value.strip() for name, _, value in pairs}
@@ -202,7 +214,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {
     "number": _number,
     "numbers": _numbers,
     "names": _names,
-    "texts": _lines,
+    "texts": _parts,
     "pairs": _pairs,
     "value": _value,
     "json": _json,
