@@ -133,12 +133,17 @@ def _loaded(visit: Visit, staged: StagedFile) -> LoadedVersion:
     form = check(look(staged).columns, fields)
     if form.schema is None:
         raise CuratorError(form.problem or _INCOMPLETE)
-    named = Named(fields.get("dataset", ""), fields.get("population") or None)
+    named = Named(
+        fields.get("dataset", ""),
+        fields.get("population") or None,
+        fields.get("separate") or None,
+        fields.get("publishes") == "yes",
+    )
     strict = fields.get("strict") == "yes"
     catalog, approvals, by = services.catalog, services.approvals, visit.actor
     wanted = FileToLoad(named, staged.path, form.schema, strict=strict)
     if staged.stays:
-        return register_folder(catalog, approvals, wanted, by=by)
+        return register_folder(services.settings, catalog, approvals, wanted, by=by)
     return load_file(services.settings, catalog, approvals, wanted, by=by)
 
 
