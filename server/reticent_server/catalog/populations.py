@@ -39,6 +39,20 @@ class Population:
     separate: str = ""
     datasets: tuple[str, ...] = ()
 
+    @property
+    def unit_words(self) -> str:
+        """What it protects: "row", or the column that names persons."""
+        return ", ".join(sorted(unit or "row" for unit in self.units)) or "not known yet"
+
+    @property
+    def spine_words(self) -> str:
+        """Where its places come from."""
+        if self.spine is None:
+            return "every row" if self.units == {None} else "not declared"
+        if self.spine.grows:
+            return "a declared capacity"
+        return f"the persons of {self.spine.dataset}" if self.spine.dataset else "a register"
+
 
 def population_of(connection: Connection, name: str) -> Population:
     """What is known of a population. Raises Unavailable where a row is not as the chain says."""

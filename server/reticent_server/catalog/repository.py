@@ -158,14 +158,15 @@ class Catalog:
                 populations.check_unit(known, schema.unit, name)
                 known = replace(known, separate=separate or known.separate)
                 acts: list[Change] = []
+                first = not known.datasets and known.spine is None
+                spine = populations.first_spine(source, name) if first else known.spine
+                if isinstance(source, VaultTable) and first and spine is not None:
+                    source = replace(source, spine=spine.id)
                 if not known.is_made:
-                    spine = populations.first_spine(source, name)
-                    if isinstance(source, VaultTable) and spine is not None:
-                        source = replace(source, spine=spine.id)
                     made = replace(known, units=frozenset({schema.unit.column}), spine=spine)
                     acts = populations.make(connection, made, {})
-                elif separate and known.is_declared:
-                    acts = populations.change(connection, known, "population.separate")
+                elif known.is_declared and (first or separate):
+                    acts = populations.change(connection, replace(known, spine=spine), "population.load")
                 version = _open_version(connection, name, population)
                 values = {
                     "id": secrets.token_hex(16),

@@ -46,7 +46,7 @@ def append_dataset(
             schema, places = placed(settings, catalog, named, now.schema, key)
             loaded = append(load, source, schema, Wave(file, strict, key, progress, places))
             agreed(population, named, schema, loaded.n, f"The next version of {name}")
-            check_apart(settings, catalog, named, loaded.source)
+            check_apart(settings, catalog, population, named.separate, loaded.source)
             approve_load(settings, catalog, named, schema, loaded.n)
             facts = catalog.add_version(
                 name=name,

@@ -60,7 +60,7 @@ def load_file(
             placing=places,
         )
         agreed(population, named, schema, loaded.n, f"This version of {named.name}")
-        check_apart(settings, catalog, named, loaded.source)
+        check_apart(settings, catalog, population, named.separate, loaded.source)
         approve_version(catalog, approvals, named, schema, loaded.n, by=by)
         facts = catalog.add_version(
             name=named.name,

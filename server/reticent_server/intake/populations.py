@@ -29,9 +29,16 @@ _UNREADABLE = "The rows of another population cannot be read, so that persons of
 
 def own_population(catalog: Catalog, named: Named) -> Population:
     """The population that a load belongs to, made or not. Raises CuratorError."""
-    if named.separate is not None and not 1 <= len(named.separate.strip()) <= MOST_REASON:
-        raise CuratorError(f"A reason to keep a population apart has 1 to {MOST_REASON} characters.")
+    check_reason(named.separate)
     return catalog.population(catalog.population_for(named.name, named.population))
+
+
+def check_reason(reason: str | None) -> None:
+    """Raises CuratorError for one that says nothing, or is too long to be kept."""
+    if reason is not None and not 1 <= len(reason.strip()) <= MOST_REASON:
+        raise CuratorError(
+            f"A reason to keep a population apart has 1 to {MOST_REASON} characters."
+        )
 
 
 def placed(
@@ -72,11 +79,12 @@ def agreed(population: Population, named: Named, schema: Schema, n: int, what: s
     )
 
 
-def check_apart(settings: Settings, catalog: Catalog, named: Named, source: Source) -> None:
+def check_apart(
+    settings: Settings, catalog: Catalog, own: Population, reason: str | None, source: Source
+) -> None:
     """Raises CuratorError, for the curator alone, where persons or the file are in another population and there is no reason
-    why this one is kept apart."""
-    own = own_population(catalog, named)
-    if named.separate or own.separate:
+    why `own` is kept apart."""
+    if reason or own.separate:
         return
     for other, sources in catalog.sources_by_population().items():
         if other != own.name:

@@ -45,7 +45,7 @@ def add_registered(
     registration = scan()
     n = registration.source.n
     agreed(population, named, schema, n, f"This version of {named.name}")
-    check_apart(settings, catalog, named, registration.source)
+    check_apart(settings, catalog, population, named.separate, registration.source)
     approve_version(catalog, approvals, named, schema, n, by=by)
     facts = catalog.add_version(
         name=named.name,

@@ -53,14 +53,14 @@ def services(
             "visits",
             directory / "visits.csv",
             directory / "visits.yaml",
-            population="people",
         )
         with opened(own.settings) as services:
             analyst = services.access.authenticate(own.keys["ana"])
             assert analyst is not None
             services.access.grant(analyst.id, "visits", by="t")
             budget: Any = {"epsilon": 1e3, "delta": 0.01, "rule": "zcdp", "by": "t"}
-            services.ledger.set_analyst_budget(analyst.id, "visits", "people", **budget)
+            services.ledger.set_population_cap("visits", **budget)
+            services.ledger.set_analyst_budget(analyst.id, "visits", "visits", **budget)
             yield services
 
 
@@ -189,7 +189,7 @@ def test_nothing_public_tells_how_many_rows_there_are(
         visits.write_text("\n".join([header, *rows, *more]) + "\n")
         (own.directory / "visits.yaml").write_text(VISITS)
         load_dataset(
-            own.settings, "visits", visits, own.directory / "visits.yaml", population="people"
+            own.settings, "visits", visits, own.directory / "visits.yaml"
         )
         with opened(own.settings) as neighbour:
             left, right = services.catalog.facts("visits"), neighbour.catalog.facts("visits")
