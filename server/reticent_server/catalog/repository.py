@@ -126,12 +126,16 @@ class Catalog:
             self._record(connection, populations.change(connection, changed, "population.places"), by)
 
     def sources_by_population(self) -> Mapping[str, Sequence[Source]]:
-        """population → the sources of all versions, retired and old ones included."""
+        """population → the sources of all versions, retired and old ones included, and its register."""
         found: dict[str, list[Source]] = {}
         with reading(self._engine) as connection:
             for row in _read(connection.execute(_FACTS)):
                 source = source_from_json(self._checked(connection, row)["source"])
                 found.setdefault(row["population"], []).append(source)
+            for name in populations.all_names(connection):
+                spine = populations.population_of(connection, name).spine
+                if spine is not None and spine.table is not None:
+                    found.setdefault(name, []).append(spine.table)
         return found
 
     def add_version(
