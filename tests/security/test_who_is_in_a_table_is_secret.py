@@ -66,7 +66,7 @@ ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("clinic", {"kind": "count", "where": "old == 1", "persons": OF_PERSONS}),
 )
 REFUSED: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("persons", {"kind": "iqr", "column": "age"}),
+    ("persons", {"kind": "iqr", "column": "age", "mechanism": "ptr"}),
     ("persons", {"kind": "depth_median", "columns": ["age"]}),
     ("persons", {"kind": "linear_regression", "formula": "age ~ C(sex)", "effects": "person"}),
     ("clinic", {"kind": "mean", "column": "v.day"}),
@@ -153,7 +153,7 @@ def curator_acts(installation: Installation, world: World) -> None:
         services.ledger.set_population_cap("clinic", **every)
         for each in SETS:
             services.access.grant(ana.id, each, by="t")
-        services.ledger.set_analyst_budget(ana.id, "visits", "clinic", **every)
+            services.ledger.set_analyst_budget(ana.id, each, "clinic", **every)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,8 @@ def hold(installation: Installation, before: Session | None) -> Session:
         for query in (*ASKED, *REFUSED):
             heard.reply(api.post("/v1/plans", body(*query)))
         for query in REFUSED:
-            assert heard.reply(api.post("/v1/releases", body(*query))).status_code == 422
+            refused = heard.reply(api.post("/v1/releases", body(*query)))
+            assert refused.status_code == 422, refused.text
         for i, query in enumerate(ASKED):
             recorder = Recorder(None if before is None else before.drawn[i])
             with recording(recorder):
