@@ -123,7 +123,9 @@ class Catalog:
             if known.spine is not None and known.spine.id != spine.id:
                 raise Conflict("The population has its places already; they can only be widened.")
             changed = replace(known, spine=spine)
-            self._record(connection, populations.change(connection, changed, "population.places"), by)
+            self._record(
+                connection, populations.change(connection, changed, "population.places"), by
+            )
 
     def sources_by_population(self) -> Mapping[str, Sequence[Source]]:
         """population → the sources of all versions, retired and old ones included, and its register."""
@@ -170,7 +172,9 @@ class Catalog:
                     made = replace(known, units=frozenset({schema.unit.column}), spine=spine)
                     acts = populations.make(connection, made, {})
                 elif known.is_declared and (first or separate):
-                    acts = populations.change(connection, replace(known, spine=spine), "population.load")
+                    acts = populations.change(
+                        connection, replace(known, spine=spine), "population.load"
+                    )
                 version = _open_version(connection, name, population)
                 values = {
                     "id": secrets.token_hex(16),
@@ -232,7 +236,10 @@ class Catalog:
         with reading(self._engine) as connection:
             rows = _read(connection.execute(_FACTS))
             sources = [source_from_json(self._checked(connection, row)["source"]) for row in rows]
-            spines = [populations.population_of(connection, name).spine for name in populations.all_names(connection)]
+            spines = [
+                populations.population_of(connection, name).spine
+                for name in populations.all_names(connection)
+            ]
         registers = (spine.table for spine in spines if spine is not None and spine.table)
         stored = (source for source in sources if isinstance(source, VaultTable))
         return frozenset(table.table for table in (*stored, *registers))

@@ -27,7 +27,8 @@ def add(
         str | None, typer.Option(help="The column that names persons; without it, rows.")
     ] = None,
     register: Annotated[
-        Path | None, typer.Option(help="A CSV or Parquet file with every person's identifier, once.")
+        Path | None,
+        typer.Option(help="A CSV or Parquet file with every person's identifier, once."),
     ] = None,
     capacity: Annotated[
         int | None, typer.Option(help="A number of places, which persons take as they come.")

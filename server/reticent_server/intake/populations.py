@@ -56,7 +56,9 @@ def placed(
     one_row = not schema.unit.several_rows
     is_complete = one_row and not spine.grows and spine.dataset == named.name
     vault, tables = parse_url(settings.vault_url), _vault_tables(catalog, population.name)
-    named_so = [t.names for t in (*tables, *([spine.table] if spine.table else [])) if t.spine == spine.id]
+    named_so = [
+        t.names for t in (*tables, *([spine.table] if spine.table else [])) if t.spine == spine.id
+    ]
     if set(named_so) - {fingerprint(key)}:
         raise CuratorError(_OTHER_KEY)
     found = placing(vault, spine, tables, is_complete=is_complete)

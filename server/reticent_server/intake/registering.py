@@ -19,9 +19,7 @@ from reticent_server.vault.registering import Registration, register_files
 _PERSONS = (
     "Rows of persons are kept in the vault, in the order of persons: use `reticent dataset load`."
 )
-_PLACES = (
-    "The population has places for its persons, which rows that stay where they are do not take: use `reticent dataset load`."
-)
+_PLACES = "The population has places for its persons, which rows that stay where they are do not take: use `reticent dataset load`."
 
 
 def add_registered(
@@ -64,9 +62,7 @@ def register_folder(
 ) -> LoadedVersion:
     """Registers a folder of Parquet files. Raises as `add_registered`."""
     scan = partial(register_files, wanted.file, wanted.schema, strict=wanted.strict)
-    return add_registered(
-        settings, catalog, approvals, wanted.named, wanted.schema, scan, by=by
-    )
+    return add_registered(settings, catalog, approvals, wanted.named, wanted.schema, scan, by=by)
 
 
 def folders(root: Path | None) -> list[Path]:

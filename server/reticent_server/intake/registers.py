@@ -89,7 +89,9 @@ def _declared(catalog: Catalog, made: Population, asked: Asked) -> Spine | None:
         raise CuratorError(f"{asked.table} is not a data set of population {made.name}.")
     source = catalog.source(catalog.facts(asked.table).version_id)
     if not isinstance(source, VaultTable) or not source.names:
-        raise CuratorError(f"The persons of {asked.table} have no names in the vault; load it again.")
+        raise CuratorError(
+            f"The persons of {asked.table} have no names in the vault; load it again."
+        )
     return new_spine(source.persons, source, asked.table)
 
 

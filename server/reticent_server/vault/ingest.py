@@ -82,7 +82,9 @@ def ingest(
     for positions, rows in persons.batches():
         load.append_at(positions, rows)
     if not load.rows:
-        raise CuratorError(f"{path.name} has no rows{' of persons of the population' if placed else ''}.")
+        raise CuratorError(
+            f"{path.name} has no rows{' of persons of the population' if placed else ''}."
+        )
     source = load.publish(persons.count if placed or many else None)
     source = replace(source, mark=file_mark(path, key) if key else "")
     if placing is not None:

@@ -109,9 +109,7 @@ def test_a_capacity_is_filled_and_widened(folder: Path) -> None:
     assert load("people", "id,age\nann,30\nbob,40\n", "people", "--population", "c")["n"] == 3
     assert load("visits", FIRST + "cy,3\n", "visits", "--population", "c")["n"] == 3
     Path("wave.csv").write_text("id,day\ndi,4\n")
-    assert "has 4 persons, and 3 places" in run(
-        "dataset", "append", "visits", "wave.csv", status=1
-    )
+    assert "has 4 persons, and 3 places" in run("dataset", "append", "visits", "wave.csv", status=1)
     assert "larger number than the 3" in run(
         "population", "widen", "c", "--capacity", "3", status=1
     )
@@ -141,9 +139,7 @@ def test_persons_or_a_file_of_another_population_need_a_reason(
     assert shown("again")["overlap_reason"] == "another study, by its own board"
     assert "by its own board" in run("ledger", "export")
     load("again", text, schema)  # the reason stands
-    assert "1 to 1000 characters" in load(
-        "third", text, schema, "--overlap-reason", " ", status=1
-    )
+    assert "1 to 1000 characters" in load("third", text, schema, "--overlap-reason", " ", status=1)
 
 
 def test_the_same_rows_are_found_again_and_a_retired_data_set_counts(folder: Path) -> None:
@@ -234,9 +230,7 @@ def test_a_new_population_needs_the_second_person_where_any_has_the_rule(
     monkeypatch.setenv("RETICENT_KEY_FILE", str(folder / "carol"))
     other = "id,day\nzoe,3\n"
     assert "ap_" in load("again", other, "visits", status=1)
-    assert "ap_" in run(
-        "population", "add", "new", "--column", "id", "--capacity", "9", status=1
-    )
+    assert "ap_" in run("population", "add", "new", "--column", "id", "--capacity", "9", status=1)
     assert "ap_" in run("population", "widen", "visits", "--capacity", "9", status=1)
     assert len(open_books(Settings()).approvals.all()) == 3
     with open_catalog(Settings()) as catalog:

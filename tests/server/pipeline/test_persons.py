@@ -85,7 +85,10 @@ def test_every_kind_answers_about_persons(api: Api, name: str) -> None:
     assert release["charged"] == plan.json()["cost"]
     assert release["guarantee"] == plan.json()["guarantee"]
     assert release["query"]["persons"] == FEATURES
-    assert "all rows of one person by any others (at most 3, or none)" in release["guarantee"]["statement"]
+    assert (
+        "all rows of one person by any others (at most 3, or none)"
+        in release["guarantee"]["statement"]
+    )
     assert release["guarantee"]["unit"] == "person"
 
 
@@ -188,9 +191,7 @@ def test_nothing_public_tells_how_many_rows_there_are(
         more = [row.replace("0,0,", f"0,{t},", 1) for row in first for t in range(1, M + 2)]
         visits.write_text("\n".join([header, *rows, *more]) + "\n")
         (own.directory / "visits.yaml").write_text(VISITS)
-        load_dataset(
-            own.settings, "visits", visits, own.directory / "visits.yaml"
-        )
+        load_dataset(own.settings, "visits", visits, own.directory / "visits.yaml")
         with opened(own.settings) as neighbour:
             left, right = services.catalog.facts("visits"), neighbour.catalog.facts("visits")
             assert replace(left, version_id="") == replace(right, version_id="")
