@@ -31,6 +31,8 @@ LEAST_RECORDS = (
 )
 _SMALLEST_NOISE = 1e-12  # keeps the precision 1/sd of a release without noise within the floats
 
+SHOWN_DIGITS = 9  # of a direction's entries: shares of variance are compared with UNRESOLVED_SHARE, to far fewer
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
@@ -86,8 +88,9 @@ class Directions:
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """As a release shows them."""
-        pairs = zip(self.vectors.T.tolist(), self.resolved.tolist(), strict=True)
+        """As a release shows them, to SHOWN_DIGITS: q vectors of q numbers are a third of a reply with many terms."""
+        short = [[float(f"{v:.{SHOWN_DIGITS}g}") for v in vector] for vector in self.vectors.T]
+        pairs = zip(short, self.resolved.tolist(), strict=True)
         return [{"vector": vector, "resolved": resolved} for vector, resolved in pairs]
 
 

@@ -99,7 +99,7 @@ class TreatmentQuestion:
         """The planned fit of the terms `effects`; `levels` stand for person effects where there are none.
         Raises InvalidQuery, InvalidFormula."""
         design = self._design(facts)
-        many = facts.schema.unit.many_rows
+        many = facts.schema.unit.several_rows
         terms = (*effects, *(() if many else levels), *design.terms)
         if len(terms) > MOST_TERMS:
             raise too_many_terms(len(terms))
