@@ -2,6 +2,7 @@
 """The simulator's page: what analysts can learn at a cap, from public facts."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from fastapi import Response
 
@@ -14,6 +15,7 @@ from reticent_server.pipeline import oversight
 from reticent_server.pipeline.simulator import Simulation, ruled, simulate
 from reticent_server.web.forms import amount, whole
 from reticent_server.web.routing import pages_router
+from reticent_server.web.visits import Visit
 
 router = pages_router("console")
 
@@ -28,8 +30,12 @@ _DELTAS = 10
 
 
 @router.get("/datasets/{name}/simulator")
-def show(visit: Signed, name: str) -> Response:
+async def show(visit: Signed, name: str) -> Response:
     """The form, and the planned errors of typical questions at what it says."""
+    return await visit.at_its_turn(partial(_page, visit, name))
+
+
+def _page(visit: Visit, name: str) -> Response:
     facts = visit.services.catalog.facts(name)
     balance = visit.services.ledger.population_balance(facts.population)
     given = _given(visit.request.query_params, facts, balance)

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -29,7 +29,8 @@ from reticent_server.ledger.service import (
 )
 from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
-from reticent_server.pipeline.authorising import Admitted, authorised
+from reticent_server.pipeline.authorising import authorised
+from reticent_server.pipeline.coverage import refuse_uncovered
 from reticent_server.pipeline.documents import (
     as_promised,
     plan_json,
@@ -97,40 +98,58 @@ def standing_of(
     return services.ledger.standing(analyst_id, facts.name, facts.population, key, project_id)
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request that was planned and is charged nothing yet. ask: with its δ. project_id: of the shared project that pays."""
+
+    plan: Plan
+    ask: Ask
+    project_id: str | None
+
+
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
     with services.pace.arriving():
-        admitted = authorised(services, principal, ask.dataset, ask.project)
-        ready = plan_or_stored(services, principal, ask, admitted)
+        ready = prepared(services, principal, ask)
+    return finished(services, principal, ready)
+
+
+def finished(services: Services, principal: Principal, ready: Prepared | bytes) -> bytes:
+    """Reserve → execute → settle of what was prepared; or what was stored."""
     if isinstance(ready, bytes):
         return ready
-    return charge_and_execute(services, *ready, principal.id, admitted.project_id)
+    return charge_and_execute(services, ready.plan, ready.ask, principal.id, ready.project_id)
 
 
-def plan_or_stored(
-    services: Services, principal: Principal, ask: Ask, admitted: Admitted
-) -> tuple[Plan, Ask] | bytes:
-    """The plan, and the ask with its δ; or the stored bytes for a retry of what cannot be planned any more,
-    after a change of the policy or of the schema: a refusal would say that nothing was charged."""
+def prepared(services: Services, principal: Principal, ask: Ask) -> Prepared | bytes:
+    """Authorise → plan: free. The stored bytes where the request's key has made a release of it already, planned or not: after a
+    change of the policy or of the schema a refusal would say that nothing was charged.
+
+    Raises BudgetExhausted before it plans what the accounts cannot cover (pipeline.coverage).
+    """
+    admitted = authorised(services, principal, ask.dataset, ask.project)
     standing = standing_of(services, admitted.facts, ask, principal.id, admitted.project_id)
     ask = defaults.with_stored_delta(ask, standing)
+    if standing.request is None:
+        refuse_uncovered(standing, defaults.least_cost(admitted.facts, ask, standing))
+    elif isinstance(stored := _stored(services, principal, ask), bytes):
+        return stored
     try:
         ask, ready = defaults.planned(admitted.facts, ask, standing)
     except (InvalidRequest, PolicyRefused):
         stored = _stored(services, principal, ask)
-        if stored is None:
-            raise
-        return stored
-    return ready, ask
+        if isinstance(stored, bytes):
+            return stored
+        if stored is not None:
+            raise Unavailable(STILL_COMPUTED) from None
+        raise
+    return Prepared(ready, ask, admitted.project_id)
 
 
-def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | None:
-    """What the request's key has made, if anything. Unavailable where it is pending."""
+def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | Pending | None:
+    """What the request's key has made of it, if anything."""
     key = ask.idempotency_key
-    stored = services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
-    if isinstance(stored, Pending):
-        raise Unavailable(STILL_COMPUTED)
-    return stored
+    return services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
 
 
 def charge_and_execute(

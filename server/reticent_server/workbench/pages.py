@@ -4,9 +4,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from fastapi import Response
+from fastapi.concurrency import run_in_threadpool
 
 from reticent_server.chain.entries import digest
 from reticent_server.domain.facts import DatasetFacts
@@ -70,19 +72,24 @@ def home(visit: Asking) -> Response:
 
 
 @router.get("/datasets/{name}")
-def dataset(visit: Asking, name: str) -> Response:
+async def dataset(visit: Asking, name: str) -> Response:
     """The codebook, the question as the address has it, and its forecast."""
     query = visit.request.query_params
     draft = draft_of(name, query)
-    if "add" in query:
-        return _page(visit, draft, wants_forecast=draft.is_complete, is_being_written=True)
-    return _page(visit, draft, wants_forecast="epsilon" in query and "choose" not in query)
+    adds = "add" in query
+    wants = draft.is_complete if adds else "epsilon" in query and "choose" not in query
+    make = partial(_page, visit, draft, wants_forecast=wants, is_being_written=adds)
+    return await (visit.at_its_turn(make) if wants else run_in_threadpool(make))
 
 
 @router.post("/datasets/{name}/run")
-def run(visit: Running, name: str) -> Response:
+async def run(visit: Running, name: str) -> Response:
     """Charges and runs what was forecast. The idempotency key is made of the form's token: however often the
     form is sent, it is charged once, and leads to the same release."""
+    return await visit.at_its_turn(partial(_run, visit, name))
+
+
+def _run(visit: Visit, name: str) -> Response:
     body = _body(visit.fields.get("request", ""), name)
     key = f"workbench-{digest(visit.fields['form_token'])}"
     try:
@@ -183,9 +190,10 @@ def _forecast(
         prices[epsilon] = price(planned, standing)
         return planned.planned.forecast
 
-    curve = forecasting.curve(
-        epsilon, facts.policy.max_epsilon or USUAL_LARGEST, ready.planned.forecast, at
-    )
+    largest = facts.policy.max_epsilon or USUAL_LARGEST
+    fit = ready.planned.fit
+    points = forecasting.FEW_POINTS if fit is not None and fit.is_wide else forecasting.POINTS
+    curve = forecasting.curve(epsilon, largest, ready.planned.forecast, at, points)
     return ForecastPanel(
         plan=plan_json(ready, standing),
         purses=prices[epsilon].purses,
