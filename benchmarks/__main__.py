@@ -27,6 +27,7 @@ NAMES = (
     "deadlines",
     "groups",
     "every_kind",
+    "flood",
 )
 
 

@@ -24,7 +24,6 @@ from reticent_server.api.strict_json import StrictRoute
 from reticent_server.api.threads import read, release_threads
 from reticent_server.errors import Unavailable
 from reticent_server.pipeline import answer, browse, deferred, projects, publishing
-from reticent_server.pipeline.documents import plan_json
 from reticent_server.web.bodies import PersonsBody, RequestBody
 from reticent_server.web.free_work import free_work
 from reticent_server.web.project_bodies import ProjectBody
@@ -176,8 +175,8 @@ async def make_plan(
     expected errors. Free."""
 
     def planned() -> Response:
-        ready, standing = answer.plan_with_accounts(services, caller, body.ask(), body.widths())
-        return _written(plan_json(ready, standing, body.target))
+        document = answer.plan_document(services, caller, body.ask(), body.widths(), body.target)
+        return _written(document)
 
     return await free_work(services.settings).run(caller.id, request, planned)
 
@@ -199,10 +198,9 @@ async def make_release(
     """An answer: charged before a private cell is read, stored for ever."""
     ask = body.ask(key)
     with release_threads(services.settings.release_threads).place(caller.id) as place:
-        with services.pace.arriving():
-            planned = partial(answer.prepared, services, caller, ask)
-            work = free_work(services.settings)
-            ready = await work.run(caller.id, request, planned, bounded=False)
+        planned = partial(answer.prepared, services, caller, ask)
+        work = free_work(services.settings)
+        ready = await work.run(caller.id, request, planned, bounded=False)
         if later:
             accept = partial(deferred.accept, services, caller, ready)
             return _accepted(await run_in_threadpool(accept))

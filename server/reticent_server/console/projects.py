@@ -49,9 +49,7 @@ def show(visit: Signed) -> Response:
 @router.get("/requests/{request_id}")
 async def request(visit: Signed, request_id: str) -> Response:
     """One request: the wish, the plan with what it would cost, and the forms that decide."""
-    return await visit.at_its_turn(
-        lambda: _page(visit, visit.services.requests.one(request_id))
-    )
+    return await visit.at_its_turn(lambda: _page(visit, visit.services.requests.one(request_id)))
 
 
 def _page(visit: Visit, request: Request, problem: ReticentError | None = None) -> Response:

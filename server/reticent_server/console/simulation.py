@@ -12,6 +12,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import ReticentError
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight
+from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.simulator import Simulation, ruled, simulate
 from reticent_server.web.forms import amount, whole
 from reticent_server.web.routing import pages_router
@@ -41,7 +42,7 @@ def _page(visit: Visit, name: str) -> Response:
     given = _given(visit.request.query_params, facts, balance)
     simulation, problem = None, None
     try:
-        simulation = _simulated(facts, balance, given)
+        simulation = _simulated(visit.services, facts, balance, given)
     except ReticentError as error:
         problem = error
     return visit.page(
@@ -73,9 +74,13 @@ def _given(
 
 
 def _simulated(
-    facts: DatasetFacts, balance: Balance | None, given: Mapping[str, str]
+    services: Services,
+    facts: DatasetFacts,
+    balance: Balance | None,
+    given: Mapping[str, str],
 ) -> Simulation:
     cap, delta = amount(given, "cap", "The cap's ε"), amount(given, "delta", "The cap's δ")
     account = ruled(balance, cap, delta)
     each = amount(given, "epsilon", "ε of a question") if given["epsilon"] else None
-    return simulate(facts, account, whole(given["questions"]) or 0, each)
+    questions = whole(given["questions"]) or 0
+    return services.planner.run(simulate, facts, account, questions, each)

@@ -6,7 +6,7 @@ nothing where no limit is set, as in a computation on private cells. What counts
 that a busy machine refuses nothing that an idle one plans.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import thread_time
@@ -15,13 +15,15 @@ from reticent_server.errors import CallerLeft, InvalidQuery
 
 
 class Patience:
-    """seconds: of processor time that the work may take. spent: what it has taken, once it has ended."""
+    """seconds: of processor time that the work may take. has_left: whether nobody waits for it, beside who says so by `leave`.
+    spent: what it has taken, once it has ended, here and in other processes (`elsewhere`)."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, has_left: Callable[[], bool] = lambda: False) -> None:
         self._seconds = seconds
+        self._has_left = has_left
         self._begun = 0.0
         self._left = False
-        self.spent = 0.0
+        self.elsewhere = self.spent = 0.0
 
     def leave(self) -> None:
         """Nobody waits for it any more. Called from any thread."""
@@ -29,7 +31,7 @@ class Patience:
 
     def check(self) -> None:
         """Raises CallerLeft, or InvalidQuery where the work has taken too long."""
-        if self._left:
+        if self._left or self._has_left():
             raise CallerLeft("The caller has hung up.")
         if thread_time() - self._begun > self._seconds:
             raise InvalidQuery(
@@ -46,7 +48,7 @@ class Patience:
             yield
         finally:
             _CURRENT.reset(token)
-            self.spent = thread_time() - self._begun
+            self.spent = thread_time() - self._begun + self.elsewhere
 
 
 _CURRENT: ContextVar[Patience | None] = ContextVar("patience", default=None)
@@ -57,3 +59,10 @@ def checkpoint() -> None:
     current = _CURRENT.get()
     if current is not None:
         current.check()
+
+
+def took(seconds: float) -> None:
+    """Another process has worked for so long on the current work of this thread."""
+    current = _CURRENT.get()
+    if current is not None:
+        current.elsewhere += seconds

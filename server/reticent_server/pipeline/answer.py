@@ -32,6 +32,7 @@ from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.authorising import authorised
 from reticent_server.pipeline.coverage import refuse_uncovered
 from reticent_server.pipeline.documents import (
+    Json,
     as_promised,
     plan_json,
     promise_json,
@@ -66,18 +67,43 @@ def plan_with_accounts(
     admitted = authorised(services, principal, ask.dataset, ask.project)
     facts = admitted.facts
     standing = standing_of(services, facts, ask, principal.id, admitted.project_id)
+    ready = services.planner.run(_planned, facts, ask, standing, wanted)
+    return promised(services, ready), standing
 
+
+def plan_document(
+    services: Services,
+    principal: Principal,
+    ask: Ask,
+    wanted: Wanted | None = None,
+    target: float | None = None,
+) -> Json:
+    """The same as JSON, with its forecast, whose target is a ratio (pipeline.forecasts)."""
+    admitted = authorised(services, principal, ask.dataset, ask.project)
+    facts = admitted.facts
+    standing = standing_of(services, facts, ask, principal.id, admitted.project_id)
+    ready, document = services.planner.run(_document, facts, ask, standing, wanted, target)
+    return document | {"deadline_ms": promised(services, ready).deadline_ms}
+
+
+def _planned(facts: DatasetFacts, ask: Ask, standing: Standing, wanted: Wanted | None) -> Plan:
     def planned(epsilon: float) -> Plan:
         privacy = replace(ask.privacy, epsilon=epsilon)
         return defaults.planned(facts, replace(ask, privacy=privacy), standing)[1]
 
     epsilon = ask.privacy.epsilon
     if wanted is None:
-        return promised(services, planned(epsilon)), standing
+        return planned(epsilon)
     highest = min(epsilon, facts.policy.max_epsilon or epsilon)
     delta = ask.privacy.delta or facts.default_delta
-    ready = least_plan(planned, wanted, delta, highest)
-    return promised(services, ready), standing
+    return least_plan(planned, wanted, delta, highest)
+
+
+def _document(
+    facts: DatasetFacts, ask: Ask, standing: Standing, wanted: Wanted | None, target: float | None
+) -> tuple[Plan, Json]:
+    ready = _planned(facts, ask, standing, wanted)
+    return ready, plan_json(ready, standing, target)
 
 
 def promised(services: Services, ready: Plan, *, beside: int | None = None) -> Plan:
@@ -109,9 +135,7 @@ class Prepared:
 
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
-    with services.pace.arriving():
-        ready = prepared(services, principal, ask)
-    return finished(services, principal, ready)
+    return finished(services, principal, prepared(services, principal, ask))
 
 
 def finished(services: Services, principal: Principal, ready: Prepared | bytes) -> bytes:
@@ -135,7 +159,8 @@ def prepared(services: Services, principal: Principal, ask: Ask) -> Prepared | b
     elif isinstance(stored := _stored(services, principal, ask), bytes):
         return stored
     try:
-        ask, ready = defaults.planned(admitted.facts, ask, standing)
+        with services.pace.arriving():
+            planned = services.planner.run(defaults.planned, admitted.facts, ask, standing)
     except (InvalidRequest, PolicyRefused):
         stored = _stored(services, principal, ask)
         if isinstance(stored, bytes):
@@ -143,6 +168,7 @@ def prepared(services: Services, principal: Principal, ask: Ask) -> Prepared | b
         if stored is not None:
             raise Unavailable(STILL_COMPUTED) from None
         raise
+    ask, ready = planned
     return Prepared(ready, ask, admitted.project_id)
 
 

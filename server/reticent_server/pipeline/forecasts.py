@@ -56,7 +56,10 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
         search = search_of(ready)
         ratio = cache(fit.noise_ratio)
         forecast["epsilon_for"] = [
-            {"privacy_to_sampling": t, "epsilon": epsilon_for(ratio, fit.rho, delta, t, conversion, search)}
+            {
+                "privacy_to_sampling": t,
+                "epsilon": epsilon_for(ratio, fit.rho, delta, t, conversion, search),
+            }
             for t in targets
         ]
     return forecast

@@ -86,9 +86,7 @@ class FreeWork:
         turn = self._joined(owner, bounded=bounded)
         gone = asyncio.ensure_future(_gone(request))
         try:
-            await asyncio.wait({turn.comes, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not turn.comes.done():
-                raise CallerLeft("The caller has hung up.")
+            await _first(turn, gone)
             gone.add_done_callback(lambda _: patience.leave())
             return await to_thread.run_sync(partial(_within, patience, call), limiter=self._threads)
         except CallerLeft:
@@ -156,6 +154,13 @@ class FreeWork:
         self._begin()
         if not self._queues and not self._running:
             self._served, self._level = {}, 0.0
+
+
+async def _first(turn: _Turn, gone: asyncio.Future[None]) -> None:
+    """Until its turn comes. Raises CallerLeft where the caller hangs up before."""
+    await asyncio.wait({turn.comes, gone}, return_when=asyncio.FIRST_COMPLETED)
+    if not turn.comes.done():
+        raise CallerLeft("The caller has hung up.")
 
 
 def _within(patience: Patience, call: Callable[[], T]) -> T:

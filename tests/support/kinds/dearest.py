@@ -107,7 +107,9 @@ def _fits() -> list[Query]:
         Glm("b ~ x0 + x1", "binomial", mechanism="influence"),
         QuantileRegression(f"y ~ {POLYNOMIALS}", tuple(i / 10 for i in range(1, 10))),
         HypothesisTest(
-            f"y ~ {POLYNOMIALS}", tuple(f"poly(x0, 10)[{1 + i % 10}] = {i}" for i in range(10)), test="lr"
+            f"y ~ {POLYNOMIALS}",
+            tuple(f"poly(x0, 10)[{1 + i % 10}] = {i}" for i in range(10)),
+            test="lr",
         ),
         HypothesisTest(f"y ~ {POLYNOMIALS}"),
         HypothesisTest(f"y ~ {PAIRS}", test="score"),
@@ -152,10 +154,9 @@ def _tables() -> list[Query]:
 
 def dear_questions() -> list[DearQuestion]:
     """Of every kind one at least; some are refused, which is to be as quick."""
-    named = [
+    return [
         DearQuestion(f"{query.kind}-{i}", query) for i, query in enumerate([*_fits(), *_tables()])
     ]
-    return named
 
 
 EXAMPLES = DatasetFacts("examples", "examples", 1, "v", N, example.SCHEMA)
