@@ -55,16 +55,16 @@ class Planner:
         if process is None:
             return self._here(function, arguments)
         try:
-            done = process.asked(Order(function, arguments, self._limits[0]))
+            result, error, seconds = process.asked(Order(function, arguments, self._limits[0]))
         except (OSError, EOFError):
             raise InvalidQuery(_LOST) from None
         finally:
             self._back(process)
-        took(done.seconds)
-        if done.error is not None:
-            raise done.error
-        result: T = done.result
-        return result
+        took(seconds)
+        if error is not None:
+            raise error
+        answer: T = result
+        return answer
 
     def start(self) -> None:
         """Starts the processes that are not there; they are used from when they are ready."""

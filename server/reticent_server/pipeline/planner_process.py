@@ -44,13 +44,8 @@ class Order:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What came of it. seconds: of processor time."""
-
-    result: Any
-    error: Exception | None
-    seconds: float
+Done = tuple[Any, Exception | None, float]
+"""What came of it: the result, or the error, and the processor time in seconds."""
 
 
 def serve(line: Connection) -> None:
@@ -77,7 +72,7 @@ def _answer(line: Connection, order: Order) -> bytes:
         error = refusal
     except Exception as unexpected:  # noqa: BLE001 - the server answers as to one of its own
         error = RuntimeError(type(unexpected).__name__)
-    return pickle.dumps(Done(result, error, patience.spent))
+    return pickle.dumps((result, error, patience.spent))
 
 
 def main() -> None:
