@@ -198,7 +198,8 @@ async def make_release(
     """An answer: charged before a private cell is read, stored for ever."""
     ask = body.ask(key)
     with release_threads(services.settings.release_threads).place(caller.id) as place:
-        planned = partial(answer.prepared, services, caller, ask)
+        asked = await read(partial(answer.covered, services, caller, ask))
+        planned = partial(answer.prepared, services, caller, asked)
         work = free_work(services.settings)
         ready = await work.run(caller.id, request, planned, bounded=False)
         if later:

@@ -29,7 +29,7 @@ from reticent_server.ledger.service import (
 )
 from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
-from reticent_server.pipeline.authorising import authorised
+from reticent_server.pipeline.authorising import Admitted, authorised
 from reticent_server.pipeline.coverage import refuse_uncovered
 from reticent_server.pipeline.documents import (
     Json,
@@ -135,7 +135,8 @@ class Prepared:
 
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
-    return finished(services, principal, prepared(services, principal, ask))
+    request = covered(services, principal, ask)
+    return finished(services, principal, prepared(services, principal, request))
 
 
 def finished(services: Services, principal: Principal, ready: Prepared | bytes) -> bytes:
@@ -145,11 +146,19 @@ def finished(services: Services, principal: Principal, ready: Prepared | bytes) 
     return charge_and_execute(services, ready.plan, ready.ask, principal.id, ready.project_id)
 
 
-def prepared(services: Services, principal: Principal, ask: Ask) -> Prepared | bytes:
-    """Authorise → plan: free. The stored bytes where the request's key has made a release of it already, planned or not: after a
-    change of the policy or of the schema a refusal would say that nothing was charged.
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """A request that may be planned. standing: what it met in the ledger."""
 
-    Raises BudgetExhausted before it plans what the accounts cannot cover (pipeline.coverage).
+    admitted: Admitted
+    ask: Ask
+    standing: Standing
+
+
+def covered(services: Services, principal: Principal, ask: Ask) -> Covered | bytes:
+    """Authorise, and ask the accounts: takes a few reads. The stored bytes where the request's key has made a release of it already.
+
+    Raises BudgetExhausted, before anything is planned, for what the accounts cannot cover (pipeline.coverage).
     """
     admitted = authorised(services, principal, ask.dataset, ask.project)
     standing = standing_of(services, admitted.facts, ask, principal.id, admitted.project_id)
@@ -158,6 +167,17 @@ def prepared(services: Services, principal: Principal, ask: Ask) -> Prepared | b
         refuse_uncovered(standing, defaults.least_cost(admitted.facts, ask, standing))
     elif isinstance(stored := _stored(services, principal, ask), bytes):
         return stored
+    return Covered(admitted, ask, standing)
+
+
+def prepared(
+    services: Services, principal: Principal, request: Covered | bytes
+) -> Prepared | bytes:
+    """Plans it: free. What was stored where it cannot be planned any more, after a change of the policy or of the schema: a refusal
+    would say that nothing was charged."""
+    if isinstance(request, bytes):
+        return request
+    admitted, ask, standing = request.admitted, request.ask, request.standing
     try:
         with services.pace.arriving():
             planned = services.planner.run(defaults.planned, admitted.facts, ask, standing)

@@ -18,6 +18,7 @@ from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Re
 from reticent_server.pipeline import browse
 from reticent_server.pipeline.answer import (
     Prepared,
+    covered,
     execute,
     planned_ms,
     prepared,
@@ -39,7 +40,8 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
 
     Raises QueueFull, and then charges nothing, and what `answer` raises before it computes.
     """
-    return accept(services, principal, prepared(services, principal, ask))
+    request = covered(services, principal, ask)
+    return accept(services, principal, prepared(services, principal, request))
 
 
 def accept(services: Services, principal: Principal, planned: Prepared | bytes) -> bytes:

@@ -5,7 +5,7 @@ Python lets one thread of a process run at a time, and hands over between any tw
 hundreds of columns would slow every reply of the server down, and each other. The first piece of planning that takes long therefore
 starts processes for planning (planner_process), and as soon as one is ready it gets all of it. What they get and give is public. They are
 niced, so that fits and reads come first, and the system limits their time and memory: a question beyond it is refused, and the
-process replaced. Until one is ready, and where none is free, a piece is worked on by the thread that asks.
+process replaced. Whoever asks waits until one is ready and free.
 """
 
 import pickle
@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from threading import Lock
-from time import thread_time
+from time import sleep, thread_time
 from typing import Any, TypeVar
 
 from reticent_server.domain.patience import checkpoint, took
@@ -67,7 +67,7 @@ class Planner:
         return answer
 
     def start(self) -> None:
-        """Starts the processes that are not there; they are used from when they are ready."""
+        """Starts the processes that are not there."""
         with self._lock:
             while self._present < self._number and not self._closed:
                 self._idle.append(_Process(self._limits[1]))
@@ -90,17 +90,36 @@ class Planner:
                 self.start()
 
     def _taken(self) -> "_Process | None":
-        with self._lock:
-            for place, process in enumerate(self._idle):
-                if process.is_ready():
-                    return self._idle.pop(place)
+        """A process that is ready, when there is one; None where there are none."""
+        while self._present:
+            with self._lock:
+                lost = [
+                    process for process in self._idle if not process.is_ready() and process.lost
+                ]
+                ready = [process for process in self._idle if process.is_ready()]
+                if ready:
+                    self._idle.remove(ready[0])
+                    return ready[0]
+            for process in lost:  # at its start: another one would be, too
+                self._forget(process)
+            checkpoint()
+            sleep(_LOOK_SECONDS)
         return None
 
-    def _back(self, process: "_Process") -> None:
+    def _forget(self, process: "_Process") -> None:
         with self._lock:
-            if process.lost:
-                self._present -= 1
-            elif not self._closed:
+            if process in self._idle:
+                self._idle.remove(process)
+            self._present -= 1
+        process.close()
+
+    def _back(self, process: "_Process") -> None:
+        if process.lost:
+            self._forget(process)
+            self.start()
+            return
+        with self._lock:
+            if not self._closed:
                 self._idle.append(process)
                 return
         process.close()
@@ -118,7 +137,7 @@ class _Process:
         self.close = weakref.finalize(self, ended, self._process, self._line)
 
     def is_ready(self) -> bool:
-        if not self._ready:
+        if not self._ready and not self.lost:
             try:
                 self._ready = self._line.poll(0) and self._line.recv_bytes() == READY
             except (OSError, EOFError):

@@ -5,7 +5,8 @@ What is free costs nobody a budget, so that one caller could ask for all of a se
 of each owner's. Of several owners who wait, the one begins who has had the least processor time since they began to wait
 (start-time fair queueing: Goyal, Vin & Cheng 1997), however many pieces each has sent. What an owner may have waiting is
 limited, and what all may; the next is refused at once and told when to come again. Who hangs up is forgotten: what waits is
-dropped, and what is worked on ends at its next checkpoint (domain.patience).
+dropped, and what is worked on ends at its next checkpoint (domain.patience). Those whose pieces take long leave one slot to the
+others, who then need not wait for the end of one.
 
 It keeps no thread busy with waiting, and is used by one event loop.
 """
@@ -36,6 +37,9 @@ _USUAL_SECONDS = 0.05
 
 _NEWEST = 0.2
 """Weight of the newest piece in the mean by which Retry-After is told."""
+
+_LONG_SECONDS = 0.3
+"""Of a piece after which its owner is one of those whose pieces take long; half of it is remembered after each."""
 
 _LONGEST_WAIT = 30
 """Seconds of Retry-After at most: the client's longest pause."""
@@ -68,6 +72,7 @@ class FreeWork:
         self._served: dict[str, float] = {}
         self._level = 0.0
         self._usual = _USUAL_SECONDS
+        self._long: dict[str, float] = {}
 
     async def run(
         self,
@@ -122,7 +127,7 @@ class FreeWork:
     def _begin(self) -> None:
         """Gives free slots to those whose turn it is."""
         while len(self._running) < self._slots:
-            ready = [owner for owner in self._queues if owner not in self._running]
+            ready = [owner for owner in self._queues if self._may_begin(owner)]
             owner = min(ready, key=self._had, default=None)
             if owner is None:
                 return
@@ -131,6 +136,15 @@ class FreeWork:
             self._running.add(owner)
             self._taken_out(turn)
             turn.comes.set_result(None)
+
+    def _may_begin(self, owner: str) -> bool:
+        if owner in self._running:
+            return False
+        long = sum(self._takes_long(other) for other in self._running)
+        return not self._takes_long(owner) or long < max(1, self._slots - 1)
+
+    def _takes_long(self, owner: str) -> bool:
+        return self._long.get(owner, 0.0) > _LONG_SECONDS
 
     def _had(self, owner: str) -> float:
         return max(self._level, self._served.get(owner, 0.0))
@@ -151,6 +165,7 @@ class FreeWork:
         self._running.discard(turn.owner)
         self._served[turn.owner] = self._served.get(turn.owner, self._level) + seconds
         self._usual += _NEWEST * (seconds - self._usual)
+        self._long[turn.owner] = max(seconds, self._long.get(turn.owner, 0.0) / 2)
         self._begin()
         if not self._queues and not self._running:
             self._served, self._level = {}, 0.0

@@ -101,6 +101,28 @@ def test_who_has_had_the_least_begins() -> None:
     asyncio.run(scene())
 
 
+def test_who_asks_for_long_pieces_leaves_a_slot_to_others() -> None:
+    """a and b have had a piece of a second each: of their next ones one is worked on, and the other slot is c's at once."""
+
+    async def scene() -> None:
+        work, gate = FreeWork(2, 4, SECONDS), Gate()
+        before = [start(work, owner, gate.call(f"{owner}1", 1.0)) for owner in "ab"]
+        await gate.has_begun("a1", "b1")
+        tasks = [start(work, owner, gate.call(f"{owner}2", 0.0)) for owner in "ab"]
+        gate.events["a1"].set()
+        await gate.has_begun("a2")
+        gate.events["b1"].set()
+        await asyncio.gather(*before)
+        tasks.append(start(work, "c", gate.call("c1")))
+        await gate.has_begun("c1")
+        assert "b2" not in gate.begun
+        for event in gate.events.values():
+            event.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(scene())
+
+
 def test_only_so_many_of_an_owner_wait() -> None:
     """The third is refused, and told when to come; another's is not; a release waits all the same."""
 
@@ -198,7 +220,7 @@ def test_what_takes_too_long_is_refused_and_gives_its_slot_back() -> None:
 
     async def scene() -> None:
         work = FreeWork(1, 4, 0.05)
-        with pytest.raises(InvalidQuery, match="more than 0.05 s to plan"):
+        with pytest.raises(InvalidQuery, match=r"more than 0\.05 s to plan"):
             await work.run("a", None, work_on)
         assert await work.run("a", None, lambda: "next") == "next"
 
