@@ -39,15 +39,13 @@ N = 21_613
 NUMBERS = tuple(f"x{i}" for i in range(12))
 SCHEMA = Schema(
     (
-        Column("y", ColumnKind.NUMERIC, -10, 10),
+        *example.SCHEMA.columns,
         *(Column(name, ColumnKind.NUMERIC, -5, 5) for name in NUMBERS),
-        Column("k", ColumnKind.INTEGER, 0, 9),
         Column("year", ColumnKind.INTEGER, 1990, 2049),
         Column("start", ColumnKind.INTEGER, 1990, 2049, (), ("",)),
         Column("ever", ColumnKind.INTEGER, 0, 2.0**52),
         Column("t", ColumnKind.NUMERIC, 0, 100),
         Column("a", ColumnKind.BOOLEAN, 0, 1),
-        Column("b", ColumnKind.BOOLEAN, 0, 1),
         Column("g3", ColumnKind.CATEGORICAL, 0, 2, ("a", "b", "c")),
         Column("g10", ColumnKind.CATEGORICAL, 0, 9, tuple(f"l{i}" for i in range(10))),
         Column("g64", ColumnKind.CATEGORICAL, 0, 63, tuple(f"l{i}" for i in range(64))),
@@ -154,10 +152,8 @@ def _tables() -> list[Query]:
 
 def dear_questions() -> list[DearQuestion]:
     """Of every kind one at least; some are refused, which is to be as quick."""
+    firsts = [kind.examples[0] for kind in KINDS if kind.for_analysts]
     return [
-        DearQuestion(f"{query.kind}-{i}", query) for i, query in enumerate([*_fits(), *_tables()])
+        DearQuestion(f"{query.kind}-{i}", query)
+        for i, query in enumerate([*_fits(), *_tables(), *firsts])
     ]
-
-
-EXAMPLES = DatasetFacts("examples", "examples", 1, "v", N, example.SCHEMA)
-assert KINDS
