@@ -33,6 +33,9 @@ class Settings(BaseModel):
     s3_region: of the buckets; empty: as AWS_REGION says. s3_ca: PEM file of the authority of that endpoint; none: the
     system's. Credentials are not settings: they come from AWS_ACCESS_KEY_ID and the like, a profile or the machine's role.
     release_threads: of this process, for releases that are waited for; one analyst has at most half.
+    plan_slots: pieces of free work (plans, forecasts, previews, simulations) at a time, of all worker processes together and one at least of
+    each; one caller has one at a time. plan_queue: how many more of one caller's wait. plan_seconds: processor time of one; plan_megabytes: memory of
+    a process that plans, which is started when the first takes long.
     release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
     one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
     dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
@@ -107,6 +110,10 @@ class Settings(BaseModel):
     oidc_assurance_of: Literal["staff", "everybody"] = "staff"
     lease_seconds: int = Field(default=600, ge=1)
     release_threads: int = Field(default=64, ge=1, le=1024)
+    plan_slots: int = Field(default=2, ge=1, le=256)
+    plan_queue: int = Field(default=4, ge=1, le=256)
+    plan_seconds: float = Field(default=10, ge=0.1, le=600)
+    plan_megabytes: int = Field(default=1024, ge=256, le=1 << 16)
     release_slots: int = Field(default=4, ge=1, le=256)
     queue_seconds: int = Field(default=600, ge=1)
     cancels_per_minute: int = Field(default=30, ge=1, le=10**9)

@@ -80,6 +80,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     ended.set()
     anchoring.join()
     deferred.close(services)
+    services.planner.close()
     services.settler.close()
     services.readiness.close()
     if services.single_sign_on is not None:

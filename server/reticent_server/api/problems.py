@@ -31,7 +31,7 @@ _DESCRIPTIONS = {
     422: "`invalid_request`, `invalid_query`, `invalid_formula` or `invalid_privacy`. "
     "Nothing was charged.",
     408: "The body did not come in time.",
-    429: "`rate_limited`: the key has asked too often; Retry-After says how long to wait.",
+    429: "`rate_limited`: the key has asked too often, or too many of its plans or releases wait; Retry-After says how long to wait.",
     500: "Unexpected; the text is always the same.",
     503: "A database does not answer, or the release is still being computed: send it again, "
     "with the same Idempotency-Key.",

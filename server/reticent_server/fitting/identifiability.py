@@ -64,8 +64,12 @@ class Directions:
 
     @property
     def flags(self) -> NDArray[np.bool_]:
-        """(q,) whether each coefficient is estimable."""
-        return np.array([self.estimable(row[None]) for row in np.eye(len(self.vectors))])
+        """(q,) whether each coefficient is estimable: `share` of one row is a quotient of two sums of squares."""
+        if not self.unresolved:
+            return np.ones(len(self.vectors), dtype=bool)
+        squared = self.vectors**2
+        lost = np.sum(squared[:, ~self.resolved], axis=1)
+        return np.asarray(lost <= UNRESOLVED_SHARE * np.sum(squared, axis=1))
 
     def unsure(self, J: FloatArray, W: FloatArray, sd: float) -> float:
         """The operator norm of a Jacobian's noise relative to its smallest eigenvalue, at most 1: of J (q, q) in u = Wx̃,

@@ -99,10 +99,10 @@ def _debit(connection: Connection, record: ReleaseRecord, account_id: str) -> Dr
     """Debits one account, and gives the entry that says so. Raises BudgetExhausted."""
     account = repository.account(connection, account_id)
     if account is None:
-        raise BudgetExhausted(_NO_ACCOUNT[account_id.startswith("analyst:")])
+        raise no_account(is_analysts=account_id.startswith("analyst:"))
     amount = charge(record.cost, account.rule)
     if not repository.spend(connection, account_id, amount):
-        raise _exhausted(repository.account(connection, account_id) or account)
+        raise exhausted(repository.account(connection, account_id) or account)
     detail = {"release_sha256": release_digest(record), TURN: turn_of(record)}
     actor = record.owner or CURATOR
     return Draft("debit", account_id, actor, record.created_at, record.id, amount, detail)
@@ -114,7 +114,13 @@ _NO_ACCOUNT = {
 }
 
 
-def _exhausted(account: Balance) -> BudgetExhausted:
+def no_account(*, is_analysts: bool) -> BudgetExhausted:
+    """Of a request that no account would pay for."""
+    return BudgetExhausted(_NO_ACCOUNT[is_analysts])
+
+
+def exhausted(account: Balance) -> BudgetExhausted:
+    """Of a request for more than the account has left."""
     whose = (
         "Your remaining budget on this data set"
         if account.analyst_id
