@@ -240,7 +240,7 @@ def test_intervals_need_persons_few_that_are_cut_and_a_jacobian_above_its_noise(
     effective: Any, unsure: Any, clipped: Any, known: Any
 ) -> None:
     clusters = Clusters(1.0, 100.0, effective, clipped)
-    assert Freedom(clusters, 0.0, np.eye(2), unsure).known is known
+    assert Freedom(clusters, 0.0, np.eye(2), unsure).verdict.intervals is known
 
 
 def test_the_clip_is_the_least_edge_that_few_are_beyond() -> None:
