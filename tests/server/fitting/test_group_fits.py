@@ -13,10 +13,10 @@ from reticent_server.fitting.group_fits import Strata, in_lockstep
 from reticent_server.fitting.trust import FEW_IN_GROUP
 from reticent_server.kinds import registry
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import PEOPLE, offer

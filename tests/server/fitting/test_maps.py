@@ -37,7 +37,7 @@ from reticent_server.fitting.maps import (
     standardised,
 )
 from reticent_server.kinds.glm.dispersion import GammaDispersion
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.evaluate import evaluate_term
 from reticent_server.numerics.psi import Huber

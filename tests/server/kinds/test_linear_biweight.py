@@ -11,9 +11,9 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.steps import GramSum, VectorSum
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.huber import BiweightScore, HuberScore
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.biweight import Biweight
 from support.fits.regressions import (
     HUGE_RHO,

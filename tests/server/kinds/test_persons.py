@@ -20,12 +20,12 @@ from reticent_server.fitting.standard_fit import Freedom
 from reticent_server.formula import mask_design
 from reticent_server.kinds.crosstab.kind import Crosstab
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.mean.persons import PersonSpread, PersonSpreadMap
 from reticent_server.kinds.profile.plan import plan_profile
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.registry import ROWS_ALIKE, by_name, kind_of, plan
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import noisy_sum
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of, totals

@@ -15,7 +15,6 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import CountSum
 from reticent_server.fitting.group_fits import Fitted, GroupFitsPlan, Strata, plan_group_fits
-from reticent_server.kinds.linear_regression.response import PublicResponse
 from reticent_server.kinds.quantile_regression.model import QuantileModel
 from reticent_server.kinds.quantile_regression.plan import (
     CROSSING,
@@ -24,6 +23,7 @@ from reticent_server.kinds.quantile_regression.plan import (
     crosses,
     ordered_taus,
 )
+from reticent_server.kinds.shared.linear.response import PublicResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,11 +31,11 @@ from reticent_server.fitting.fit_plan import FitGround
 from reticent_server.fitting.heavy_terms import lost_shares
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
-from reticent_server.kinds.linear_regression.response import (
+from reticent_server.kinds.quantile_regression.score import QuantileFamily, QuantileScore
+from reticent_server.kinds.shared.linear.response import (
     PublicResponse,
     public_response,
 )
-from reticent_server.kinds.quantile_regression.score import QuantileFamily, QuantileScore
 
 RADII = (0.8, 1.2, 1.8, 2.7, 4.0, 6.0, 8.0)
 """R²/q, of which one is planned. On 54,875 wages weights move the slope of schooling by 26 standard errors of QuantReg at .8,

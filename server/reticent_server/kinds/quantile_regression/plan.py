@@ -19,8 +19,8 @@ from reticent_server.domain.steps import CountSum, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitPlan, plan_fit
 from reticent_server.fitting.results import RegressionResult
-from reticent_server.kinds.linear_regression.response import PublicResponse
 from reticent_server.kinds.quantile_regression.model import QuantileModel
+from reticent_server.kinds.shared.linear.response import PublicResponse
 
 CROSSING = (
     "At some places within one scale of the regressors' middle a lower quantile lies above a higher one: the fits' errors "

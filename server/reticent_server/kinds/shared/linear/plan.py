@@ -14,10 +14,10 @@ from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
-from reticent_server.kinds.linear_regression.loss import ResidualLoss, asked_loss, planned_loss
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.response import PublicResponse, public_response
-from reticent_server.kinds.linear_regression.ridge import PENALISED, penalised_estimand, ridged
+from reticent_server.kinds.shared.linear.loss import ResidualLoss, asked_loss, planned_loss
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.response import PublicResponse, public_response
+from reticent_server.kinds.shared.linear.ridge import PENALISED, penalised_estimand, ridged
 
 LinearRegressionPlan = FitPlan[PublicResponse]
 

@@ -24,7 +24,7 @@ from reticent_server.fitting.huber import (
 )
 from reticent_server.fitting.trust import SOUND, TrustVerdict
 from reticent_server.fitting.tuning import least_variance
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.biweight import EFFICIENT_95, Biweight
 from reticent_server.numerics.psi import Huber
 
