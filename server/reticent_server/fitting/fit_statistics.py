@@ -34,9 +34,9 @@ import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Forecastable, Planned, Recipe
+from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.steps import (
     Block,
-    CountSum,
     FloatArray,
     GramSum,
     Part,
@@ -86,7 +86,7 @@ class FitMomentsMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StatisticsPlan(Planned, Generic[ResponseT]):
+class StatisticsPlan(PlannedOn, Generic[ResponseT]):
     """A planned fit with its statistics. whole: whether responses are 0 or 1."""
 
     plan: FitPlan[ResponseT]
@@ -94,28 +94,9 @@ class StatisticsPlan(Planned, Generic[ResponseT]):
     whole: bool
 
     @property
-    def steady(self) -> bool:
-        return self.plan.steady
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.plan.columns
-
-    @property
-    def mechanism(self) -> str:
-        return self.plan.mechanism
-
-    @property
-    def reference(self) -> str:
-        return self.plan.reference
-
-    @property
-    def of_persons(self) -> bool:
-        return self.plan.of_persons
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return self.plan.gaussian_counts
+    def base(self) -> Planned:
+        """The fit."""
+        return self.plan
 
     @property
     def fit(self) -> Forecastable:

@@ -32,10 +32,10 @@ from scipy.special import ndtri
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Forecastable, Planned, Recipe
+from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import (
     Block,
-    CountSum,
     FloatArray,
     Part,
     Released,
@@ -195,31 +195,20 @@ def dispersion_of(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DispersedPlan(Planned):
+class DispersedPlan(PlannedOn):
     """A planned fit with its dispersion. shares: ρ of the two parts of the last step."""
 
     plan: FitPlan[Start]
     amounts: tuple[int, int]
 
     @property
-    def steady(self) -> bool:
-        return self.plan.steady
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.plan.columns
-
-    @property
-    def mechanism(self) -> str:
-        return self.plan.mechanism
+    def base(self) -> Planned:
+        """The fit."""
+        return self.plan
 
     @property
     def reference(self) -> str:
         return f"{self.plan.reference}; Lawless (1987)"
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return self.plan.gaussian_counts
 
     @property
     def fit(self) -> Forecastable:
@@ -237,10 +226,6 @@ class DispersedPlan(Planned):
     @property
     def passes(self) -> int:
         return self.plan.passes + 1
-
-    @property
-    def draws(self) -> int:
-        return self.plan.draws
 
     @property
     def column_ms(self) -> int:
