@@ -28,15 +28,12 @@ from reticent_server.fitting.filter import (
     unfinished,
     within,
 )
+from reticent_server.fitting.trust import BEND
 
 _FARTHER = 4.0  # times C, for which the gain of a bent score's steps is made in all but the last
 _GROWN_STEPS = 12  # Newton steps to the distance of a log link
 _RIDGE = 0.05  # share of J that keeps each of these steps in bounds
 _SMALLEST = 1e-9  # relative singular value at which their system is solved: smaller is rounding
-_BEND = 0.12
-"""Error of a predictor with a log link up to which intervals of 95 % cover .92 to .96 in simulations;
-from .15 on they cover .78 to .95."""
-
 MeanChange = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """From η and a change of it, each (rows,): E q where the solution's predictor is η + change, and its
 derivative by the change."""
@@ -165,7 +162,7 @@ class Growing:
     units of its slope, and the derivative."""
 
     growth: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-    most_off: float = _BEND
+    most_off: float = BEND.value
 
     def spread(self, C: FloatArray) -> FloatArray:
         return C

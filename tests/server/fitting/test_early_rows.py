@@ -19,7 +19,7 @@ from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.rounds import whole_of
 from reticent_server.fitting.whitening import sampled, unwhitened
 from reticent_server.kinds.linear_regression.kind import KIND
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.fits.linear_plans import gaps, linear_plan, numerics, target_of
 from support.fits.panels import facts_of as panel_facts
 from support.fits.panels import panel, pooled

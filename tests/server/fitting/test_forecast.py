@@ -12,8 +12,8 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.domain.facts import Profile
 from reticent_server.fitting.forecast import least_rho
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from support.fits.regressions import (
     boolean,
     drive,
