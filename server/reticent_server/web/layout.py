@@ -317,7 +317,7 @@ def _grids(columns: Json) -> dict[int, tuple[str, Any]]:
 def _matrix(record: Json, value: Sequence[Any], title: str, names: Names) -> Iterator[PlainTable]:
     """A matrix; a table of counts by the levels of two columns or more, where `levels` holds its axes."""
     axes = record.get("levels")
-    if _is_axes(axes) and _shape(value) == [len(axis) for axis in axes]:
+    if axes is not None and _is_axes(axes) and _shape(value) == [len(axis) for axis in axes]:
         yield _cells(title, record.get("columns", ()), axes, value)
     elif len(value) == len(value[0]) or not _joins(record, value):
         texts = {size: each for size, each in names.items() if _is_text(each[1])}
