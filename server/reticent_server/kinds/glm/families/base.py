@@ -35,7 +35,7 @@ class GlmFamily(ABC):
     tuning constants of which tuning="planned" takes one. dispersed: whether a query states the dispersion.
     uncut: whether residuals cannot be cut. rates: whether a predictor may have an offset.
     blocks: what is fitted without noise to blocks of records, in words; None: nothing. convex: whether the loss without
-    a cut is convex, as `influence` needs. nanoseconds: that the law's moments take a record.
+    a cut is convex, as `influence` needs. variance_power: k where the variance grows as μ^k; None: otherwise. nanoseconds: that the law's moments take a record.
     """
 
     name: ClassVar[str]
@@ -49,6 +49,7 @@ class GlmFamily(ABC):
     rates: ClassVar[bool] = False
     blocks: ClassVar[str | None] = None
     convex: ClassVar[bool] = False
+    variance_power: ClassVar[float | None] = None
 
     @abstractmethod
     def problem(self, response: Term) -> str | None:
