@@ -11,7 +11,6 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal
-from reticent_server.fitting.curvature import Bent
 from reticent_server.fitting.score import Joint, Residuals
 from reticent_server.kinds.glm.quasi import QuasiScore
 
@@ -88,8 +87,7 @@ class GlmFamily(ABC):
             unit=score.unit,
             joint=joint,
             curvature_bound=score.curvature_bound,
-            bent=isinstance(score.curvature, Bent),
-            early=False,
+            early_jacobian=score.curvature.early_jacobian,
             centred=score.centred,
             signed=score.signed,
             skewed=True,
