@@ -69,9 +69,9 @@ def profile_of(column: Column, values: Any) -> ColumnProfile:
 def facts_of(n: int, rows: int, *, profiled: bool) -> DatasetFacts:
     """Public facts of a table of n rows, or of n persons with up to `rows` rows."""
     other = table(20_000, 1)
-    columns = {c.name: profile_of(c, other[c.name]) for c in SCHEMA.columns} if profiled else None
+    profile = Profile({c.name: profile_of(c, other[c.name]) for c in SCHEMA.columns})
     schema = Schema(SCHEMA.columns, Unit("person", rows) if rows > 1 else Unit())
-    return DatasetFacts("people", "people", 1, "v", n, schema, columns and Profile(columns))
+    return DatasetFacts("people", "people", 1, "v", n, schema, profile if profiled else None)
 
 
 def reply(name: str, facts: DatasetFacts, query: dict[str, Any], epsilon: float) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def reply(name: str, facts: DatasetFacts, query: dict[str, Any], epsilon: float)
         finally:
             engine.close()
     times = [plan.deadline_ms, plan.expected_ms, plan.cold_ms]
-    found = {"status": release.status, "result": release.result, "rho": plan.cost.rho}
-    found |= {"forecast": dict(plan.planned.forecast), "times": times}
+    found: dict[str, Any] = {"status": release.status, "result": release.result}
+    found |= {"rho": plan.cost.rho, "forecast": dict(plan.planned.forecast), "times": times}
     kept: dict[str, Any] = json.loads(json.dumps(found, default=str))
     return kept
 
