@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.budget import BENT_JACOBIAN, NO_EARLY_JACOBIAN, EarlyJacobian
 from reticent_server.fitting.filter import (
     Moved,
     StepCurvature,
@@ -73,6 +74,10 @@ class ScoreCurvature(Protocol):
 
     @property
     def most_off(self) -> float: ...
+    @property
+    def early_jacobian(self) -> EarlyJacobian:
+        """What a Jacobian before the last step is worth."""
+        ...
 
     def spread(self, C: FloatArray) -> FloatArray:
         """(q, q) the distances over which an expected curvature is a mean."""
@@ -96,6 +101,7 @@ class Steady:
     """The mean score is linear in the distance."""
 
     most_off: float = inf
+    early_jacobian: EarlyJacobian = NO_EARLY_JACOBIAN
 
     def spread(self, C: FloatArray) -> FloatArray:
         return C
@@ -120,6 +126,7 @@ class Bent:
 
     away: MeanChange
     most_off: float = inf
+    early_jacobian: EarlyJacobian = BENT_JACOBIAN
 
     def spread(self, C: FloatArray) -> FloatArray:
         """At θ itself: the steps know how the curvature changes."""
@@ -163,6 +170,7 @@ class Growing:
 
     growth: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
     most_off: float = BEND.value
+    early_jacobian: EarlyJacobian = NO_EARLY_JACOBIAN
 
     def spread(self, C: FloatArray) -> FloatArray:
         return C

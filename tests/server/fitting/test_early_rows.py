@@ -12,7 +12,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, Released, SumStep
 from reticent_server.fitting import budget as budgets
-from reticent_server.fitting.budget import WHOLE_STEPS, Signal, Sizes, plan_budget
+from reticent_server.fitting.budget import BENT_JACOBIAN, WHOLE_STEPS, Signal, Sizes, plan_budget
 from reticent_server.fitting.coordinates import moment_spread, public_coordinates
 from reticent_server.fitting.forecast import forecast_fit
 from reticent_server.fitting.noise import planned_sd
@@ -81,7 +81,9 @@ def test_noise_that_would_show_keeps_all_rows() -> None:
     assert plan_budget(sizes(10**6), rho_units(0.6, 1e-6), squared, masked=False).stride == 1
 
 
-@pytest.mark.parametrize("signal", [HUBER, Signal(1.0, 0.12, scaled=False, bent=True, rms=0.42)])
+@pytest.mark.parametrize(
+    "signal", [HUBER, Signal(1.0, 0.12, scaled=False, early_jacobian=BENT_JACOBIAN, rms=0.42)]
+)
 def test_a_part_costs_one_hundredth_of_the_variance_at_most(signal: Signal) -> None:
     """By the recursion, over the menus of both."""
     s, rho = sizes(10**6), rho_units(1.0, 1e-6)

@@ -123,7 +123,8 @@ class GlmModel:
             "scale": fit.scale,
             "estimand": self.estimand(ground, radius_squared),
             **({"dispersion": self.dispersion} if self.law.dispersed else {}),
-            **({} if FAMILIES[self.law.name].link == self.law.link else {"link": self.law.link}),
+            "link": self.law.link,
+            "variance_power": self.law.variance_power,
         }
 
     def estimand(self, ground: FitGround[Start], radius_squared: float) -> str:

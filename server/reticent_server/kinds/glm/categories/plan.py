@@ -34,7 +34,7 @@ from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
-from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
+from reticent_server.fitting.budget import BENT_JACOBIAN, FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.identifiability import Directions
@@ -271,6 +271,5 @@ def _signal(ground: CategoryGround, sizes: Sizes) -> Signal:
         curvature=_EXPLAINED * float(np.trace(J)) / law.predictors,
         scaled=False,
         curvature_bound=sqrt(2) * law.information_bound(R, ground.spacings) / R**2 * more,
-        bent=True,
-        early=False,
+        early_jacobian=BENT_JACOBIAN,
     )
