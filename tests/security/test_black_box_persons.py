@@ -135,7 +135,7 @@ def served_here(pair: Pair) -> Iterator[Prober]:
 
 
 DRAWS = {"count": 4000, "mean": 4000, "median, per": 1000, "linear_regression": 500}
-FEW_DRAWS = {"count": 600, "mean": 2500}
+FEW_DRAWS = {"count": 600, "mean": 5000}
 """Of noise for one row, which loses m² times as much; a mean tells only the ratio of what it has drawn."""
 
 
