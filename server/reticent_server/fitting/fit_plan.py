@@ -49,21 +49,25 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
+from reticent_server.fitting.contributions import contributions_of
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.forecast import Forecast, forecast_fit
+from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
     guessed_facts,
     plan_own_profile,
 )
+from reticent_server.fitting.passes import passes_of
 from reticent_server.fitting.public_rows import PublicRows, draw_public_rows
-from reticent_server.fitting.recipe import NoisyNewton, StandardFit
 from reticent_server.fitting.report import fit_result
-from reticent_server.fitting.restriction import Restriction
+from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
 from reticent_server.fitting.results import RegressionResult
+from reticent_server.fitting.scale import scale_of
 from reticent_server.fitting.score import ScoreFamily
 from reticent_server.fitting.special_columns import special
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
 
 # What a fit takes with two threads, of which q = 2 to 61 terms and 10⁴ to 10⁶ records were measured; each a third above.
@@ -279,18 +283,25 @@ class FitPlan(Planned, Generic[ResponseT]):
         return self._newton(self.ground)
 
     def _newton(
-        self, ground: FitGround[ResponseT], restriction: Restriction | None = None
+        self,
+        ground: FitGround[ResponseT],
+        restriction: Restriction | Unrestricted = UNRESTRICTED,
     ) -> NoisyNewton:
+        family, coding = self.model.family(ground), ground.coding
+        budget, sizes = self.budget, self.sizes
+        scale = scale_of(family, budget, sizes, coding)
         return NoisyNewton(
-            coding=ground.coding,
+            coding=coding,
             coordinates=ground.coordinates,
-            family=self.model.family(ground),
-            budget=self.budget,
-            sizes=self.sizes,
+            family=family,
+            budget=budget,
+            sizes=sizes,
             start=ground.start,
-            restriction=restriction,
             offset=ground.offset,
-            apart=self.apart,
+            contributions=contributions_of(coding, budget, sizes, scale, grouped=self.apart),
+            scale=scale,
+            passes=passes_of(budget, sizes),
+            restriction=restriction,
         )
 
     @property
@@ -370,7 +381,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         if self.own_profile:
             facts = self.own_profile.profiled((yield self.own_profile.step))
             ground = ground_of(self.design, facts, self.model, masked=False) or ground
-        restriction = restrict(ground.coding) if restrict else None
+        restriction = restrict(ground.coding) if restrict else UNRESTRICTED
         fit = yield from self._newton(ground, restriction).fit()
         return ground, self.model.adjusted(ground.coding, fit)
 

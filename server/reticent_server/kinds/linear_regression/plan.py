@@ -12,8 +12,8 @@ from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.huber import LinearFamily
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import without_intervals
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.linear_regression.loss import ResidualLoss, asked_loss, planned_loss
 from reticent_server.kinds.linear_regression.query import LinearRegression
