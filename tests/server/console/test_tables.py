@@ -266,6 +266,7 @@ def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     alone = edit(web, "/console/datasets/people/policy", {"tier-unconditional": "yes"})
     assert (alone.status_code, "It is proposed as" in alone.text) == (409, True)
     assert desk.services.catalog.facts("people").policy.second_person
+    desk.services.catalog.set_policy("people", Policy(), by="t")  # of new populations, too
 
 
 def test_files_have_limits_and_are_forgotten(
