@@ -40,9 +40,7 @@ from reticent_server.kinds.shared.linear.plan import (
 )
 from reticent_server.kinds.shared.linear.query import LinearRegression
 
-_PERSONS = (
-    "A discontinuity is proved for tables whose protected unit has one row; here it has several."
-)
+_PERSONS = "A discontinuity is proved for tables whose protected unit has exactly one row; here it may have none, or more."
 _OUTSIDE = "The cut-off must lie within the declared bounds of the running column, with values on both sides."
 _WIDE = "The bandwidth must not be wider than the declared bounds of the running column are apart."
 
