@@ -19,6 +19,7 @@ from reticent_server.domain.facts import (
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import (
     Block,
+    CountSum,
     FloatArray,
     Part,
     QuantileTree,
@@ -137,6 +138,7 @@ def precision_of(measure: Measure, part: Part, n: int) -> dict[str, Any]:
         error = min(1.0, SURE * scale(part) / n)
         resolved = error <= _COARSE and len(part.probabilities) > 1
         return {"rank_error": error, "quantiles": len(part.probabilities), "resolved": resolved}
+    assert isinstance(part, CountSum)  # noqa: S101 - every other measure is a count
     sd = noise_sd(part)
     return {"count_sd": sd, "resolved": sd <= n / measure.bins}
 
