@@ -134,8 +134,8 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class JointParts:
-    """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian where `step`, with
-    the meat where `meat`. signed: whether a Jacobian's contributions have both signs. used: whether the number of records in
+    """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian where `step`, gradient
+    and meat where `meat`. signed: whether a Jacobian's contributions have both signs. used: whether the number of records in
     use is a count beside the first round; a sum of weights is not, and is charged alone."""
 
     step: bool = False
@@ -150,7 +150,7 @@ class FitBudget:
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
     precision: ν of the last round. size: q. joint: which parts of a step are of one vector. lengths: of the histogram of
     the lengths of persons' scores, 0 where scores are those of rows; reaches: of that of their Jacobians, 0 where these are.
-    stride: of the units that early passes go over (`on_part`); 1: all."""
+    stride: of the units that early passes go over (`on_part`); 1: all. entries: of a score, 0 where these are q."""
 
     rounds: tuple[tuple[int, float], ...]
     gradients: tuple[int, ...]
@@ -165,6 +165,7 @@ class FitBudget:
     lengths: int = 0
     reaches: int = 0
     stride: int = 1
+    entries: int = 0
 
     @property
     def steps(self) -> int:
@@ -234,12 +235,22 @@ class FitBudget:
         gradient, jacobian = self.gradients[t], self.jacobians[t]
         meat = self.meat if t == self.steps - 1 else 0
         within = meat if self.joint.meat else 0
-        if not self.joint.step:
+        curvature = jacobian if self.joint.step else 0
+        if not within + curvature:
             return gradient + jacobian + meat
         together = one_vector.rho(
-            self.size, vector=gradient, curvature=jacobian, meat=within, signed=self.joint.signed
+            self.entries or self.size,
+            vector=gradient,
+            curvature=curvature,
+            meat=within,
+            signed=self.joint.signed,
         )
-        return together + meat - within
+        return together + jacobian - curvature + meat - within
+
+    def with_meat_of(self, entries: int, rho: int) -> "FitBudget":
+        """The meat as that of the scores' own vector (entries,), which has no other part of the step; at `rho`."""
+        joint = replace(self.joint, meat=True)
+        return replace(self, joint=joint, entries=entries).raised(rho)
 
     def raised(self, rho: int) -> "FitBudget":
         """All amounts by one factor, so that the steps cost at most `rho`, and less by a few units only."""

@@ -12,8 +12,9 @@ leaves the table is a part of one of the steps, whose contributions are function
     profile      cells, levels               QuantileTree, CountSum    (no profile)
 
 (categories.law; multinomial: C = √2 R, L = R²/2; ordinal: maxima at the public gaps, C² ≤ R² + b²(K − 2).) The
-primitives enforce each norm by scaling down, so a mistake here would cost accuracy only. The steps' ρ add up to the
-plan's; all else is post-processing.
+primitives enforce each norm by scaling down, so a mistake here would cost accuracy only. The meat is made of the
+score's own integers, so that the two cost together what mechanisms.one_vector says, at usual shares what the score
+costs alone. The steps' ρ add up to the plan's; all else is post-processing.
 
 Units: log odds. Errors: the sandwich of the weighted score, with what the filter says is left of the way to the solution.
 Source: McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh (2023).
@@ -246,13 +247,10 @@ def plan_categories(
     expected_n = facts.n * ground.share
     sizes = Sizes(q, RADIUS * q, facts.n, expected_n, unequal=ground.unequal)
     weighted = design.weight is not None
-    budget = plan_budget(
-        sizes,
-        rho - (own.rho if own else 0),
-        _signal(ground, sizes),
-        masked=design.masked,
-        weighted=weighted,
-    )
+    left = rho - (own.rho if own else 0)
+    signal = _signal(ground, sizes)
+    budget = plan_budget(sizes, left, signal, masked=design.masked, weighted=weighted)
+    budget = budget.with_meat_of(law.predictors * q + law.spacings, left)
     return CategoryPlan(facts, design, axis, family, ground, budget, sizes, own, level)
 
 
