@@ -63,7 +63,7 @@ class Directions:
             return np.ones(len(self.vectors), dtype=bool)
         squared = self.vectors**2
         lost = np.sum(squared[:, ~self.resolved], axis=1)
-        return np.asarray(lost <= UNRESOLVED_SHARE * np.sum(squared, axis=1))
+        return np.asarray(lost <= UNRESOLVED_SHARE.value * np.sum(squared, axis=1))
 
     def unsure(self, J: FloatArray, W: FloatArray, sd: float) -> float:
         """The operator norm of a Jacobian's noise relative to its smallest eigenvalue, at most 1: of J (q, q) in u = Wx̃,

@@ -14,6 +14,7 @@ and p-value are left blank, since they would be read as a finding.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -98,7 +99,9 @@ def words(name: str) -> str:
 def is_pair(value: Any) -> bool:
     """Whether it is an interval; an end may be open."""
     numbers = isinstance(value, list | tuple) and len(value) == 2
-    return numbers and all(each is None or _is_number(each) for each in value)
+    return numbers and all(
+        each is None or _is_number(each) or isinstance(each, date) for each in value
+    )
 
 
 def _record(record: Json, title: str, around: Names) -> Laid:
@@ -316,8 +319,8 @@ def _grids(columns: Json) -> dict[int, tuple[str, Any]]:
 
 def _matrix(record: Json, value: Sequence[Any], title: str, names: Names) -> Iterator[PlainTable]:
     """A matrix; a table of counts by the levels of two columns or more, where `levels` holds its axes."""
-    axes = record.get("levels")
-    if axes is not None and _is_axes(axes) and _shape(value) == [len(axis) for axis in axes]:
+    axes: Any = record.get("levels")
+    if _is_axes(axes) and _shape(value) == [len(axis) for axis in axes]:
         yield _cells(title, record.get("columns", ()), axes, value)
     elif len(value) == len(value[0]) or not _joins(record, value):
         texts = {size: each for size, each in names.items() if _is_text(each[1])}
@@ -403,7 +406,7 @@ def _is_number(value: Any) -> bool:
 
 def _is_single(name: str, value: Any) -> bool:
     is_interval = _is_interval(name) and is_pair(value)
-    return value is None or isinstance(value, str | int | float) or is_interval
+    return value is None or isinstance(value, str | int | float | date) or is_interval
 
 
 def _is_interval(name: str) -> bool:
@@ -432,7 +435,7 @@ def _is_column(name: str, values: Any) -> bool:
         return False
     if all(isinstance(each, list | tuple) for each in values):
         return any(part in name for part in _INTERVALS) and all(map(is_pair, values))
-    return all(each is None or isinstance(each, str | int | float) for each in values)
+    return all(each is None or isinstance(each, str | int | float | date) for each in values)
 
 
 def _is_grid(name: str) -> bool:
@@ -447,4 +450,6 @@ def _is_figures(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    return " to ".join(f"{end:g}" for end in value) if is_pair(value) else str(value)
+    if not is_pair(value):
+        return str(value)
+    return " to ".join(str(end) if isinstance(end, date) else f"{end:g}" for end in value)

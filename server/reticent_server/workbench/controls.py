@@ -16,6 +16,11 @@ PREFIX = "q."
 """Of the names of a question's fields in a form, so that none is taken for a field of the page."""
 
 _OWN = {"kind"}
+_FIRST: Mapping[str, str] = {
+    "loss": "Least squares or robust?",
+    "target": "Textbook or robust?",
+}
+"""What a reader of coefficients must know first, as questions: huber and tukey, or robust, bound what single records do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class Control:
 
     @property
     def label(self) -> str:
-        return self.name.replace("_", " ").capitalize()
+        return _FIRST.get(self.name) or self.name.replace("_", " ").capitalize()
 
     @property
     def adds(self) -> bool:
@@ -47,7 +52,7 @@ class Control:
     @property
     def rank(self) -> int:
         """The order in a form."""
-        if self.is_needed:
+        if self.is_needed or self.name in _FIRST:
             return 0
         return (2 if self.name == "where" else 1) if self.is_of_question else 3
 

@@ -66,6 +66,7 @@ KIND = Kind(
     group=QuestionGroup.MODEL,
     asks="How does y change with x, others equal?",
     plan=_plan,
+    title="Linear regression (robust, or least squares)",
     result=RegressionResult | GroupFits,
     examples=(
         LinearRegression("y ~ x"),
