@@ -2,9 +2,11 @@
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 BIN = .venv/bin
+# pip compiles what it copies, and not what is used where it stands: a command starts sooner.
+COMPILE = @$(BIN)/python -m compileall -q client/reticent server/reticent_server
 PROJECTS = pyproject.toml client/pyproject.toml server/pyproject.toml
 
-.PHONY: install demo test check docs bench audit mutants nightly generated contract clean
+.PHONY: install demo test packages check docs bench audit mutants nightly generated contract clean
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -12,6 +14,7 @@ PROJECTS = pyproject.toml client/pyproject.toml server/pyproject.toml
 .venv/.server: $(PROJECTS) constraints.txt | .venv/bin/python
 	$(PIP) --editable ./client
 	$(PIP) --editable ./server
+	$(COMPILE)
 	@touch $@
 
 .venv/.demo: $(PROJECTS) constraints.txt | .venv/bin/python
@@ -20,8 +23,9 @@ PROJECTS = pyproject.toml client/pyproject.toml server/pyproject.toml
 	@touch $@
 
 .venv/.test: $(PROJECTS) constraints.txt | .venv/bin/python
-	$(PIP) --editable './client[plot]'
-	$(PIP) --editable './server[demo,dask]' '.[test]'
+	$(PIP) --editable './client[pandas,plot,word,yaml]'
+	$(PIP) --editable './server[dask,demo,word]' '.[test]'
+	$(COMPILE)
 	@touch $@
 
 .venv/.bench: .venv/.test
@@ -51,12 +55,16 @@ SELECTED = $(if $(FAST),--one-case -m 'not audit and not slow' tests/client test
 test: .venv/.test               ## the test suite; with FAST=1 a minute's selection of it
 	$(BIN)/python -m pytest -n 3 --dist worksteal $(SELECTED)
 
-check: .venv/.test              ## format, lint, types, layers, licences
+packages: .venv/.test           ## the wheels in empty environments, the image and the compose file's services
+	$(BIN)/python -m tools.packages
+
+check: .venv/.test              ## format, lint, types, layers, licences, requirements
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/licences.py
+	$(BIN)/python tools/imports.py
 
 docs: .venv/.test               ## the documentation as a site, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

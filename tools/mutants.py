@@ -36,7 +36,7 @@ SECONDS = 900
 LIBRARIES = (
     *("adbc_driver_postgresql.dbapi", "adbc_driver_sqlite.dbapi", "alembic.command", "fastapi"),
     *("httpx", "hypothesis", "limits", "numpy", "opendp.prelude", "patsy", "prometheus_client"),
-    *("psycopg", "pyarrow.parquet", "pydantic_settings", "pytest", "rich.table", "schemathesis"),
+    *("psycopg", "pyarrow.parquet", "pydantic", "pytest", "rich.table", "schemathesis"),
     *("scipy.optimize", "scipy.special", "scipy.stats", "sqlalchemy", "statsmodels.api"),
     *("structlog", "threadpoolctl", "typer", "uvicorn", "yaml"),
     *("_hypothesis_pytestplugin", "anyio.pytest_plugin", "pytest_cov.plugin"),

@@ -14,7 +14,7 @@ from reticent._plan import Plan
 from reticent_server.kinds import registry
 from reticent_server.kinds.anova.kind import Anova
 from reticent_server.kinds.correlation.kind import Correlation
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.t_test.kind import TTest
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, whole

@@ -26,10 +26,10 @@ from reticent_server.domain.steps import (
 from reticent_server.engine.block_sums import block_sums
 from reticent_server.kinds import registry as kinds
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import disjoint_groups, quantile_tree, registry
 from reticent_server.mechanisms.disjoint_groups import GroupsMap, grouped
 from support.attacks.privacy_losses import step_loss

@@ -13,7 +13,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum, quantile_tree, registry
 from support.fits.regressions import (
     WIDE,

@@ -17,8 +17,8 @@ from reticent_server.domain.steps import Block, CountSum, GramSum, VectorSum
 from reticent_server.engine.block_sums import block_sums
 from reticent_server.kinds.did.kind import Did
 from reticent_server.kinds.event_study.kind import EventStudy
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.registry import kind_of
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import noisy_sum, registry
 from support.fits.regressions import drive, numeric, profile_of, totals
 

@@ -13,7 +13,7 @@ from reticent_server.engine.block_sums import block_sums
 from reticent_server.fitting.maps import ScoreMap
 from reticent_server.fitting.person_scores import PersonLengthsMap, PersonScoreMap
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum, registry
 from support.fits.regressions import drive, facts_of, numeric, profile_of, query, totals
 

@@ -15,7 +15,7 @@ from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.huber import WeightedMedianResidual
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import shares
 from support.fits.regressions import (

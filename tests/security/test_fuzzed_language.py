@@ -16,7 +16,7 @@ from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy, Query
 from reticent_server.errors import InvalidFormula, ReticentError
 from reticent_server.kinds.count.kind import Count
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from support.installations.small import Installation, opened
 

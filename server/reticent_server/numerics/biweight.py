@@ -74,6 +74,11 @@ class Biweight:
         fourth = (3 * inside - 2 * a * (a * a + 3) * density) / a**4
         return np.asarray(inside - 6 * second + 5 * fourth)
 
+    @property
+    def signed(self) -> bool:
+        """Whether ψ′ has both signs."""
+        return True
+
     @cached_property
     def mean_weight(self) -> float:
         """E ψ(z)/z."""

@@ -60,6 +60,7 @@ def test_whatever_a_curator_does_is_recorded_and_verified(world: World) -> None:
     project = ("open", "project.add", "member.add", "member.add", "grant.add", "request.approve")
     assert told == [
         ("catalogue.add", "reticent"),
+        ("population.add", "cli:carol"),
         ("dataset.load", "cli:carol"),
         ("version.add", "cli:carol"),
         ("dataset.policy", "cli:carol"),
@@ -288,6 +289,7 @@ def test_tables_that_are_chained(engine: Engine) -> None:
         "catalog_identity",
         "dataset_versions",
         "datasets",
+        "populations",
         "published_releases",
     ]
     assert grants in chained_tables()

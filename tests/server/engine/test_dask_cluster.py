@@ -25,7 +25,7 @@ from reticent_server.engine.clusters import cluster_for
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import CuratorError, Unavailable
 from reticent_server.kinds.count.kind import Count
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import registry
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings

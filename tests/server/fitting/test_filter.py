@@ -21,7 +21,7 @@ from reticent_server.fitting.filter import (
     prior,
     surprised,
 )
-from reticent_server.fitting.huber import HuberScore
+from reticent_server.fitting.huber import PsiScore
 from reticent_server.fitting.public_model import PublicModel
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.families.poisson import POISSON
@@ -123,7 +123,7 @@ def test_the_expected_curvature_is_that_of_normal_residuals(variance: float) -> 
     """Mean w ψ′ uuᵀ of rows whose predictor is off by N(0, v) on average, s being measured there."""
     rng = np.random.default_rng(5)
     whitening = whitening_of(rng)
-    model, score = PublicModel(whitening, 2.0 * Q), HuberScore(Huber(1.345), 1.0)
+    model, score = PublicModel(whitening, 2.0 * Q), PsiScore(Huber(1.345), 1.0)
     C = np.diag([variance, 0, 0, 0]) / np.mean(whitening.rows[:, 0] ** 2)
     J = model.curvature(score, np.zeros(Q), C)
     U = whitening.rows

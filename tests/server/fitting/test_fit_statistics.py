@@ -13,7 +13,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_statistics import FitMomentsMap
 from reticent_server.kinds import registry
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import registry as mechanisms
 from support.attacks.privacy_losses import farthest_records
 from support.fits.regressions import drive, whole

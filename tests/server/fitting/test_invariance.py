@@ -15,8 +15,8 @@ from reticent_server.domain.design import Apply, ColumnValue, Indicator, Term
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.evaluate import evaluate_term
 from support.fits.regressions import (
     HUGE_RHO,

@@ -115,7 +115,7 @@ def test_the_curvature_is_the_derivative_of_the_score_and_both_keep_their_bounds
 @pytest.mark.parametrize("link", LINKS)
 def test_the_clients_link_is_the_servers(link: Any) -> None:
     eta = np.linspace(-4, -0.1, 40)
-    found = link_of("binomial", link)
+    found = link_of({"family": "binomial", "link": link})
     assert found.mean(eta) == pytest.approx(MEANS[link](eta))
     step = 1e-6
     assert found.slope(eta) == pytest.approx(

@@ -13,7 +13,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Apply, ColumnValue, Compare, Term
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import registry
 from support.fits.linear_plans import Y, fitted, gaps, linear_plan, numerics, target_of
 from support.fits.regressions import (

@@ -10,8 +10,8 @@ from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.schema import ABSENT, Schema, Unit
 from reticent_server.domain.steps import Block
 from reticent_server.errors import InvalidFormula, InvalidQuery
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.registry import kind_of
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.fits.panels import facts_of, panel, within
 from support.fits.regressions import HUGE_RHO, drive, numeric
 

@@ -20,12 +20,12 @@ from reticent_server.fitting.standard_fit import Freedom
 from reticent_server.formula import mask_design
 from reticent_server.kinds.crosstab.kind import Crosstab
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.mean.persons import PersonSpread, PersonSpreadMap
 from reticent_server.kinds.profile.plan import plan_profile
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.registry import ROWS_ALIKE, by_name, kind_of, plan
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import noisy_sum
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of, totals
@@ -238,7 +238,7 @@ def test_intervals_need_persons_few_that_are_cut_and_a_jacobian_above_its_noise(
     effective: Any, unsure: Any, clipped: Any, known: Any
 ) -> None:
     clusters = Clusters(1.0, 100.0, effective, clipped)
-    assert Freedom(clusters, 0.0, np.eye(2), unsure).known is known
+    assert Freedom(clusters, 0.0, np.eye(2), unsure).verdict.intervals is known
 
 
 def test_the_clip_is_the_least_edge_that_few_are_beyond() -> None:

@@ -10,8 +10,8 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.query import Privacy, query_json
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.planning import plan

@@ -15,7 +15,7 @@ from reticent_server.formula import parse_formula
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.kind import KIND as LINEAR
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.subsample_aggregate.kind import KIND as BLOCKS
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from support.fits.regressions import drive, facts_of, numeric, profile_of, totals, whole

@@ -19,7 +19,7 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
 from support.fits.regressions import facts_of, profile_of

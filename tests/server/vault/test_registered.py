@@ -18,7 +18,7 @@ from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, Releas
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import CuratorError, Unavailable
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.vault.adbc import DRIVER_ERRORS, execute
 from reticent_server.vault.readers import open_reader

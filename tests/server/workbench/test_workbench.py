@@ -172,6 +172,21 @@ def test_what_is_wrong_is_said_at_its_field_and_costs_nothing(bench: Bench) -> N
     assert "ε 0.50 of 0.50 is left" in dear.text
 
 
+def test_variables_may_be_separated_by_commas_and_are_wrong_at_their_field(bench: Bench) -> None:
+    study = {"kind": "study", "q.variables": "y, log(x, 2", "epsilon": "1"}
+    page = page_of(bench.browser("ana"), **study).text
+    assert 'id="wrong-variables"' in page
+    draft = draft_of("people", {**study, "q.variables": 'y, x\nC(g, levels=["a", "b"])'})
+    assert draft.body()["query"]["variables"] == ["y", "x", 'C(g, levels=["a", "b"])']
+
+
+def test_examples_name_the_table_s_own_columns(bench: Bench) -> None:
+    page = page_of(bench.browser("ana"), kind="linear_regression").text
+    assert "y &gt;= 0 and g == &#34;a&#34;" in page
+    assert "y ~ x + C(g)" in page
+    assert "grade" not in page
+
+
 def test_text_from_the_address_is_never_markup(bench: Bench) -> None:
     ana = bench.browser("ana")
     for name in ("q.formula", "q.where", "epsilon", "delta", "kind", "add"):

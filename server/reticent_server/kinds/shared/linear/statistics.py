@@ -6,9 +6,9 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_statistics import StatisticsPlan, statistics_part
 from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.response import PublicResponse
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.response import PublicResponse
 
 
 def plan_linear_statistics(

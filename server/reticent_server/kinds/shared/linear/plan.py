@@ -12,18 +12,12 @@ from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.huber import LinearFamily
-from reticent_server.fitting.report import without_intervals
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
-from reticent_server.kinds.linear_regression.loss import ResidualLoss, asked_loss, planned_loss
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.response import PublicResponse, public_response
-from reticent_server.kinds.linear_regression.ridge import PENALISED, penalised_estimand, ridged
-
-DECLINED = (
-    "Nearly all records have the same response, so residuals have no scale and a robust fit no standard error: no "
-    'intervals are given. Ask for loss="squared", or model whether the response differs from that value.'
-)
+from reticent_server.kinds.shared.linear.loss import ResidualLoss, asked_loss, planned_loss
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.response import PublicResponse, public_response
+from reticent_server.kinds.shared.linear.ridge import PENALISED, penalised_estimand, ridged
 
 LinearRegressionPlan = FitPlan[PublicResponse]
 
@@ -79,7 +73,7 @@ class LinearModel:
         return self.loss.signal(ground.response.tie)
 
     def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
-        return [DECLINED] if self.loss.declines(ground.response.tie) else []
+        return list(self.loss.verdict(ground.response.tie).sentences)
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:
         return fit if self.ridge is None else ridged(fit, self.ridge, coding)
@@ -91,12 +85,13 @@ class LinearModel:
         radius_squared: float,
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
-        declined = self.notes(ground)
+        verdict = self.loss.verdict(ground.response.tie)
         penalty = "" if self.ridge is None else penalised_estimand(self.ridge)
-        said = declined + ([PENALISED] if self.ridge is not None else [])
+        said = [PENALISED] if self.ridge is not None else []
+        judged = verdict.applied(result)
         return {
-            **(without_intervals(result) if declined else {}),
-            "warnings": [*result["warnings"], *said],
+            **judged,
+            "warnings": [*judged["warnings"], *said],
             "scale": fit.scale * ground.coding.response_location.scale,
             "estimand": self.loss.estimand(radius_squared, ground.response.tie) + penalty,
         }

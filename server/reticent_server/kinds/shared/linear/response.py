@@ -8,10 +8,10 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.trust import tied
 
 _NORMAL_IQR = 1.3489795003921634  # 2Φ⁻¹(3/4)
 _NORMAL_90 = 3.2897072539029444  # 2Φ⁻¹(.95)
-TIED = 0.1  # share of one value from which on the median residual jumps from value to value
 _NORMAL_98 = 4.652695748081682  # 2Φ⁻¹(.99)
 
 
@@ -32,7 +32,7 @@ def public_response(term: Term, values: FloatArray) -> PublicResponse:
     low, first, centre, third, high = np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95))
     outer = np.quantile(values, (0.01, 0.99))
     tie = _largest_tie(values)
-    narrow = tie >= TIED or third - first < 0.01 * (high - low)
+    narrow = tied(tie) or third - first < 0.01 * (high - low)
     candidates = (
         0.0 if narrow else (third - first) / _NORMAL_IQR,
         (high - low) / _NORMAL_90,

@@ -5,11 +5,11 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.group_fits import GroupFitsPlan, plan_group_fits
 from reticent_server.fitting.influence.whole import no_calibration
-from reticent_server.kinds.linear_regression.loss import asked_loss
-from reticent_server.kinds.linear_regression.plan import LinearModel
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.response import PublicResponse
 from reticent_server.kinds.shared.by import formula_by
+from reticent_server.kinds.shared.linear.loss import asked_loss
+from reticent_server.kinds.shared.linear.plan import LinearModel
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.response import PublicResponse
 
 
 def plan_linear_regression_by(

@@ -14,6 +14,7 @@ with ε and n, and says so.
 from dataclasses import dataclass
 
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.huber import (
     LinearFamily,
@@ -21,13 +22,12 @@ from reticent_server.fitting.huber import (
     SquareResidual,
     WeightedMedianResidual,
 )
+from reticent_server.fitting.trust import SOUND, TrustVerdict
 from reticent_server.fitting.tuning import least_variance
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.response import TIED
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.biweight import EFFICIENT_95, Biweight
 from reticent_server.numerics.psi import Huber
 
-MOST_TIED = 0.85  # share of one value above which no scale of the residuals is told from 0
 # c: 95 % efficient at the normal law (Huber 1964); R²/q: weights below 1 for few rows of a normal design
 DEFAULT_HUBER, DEFAULT_RADIUS = 1.345, 2.0
 # c = 4 and R²/q = 4 change few of a normal table's records: nearly least squares, and more noise
@@ -57,16 +57,15 @@ class ResidualLoss:
         self, tie: float
     ) -> MedianResidual | WeightedMedianResidual | SquareResidual | None:
         """How the residual scale is measured where so many responses are equal."""
-        if tie >= MOST_TIED:
+        if trust.without_scale(tie):
             return None
-        if tie >= TIED or self.name == "squared":
+        if trust.tied(tie) or self.name == "squared":
             return SquareResidual()
         return WeightedMedianResidual() if self.weighted else MedianResidual()
 
-    def declines(self, tie: float) -> bool:
-        """Whether a robust fit of so tied a response is given without intervals: what it means depends on a
-        scale that the residuals do not have."""
-        return tie >= MOST_TIED and self.name != "squared"
+    def verdict(self, tie: float) -> TrustVerdict:
+        """Of so tied a response: what a robust fit means depends on a scale that the residuals may not have."""
+        return SOUND if self.name == "squared" else trust.robust(tie)
 
     def family(self, spread: float, tie: float) -> LinearFamily:
         """The family of a fit from a residual scale `spread`."""
