@@ -16,6 +16,7 @@
     │   ├── InvalidFormula   422 invalid_formula
     │   └── InvalidPrivacy   422 invalid_privacy
     ├── RateLimited          429 rate_limited
+    ├── CallerLeft           499 caller_left        whom nothing reaches any more
     ├── Unavailable          503 unavailable
     │   ├── QueueFull        503 queue_full
     │   └── Damaged          503 unavailable
@@ -91,8 +92,8 @@ class SecondPerson(ReticentError):
 
     def __init__(self, proposal_id: str) -> None:
         super().__init__(
-            f"The policy asks for a second person. It is proposed as {proposal_id}: when somebody else has "
-            "approved that, send exactly the same again."
+            f"Proposed as {proposal_id}: the policy asks for a second person. When somebody else has approved that, "
+            "send exactly the same again."
         )
         self.proposal_id = proposal_id
 
@@ -121,6 +122,12 @@ class RateLimited(ReticentError):
     def __init__(self, detail: str, retry_after: int = 1) -> None:
         super().__init__(detail)
         self.retry_after = retry_after
+
+
+class CallerLeft(ReticentError):
+    """Nothing was charged: work ends for which nobody waits. Logs and metrics see the status, which is nginx' own."""
+
+    code, status, title = "caller_left", 499, "The caller has hung up"
 
 
 class Unavailable(ReticentError):

@@ -15,7 +15,7 @@ POST = b"POST /v1/releases HTTP/1.1\r\nHost: x\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 CLOSED_AFTER = 1.0
 EARLY = 0.1  # seconds: an event loop counts its timers from a clock that it has read before
-MARGIN = 8.0
+MARGIN = 60.0  # seconds: of a machine that is busy with other things
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_a_head_without_end_is_cut_off(patient: Server) -> None:
 
 def test_a_connection_in_use_stays(hasty: Server) -> None:
     """Requests one after the other, for longer than a head may take. (A machine that stands still
-    for a second makes a head late; not three times.)"""
+    for a second makes a head late; not twenty times.)"""
 
     def stays() -> bool:
         with httpx.Client(base_url=hasty.url, timeout=60) as http:
@@ -125,7 +125,7 @@ def test_a_connection_in_use_stays(hasty: Server) -> None:
                 return False
         return True
 
-    assert any(stays() for _ in range(3))
+    assert any(stays() for _ in range(20))
 
 
 @pytest.mark.parametrize("order", [1, -1])

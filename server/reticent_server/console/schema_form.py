@@ -19,7 +19,18 @@ Fields = Mapping[str, str]
 Body = dict[str, Any]
 
 OPEN: dict[str, str] = dict.fromkeys(
-    ("dataset", "population", "description", "unit", "max_rows", "strict", "derive"), ""
+    (
+        "dataset",
+        "population",
+        "separate",
+        "publishes",
+        "description",
+        "unit",
+        "max_rows",
+        "strict",
+        "derive",
+    ),
+    "",
 )
 """The fields that are about no single column, still empty."""
 

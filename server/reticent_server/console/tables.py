@@ -133,7 +133,12 @@ def _loaded(visit: Visit, staged: StagedFile) -> LoadedVersion:
     form = check(look(services.settings, staged).columns, fields)
     if form.schema is None:
         raise CuratorError(form.problem or _INCOMPLETE)
-    named = Named(fields.get("dataset", ""), fields.get("population") or None)
+    named = Named(
+        fields.get("dataset", ""),
+        fields.get("population") or None,
+        fields.get("separate") or None,
+        fields.get("publishes") == "yes",
+    )
     strict = fields.get("strict") == "yes"
     wanted = FileToLoad(named, staged.path, form.schema, strict=strict)
     return load(services.settings, services.catalog, staged, wanted, by=visit.actor)

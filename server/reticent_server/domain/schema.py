@@ -115,14 +115,24 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The protected unit: a row, or all rows that share a value of `column` (at most `max_rows`)."""
+    """The protected unit: a row, or all rows that share a value of `column` (at most `max_rows`).
+
+    gaps: whether a unit may have no row, where it has one at most: the table has a place for every person of its
+    population, and who is in it is private.
+    """
 
     column: str | None = None
     max_rows: int = 1
+    gaps: bool = False
 
     @property
     def many_rows(self) -> bool:
         """Whether a unit may have another number of rows than its neighbour: the number of rows is private then."""
+        return self.gaps or self.max_rows > 1
+
+    @property
+    def several_rows(self) -> bool:
+        """Whether a unit may have more than one row, so that something can vary within it."""
         return self.max_rows > 1
 
 

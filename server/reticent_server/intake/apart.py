@@ -25,6 +25,7 @@ class StoredVersion:
     version_id: str
     clipped: Mapping[str, int]
     left_out: int
+    outside: int
 
 
 _STORED = TypeAdapter(StoredVersion)
@@ -44,10 +45,12 @@ class LoadApart:
         books = books_on(ready_engine(self.settings), self.settings, SystemClock())
         catalog, approvals = books.catalog, books.approvals
         if self.stays:
-            loaded = register_folder(catalog, approvals, self.wanted, by=self.by)
+            loaded = register_folder(self.settings, catalog, approvals, self.wanted, by=self.by)
         else:
             loaded = load_file(self.settings, catalog, approvals, self.wanted, by=self.by)
-        stored = StoredVersion(loaded.facts.version_id, loaded.clipped, loaded.left_out)
+        stored = StoredVersion(
+            loaded.facts.version_id, loaded.clipped, loaded.left_out, loaded.outside
+        )
         return _STORED.dump_json(stored)
 
 

@@ -65,7 +65,8 @@ def load(
     it. Raises CuratorError, SecondPerson, PolicyRefused, Conflict; Unavailable while another load goes on."""
     with turn(_folder(settings), "load", 0.0):
         stored = loaded_apart(LoadApart(settings, wanted, staged.stays, by))
-    return LoadedVersion(catalog.facts_of(stored.version_id), stored.clipped, stored.left_out)
+    facts = catalog.facts_of(stored.version_id)
+    return LoadedVersion(facts, stored.clipped, stored.left_out, stored.outside)
 
 
 def _folder(settings: Settings) -> Path:

@@ -12,6 +12,7 @@ from reticent_server.chain.entries import Draft, canonical_json, digest
 from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, NotFound
 from reticent_server.ledger import repository
+from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import (
     CURATOR,
     Balance,
@@ -98,10 +99,10 @@ def _debit(connection: Connection, record: ReleaseRecord, account_id: str) -> Dr
     """Debits one account, and gives the entry that says so. Raises BudgetExhausted."""
     account = repository.account(connection, account_id)
     if account is None:
-        raise BudgetExhausted(_NO_ACCOUNT[account_id.startswith("analyst:")])
+        raise no_account(is_analysts=account_id.startswith("analyst:"))
     amount = charge(record.cost, account.rule)
     if not repository.spend(connection, account_id, amount):
-        raise _exhausted(repository.account(connection, account_id) or account)
+        raise exhausted(repository.account(connection, account_id) or account)
     detail = {"release_sha256": release_digest(record), TURN: turn_of(record)}
     actor = record.owner or CURATOR
     return Draft("debit", account_id, actor, record.created_at, record.id, amount, detail)
@@ -113,7 +114,13 @@ _NO_ACCOUNT = {
 }
 
 
-def _exhausted(account: Balance) -> BudgetExhausted:
+def no_account(*, is_analysts: bool) -> BudgetExhausted:
+    """Of a request that no account would pay for."""
+    return BudgetExhausted(_NO_ACCOUNT[is_analysts])
+
+
+def exhausted(account: Balance) -> BudgetExhausted:
+    """Of a request for more than the account has left."""
     whose = (
         "Your remaining budget on this data set"
         if account.analyst_id
@@ -121,7 +128,7 @@ def _exhausted(account: Balance) -> BudgetExhausted:
     )
     return BudgetExhausted(
         f"{whose} does not cover this request; ask for less, or ask its curator for more.",
-        account.remaining.floats(account.rule),
+        implied(account, account.remaining),
     )
 
 

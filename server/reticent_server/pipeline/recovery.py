@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finishing what another process left behind: reservations that were charged and never settled."""
 
-import structlog
-
 from reticent_server.errors import ReticentError
+from reticent_server.events import EventLogger
 from reticent_server.pipeline import deferred, metrics
 from reticent_server.pipeline.answer import resume
 from reticent_server.pipeline.services import Services
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 def recover(services: Services) -> int:

@@ -72,6 +72,7 @@ def test_it_serves_says_so_and_ends_cleanly(installation: Installation) -> None:
     assert "people" not in log
 
 
+@pytest.mark.audit
 def test_a_line_of_json_says_where_it_serves(installation: Installation) -> None:
     words = [sys.executable, "-m", "reticent_server.cli", "serve", "--port", "0", "--json"]
     process = subprocess.Popen(

@@ -30,6 +30,7 @@ CSV = f"education-num, town, rich\n13, {SECRET}, yes\n9, Ghent, no\n16, Bruges, 
 GOOD = {
     "dataset": "towns",
     "description": "Towns",
+    "separate": "these tests load one file again and again",
     "unit": "",
     "c0.use": "yes",
     "c0.name": "years",
@@ -266,6 +267,7 @@ def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     alone = edit(web, "/console/datasets/people/policy", {"tier-unconditional": "yes"})
     assert (alone.status_code, "It is proposed as" in alone.text) == (409, True)
     assert desk.services.catalog.facts("people").policy.second_person
+    desk.services.catalog.set_policy("people", Policy(), by="t")  # of new populations, too
 
 
 def test_files_have_limits_and_are_forgotten(
@@ -398,3 +400,27 @@ def test_the_policy_and_the_profile_in_the_console(
     for form in ("policy", "profile"):
         assert edit(auditor, f"/console/datasets/terms/{form}", policy).status_code == 403
         assert f"terms/{form}" not in auditor.get("/console/datasets/terms").text
+
+
+def test_persons_of_another_population_need_a_reason(desk: Desk, web: httpx.Client) -> None:
+    """Only whoever has sent the file is told; the page of the population shows the reason to the console alone."""
+    text = "id,x\n" + "".join(f"person-{i},{i % 5}\n" for i in range(20))
+    of_persons = {"unit": "id", "max_rows": "2", "c0.use": "", "c1.use": "yes", "c1.name": "x"}
+    of_persons |= {"c1.kind": "integer", "c1.lower": "0", "c1.upper": "9", "action": "load"}
+    first = edit(web, sent(web, text), of_persons | {"dataset": "wave-1"})
+    assert first.status_code == 201, first.text
+    place = sent(web, text + "person-99,3\n")
+    again = edit(web, place, of_persons | {"dataset": "wave-2"})
+    assert again.status_code == 422
+    assert "20 of the table&#39;s persons are in population wave-1, too" in again.text
+    joined = edit(web, place, of_persons | {"dataset": "wave-2", "population": "wave-1"})
+    assert joined.status_code == 201
+    assert "1 persons are left out" in joined.text
+    assert desk.services.catalog.facts("wave-2").n == 20
+    apart = {"dataset": "wave-3", "separate": "<b>another</b> board"}
+    assert edit(web, sent(web, text), of_persons | apart).status_code == 201
+    page = web.get("/console/populations/wave-3")
+    assert "&lt;b&gt;another&lt;/b&gt; board" in page.text
+    assert "the persons of wave-3" in page.text
+    assert "/console/populations/wave-1" in web.get("/console/").text
+    assert web.get("/console/populations/nobody").status_code == 404

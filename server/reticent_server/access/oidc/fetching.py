@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
-import structlog
 
 from reticent_server.domain.clock import Clock
 from reticent_server.errors import Unavailable
+from reticent_server.events import EventLogger
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ UNREACHABLE = "The identity provider did not answer as it should; try again, or 
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 class Fetcher:
