@@ -81,7 +81,7 @@ def others() -> Iterator[ExitStack]:
 
 
 def entered(desk: Desk, key: str) -> httpx.Client:
-    client = httpx.Client(base_url=desk.url, timeout=60)
+    client = httpx.Client(base_url=desk.url, timeout=600)
     page = client.get("/console/sign-in")
     client.post("/console/sign-in", data={"form_token": token(page), "key": key})
     return client
