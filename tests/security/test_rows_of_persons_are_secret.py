@@ -11,7 +11,6 @@ import html
 import json
 import re
 import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +39,7 @@ from support.databases.migrated import SetClock
 from support.installations.bench import Browser
 from support.installations.small import SCHEMA, Api, Installation, opened
 from support.kinds.examples import QUERIES
+from support.processes.waiting import until
 
 PERSONS, M = 60, 5
 PANEL = SCHEMA.replace("columns:", f"unit: {{column: id, max_rows: {M}}}\ncolumns:")
@@ -68,7 +68,6 @@ BAD: tuple[dict[str, Any], ...] = (
     {"kind": "histogram", "column": "y"},
 )
 
-PATIENCE_SECONDS = 60.0
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[0-9:.]*(Z|\+00:00)?")
 
@@ -175,11 +174,9 @@ def ask_later(api: Api, heard: Transcript) -> None:
     headers = {"Prefer": "respond-async"}
     release = heard.reply(api.post("/v1/releases", body(ASKED[0]), headers=headers))
     assert release.json()["progress"]["remaining_ms"] > 0
-    path, started = release.headers["location"], time.monotonic()
-    while (reply := api.get(path)).json()["status"] == "pending":
-        assert time.monotonic() - started < PATIENCE_SECONDS
-        time.sleep(0.01)
-    heard.reply(reply)
+    path = release.headers["location"]
+    until(lambda: api.get(path).json()["status"] != "pending")
+    heard.reply(api.get(path))
 
 
 def look_at_the_workbench(

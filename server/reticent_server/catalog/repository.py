@@ -244,19 +244,23 @@ class Catalog:
         stored = (source for source in sources if isinstance(source, VaultTable))
         return frozenset(table.table for table in (*stored, *registers))
 
-    def set_profile(self, version_id: str, profile: Profile, *, by: str) -> None:
-        """Stores a version's profile, once for ever. Raises Conflict the second time, NotFound."""
+    def set_profile(
+        self, version_id: str, profile: Profile, *, by: str, instead_of: str | None = None
+    ) -> None:
+        """Stores a version's profile. instead_of: the release of the one whose place it takes; None: there is none.
+
+        Raises Conflict where another profile is stored than that, NotFound.
+        """
         this = dataset_versions.c.id == version_id
         with writing(self._engine) as connection:
             if connection.scalar(select(dataset_versions.c.id).where(this)) is None:
                 raise NotFound(NOT_FOUND)
             require_recorded(connection, dataset_versions, (version_id,))
-            changed = connection.execute(
-                update(dataset_versions)
-                .where(this, dataset_versions.c.profile.is_(None))
-                .values(profile=profile_to_json(profile))
-            )
-            if changed.rowcount:
+            stored = connection.scalar(select(dataset_versions.c.profile).where(this))
+            if (stored or {}).get("release_id") == instead_of:
+                connection.execute(
+                    update(dataset_versions).where(this).values(profile=profile_to_json(profile))
+                )
                 detail = {"release_id": profile.release_id}
                 act = Change("version.profile", dataset_versions, (version_id,), detail)
                 self._record(connection, [act], by)

@@ -322,21 +322,71 @@ def profile(
     name: Name,
     epsilon: Annotated[float, typer.Option(help="ε, charged to the population's cap.")],
     delta: Annotated[float | None, typer.Option(help="δ; by default the policy's.")] = None,
+    forecast: Annotated[
+        bool,
+        typer.Option("--forecast", help="Only tell what it would be worth; nothing is charged."),
+    ] = False,
+    instead: Annotated[
+        bool,
+        typer.Option(
+            "--instead", help="Release another one, charged too, that plans use from then on."
+        ),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Release the profile of the current version, once: private quantiles and noisy counts."""
+    """Release the profile of the current version: private quantiles and noisy counts."""
     from reticent_server.app import build_services  # noqa: PLC0415
-    from reticent_server.pipeline.profile import release_profile  # noqa: PLC0415
+    from reticent_server.pipeline.profile import (  # noqa: PLC0415
+        profile_forecast,
+        release_profile,
+    )
 
     services = build_services(Settings())
+    expected = profile_forecast(services, name, epsilon=epsilon, delta=delta)
+    if forecast:
+        _show_forecast(expected, as_json=as_json)
+        return
     with waiting("Computing the profile"):
-        release = release_profile(services, name, epsilon=epsilon, delta=delta, by=user())
+        release = release_profile(
+            services, name, epsilon=epsilon, delta=delta, by=user(), instead=instead
+        )
     if as_json:
         print_json(release)
         return
     facts = services.catalog.facts(name)
     if facts.profile is not None:
-        show(_profile_rows(facts, facts.profile), as_json=False, title="Profile (released)")
+        rows = _profile_rows(facts, facts.profile)
+        noise = {name: _off_by(each) for name, each in expected["columns"].items()}
+        rows = [{**row, "off by": noise.get(row["column"], "")} for row in rows]
+        show(rows, as_json=False, title="Profile (released)")
+        _name_unresolved(expected)
+
+
+def _show_forecast(expected: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(expected)
+        return
+    rows = [
+        {"column": name, "off by": _off_by(each), "resolved": each["resolved"]}
+        for name, each in expected["columns"].items()
+    ]
+    show(rows, as_json=False, title="What a profile would tell; nothing is charged")
+    _name_unresolved(expected)
+
+
+def _off_by(each: Mapping[str, Any]) -> str:
+    if "count_sd" in each:
+        return f"counts by {each['count_sd']:.3g} records (standard deviation)"
+    return f"quantiles by {each['rank_error']:.2%} of the records"
+
+
+def _name_unresolved(expected: Mapping[str, Any]) -> None:
+    if expected["unresolved"]:
+        out.print(
+            f"Not resolved at this ε: {', '.join(expected['unresolved'])}. Do not rely on their numbers; a larger ε, or narrower "
+            "bounds, tells more.",
+            markup=False,
+        )
 
 
 @app.command()

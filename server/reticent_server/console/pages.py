@@ -16,8 +16,7 @@ from reticent_server.errors import InvalidRequest, NotFound, ReticentError
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight, publishing
 from reticent_server.pipeline.account_history import HISTORY, history
-from reticent_server.pipeline.accounts import account_row
-from reticent_server.pipeline.budgets import share_spent
+from reticent_server.pipeline.accounts import account_row, share_of_epsilon
 from reticent_server.pipeline.policies import TIERS
 from reticent_server.pipeline.services import Services
 from reticent_server.web.routing import pages_router
@@ -55,7 +54,7 @@ def account(services: Services, balance: Balance) -> AccountRow:
     shared = {project.id for project in services.projects.all()}
     own = f"/console/analysts/{quote(whose)}"
     place = "/console/projects" if balance.analyst_id in shared else own
-    return AccountRow(balance, whose, share_spent(balance), account_row(balance), place)
+    return AccountRow(balance, whose, share_of_epsilon(balance), account_row(balance), place)
 
 
 def chart(services: Services, balance: Balance | None) -> BurnDown | None:

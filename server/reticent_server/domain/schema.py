@@ -11,6 +11,8 @@ from reticent_server.domain.derived import Derived, DerivedText
 MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
 LEAST_WIDTH = 1e-50  # so do those of inverse scales
 MAX_INTEGER = 2**53  # larger integers are not exact in float64
+MAX_COLUMNS = 500  # of a schema, and of a file that one is drafted for: a page with a form for each
+MAX_TEXT = 256  # characters of a level, a marker or a name: they are shown in tables and messages
 
 
 WEIGHT = "weight"

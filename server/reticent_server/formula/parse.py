@@ -113,7 +113,7 @@ def _response_name(response: Expression, schema: Schema) -> str:
 def _terms_of(
     text: str, schema: Schema, limits: Limits, profile: Profile | None, *, person_means: bool
 ) -> list[tuple[Factor, ...]]:
-    cursor = Cursor(text, schema, "formula", limits, profile)
+    cursor = Cursor(text, schema, "variable", limits, profile)
     return ModelParser(cursor, person_means=person_means).parse_terms()
 
 
@@ -135,8 +135,7 @@ def mask_design(
     """
     if any(schema.column(name) is None for name in columns):
         raise InvalidQuery(
-            "The query names an unknown column; the data set's columns are listed at "
-            "GET /v1/datasets/{name}."
+            "The query names an unknown column; the data set's description lists its columns."
         )
     predicate, filtering = _where(where, schema, limits)
     return Design(None, (), False, predicate, *_columns([*columns, *filtering], schema))

@@ -16,6 +16,7 @@ import pytest
 
 from reticent_server.domain.facts import Policy
 from reticent_server.domain.roles import Role
+from reticent_server.domain.schema import MAX_COLUMNS
 from reticent_server.errors import NotFound
 from reticent_server.intake.staged import sweep
 from reticent_server.ledger.model import population_account
@@ -299,6 +300,37 @@ def test_what_is_no_table_is_said_so(web: httpx.Client) -> None:
         assert 'role="alert"' in reply.text
     place = sent(web, parquet())
     assert "2.5" in web.get(place).text
+
+
+def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
+    desk: Desk,
+    web: httpx.Client,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """It stays where it is, unloaded, and can be given up."""
+    written = io.BytesIO()
+    texts = pa.table({"t": [SECRET * 50_000] * 800})
+    pq.write_table(texts, written, compression="zstd", use_dictionary=False)
+    place = sent(web, written.getvalue())
+    page = web.get(place)
+    assert page.status_code == 422
+    assert "cannot be read: it is broken, or takes more than 256 MB of memory" in page.text
+    assert edit(web, place, GOOD).status_code == 422
+    assert web.get("/healthz").status_code == 200
+    said = capfd.readouterr()
+    assert SECRET not in page.text + caplog.text + said.out + said.err
+    assert edit(web, place, {"action": "discard"}).status_code == 303
+    assert files(desk) == []
+
+
+def test_a_page_of_the_widest_table_is_bounded(web: httpx.Client) -> None:
+    names = [f"column {i} " + "x" * 200 for i in range(MAX_COLUMNS)]
+    cells = ",".join(["y" * 100] * MAX_COLUMNS)
+    place = sent(web, ",".join(names) + "\n" + f"{cells}\n" * 9)
+    page = web.get(place)
+    assert (page.status_code, len(page.content) < 6 << 20) == (200, True)
+    assert edit(web, place, {"action": "discard"}).status_code == 303
 
 
 def parquet() -> bytes:

@@ -73,6 +73,7 @@ def body(query: dict[str, Any], dataset: str = "visits", **privacy: float) -> di
     return {"dataset": dataset, "query": query, "privacy": privacy or {"epsilon": 2.0}}
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_kind_answers_about_persons(api: Api, name: str) -> None:
     asked = body(QUERIES[name] | {"persons": FEATURES})
@@ -92,6 +93,7 @@ def test_every_kind_answers_about_persons(api: Api, name: str) -> None:
     assert release["guarantee"]["unit"] == "person"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_question_about_persons_is_that_about_one_row_each(services: Services, name: str) -> None:
     """The same parts as on the table `people`, so the same noise: nothing is multiplied by m."""
@@ -134,6 +136,7 @@ def test_the_columns_of_a_view_are_free_to_see(api: Api) -> None:
     assert view["profile"] is None
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("dataset", "persons", "code"),
     [
@@ -179,6 +182,7 @@ def test_nobody_without_a_grant_sees_the_view(
     )
 
 
+@pytest.mark.slow
 def test_nothing_public_tells_how_many_rows_there_are(
     services: Services, installation_template: Installation, tmp_path: Path
 ) -> None:
