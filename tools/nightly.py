@@ -35,7 +35,7 @@ GAUNTLET = "gauntlet.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NightStep:
     """A command; `{folder}` in it is where the commit's results are."""
 
     name: str
@@ -51,11 +51,11 @@ class Outcome:
 
 
 STEPS = (
-    Step("audit", (PYTHON, "-m", "pytest", "-n", "2", "-m", "audit", "-rfE", "tests")),
-    *(Step(f"bench {name}", (PYTHON, "-m", "benchmarks", name)) for name in BENCHMARKS),
-    Step("mutants", (PYTHON, "tools/mutants.py", "--results", f"{{folder}}/{RESULTS}")),
-    Step("gauntlet", (PYTHON, "-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")),
-    Step("figures", (PYTHON, "tools/figures.py", "{folder}")),
+    NightStep("audit", (PYTHON, "-m", "pytest", "-n", "2", "-m", "audit", "-rfE", "tests")),
+    *(NightStep(f"bench {name}", (PYTHON, "-m", "benchmarks", name)) for name in BENCHMARKS),
+    NightStep("mutants", (PYTHON, "tools/mutants.py", "--results", f"{{folder}}/{RESULTS}")),
+    NightStep("gauntlet", (PYTHON, "-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")),
+    NightStep("figures", (PYTHON, "tools/figures.py", "{folder}")),
 )
 
 
@@ -70,7 +70,7 @@ class Night:
     def folder(self) -> Path:
         return self.root / "build/nightly" / self.commit
 
-    def log(self, step: Step) -> Path:
+    def log(self, step: NightStep) -> Path:
         return self.folder / f"{step.name.replace(' ', '-')}.txt"
 
     def outcomes(self) -> dict[str, Outcome]:
@@ -80,14 +80,14 @@ class Night:
             return {}
         return {k: Outcome(**v) for k, v in json.loads(state.read_text("utf-8")).items()}
 
-    def keep(self, step: Step, outcome: Outcome) -> None:
+    def keep(self, step: NightStep, outcome: Outcome) -> None:
         known = self.outcomes() | {step.name: outcome}
         text = json.dumps({name: asdict(each) for name, each in known.items()}, indent=1)
         part = self.folder / "state.json.part"
         part.write_text(text + "\n", "utf-8")
         part.replace(self.folder / "state.json")
 
-    def run(self, step: Step) -> Outcome:
+    def run(self, step: NightStep) -> Outcome:
         """Runs a step to its end, and keeps what became of it."""
         command = [part.replace("{folder}", str(self.folder)) for part in step.command]
         started = time.monotonic()
@@ -99,7 +99,7 @@ class Night:
         self.keep(step, outcome)
         return outcome
 
-    def report(self, steps: Sequence[Step]) -> str:
+    def report(self, steps: Sequence[NightStep]) -> str:
         """A table of all steps, and the end of what red ones said."""
         known = self.outcomes()
         parts = [
@@ -116,14 +116,14 @@ class Night:
                 parts += [f"## {step.name}\n", "```text", *lines[-SHOWN_LINES:], "```\n"]
         return "\n".join(parts)
 
-    def _row(self, step: Step, outcome: Outcome | None) -> str:
+    def _row(self, step: NightStep, outcome: Outcome | None) -> str:
         if outcome is None:
             return f"| {step.name} | not run | | |"
         log = self.log(step).relative_to(self.root)
         return f"| {step.name} | {outcome.result} | {outcome.seconds / 60:.1f} | `{log}` |"
 
 
-def _sum(known: Mapping[str, Outcome], steps: Sequence[Step]) -> str:
+def _sum(known: Mapping[str, Outcome], steps: Sequence[NightStep]) -> str:
     ended = [known[step.name].result for step in steps if step.name in known]
     return f"{ended.count(GREEN)} of {len(steps)} steps green, {ended.count(RED)} red, {len(steps) - len(ended)} not run."
 
@@ -138,7 +138,7 @@ def commit_of(root: Path) -> str:
     return git("rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
 
 
-def main(arguments: Sequence[str], steps: Sequence[Step] = STEPS, root: Path = ROOT) -> int:
+def main(arguments: Sequence[str], steps: Sequence[NightStep] = STEPS, root: Path = ROOT) -> int:
     """1 if a step that has ended is red."""
     parser = argparse.ArgumentParser(prog="python tools/nightly.py")
     parser.add_argument("--resume", action="store_true", help="keep the steps that are green")

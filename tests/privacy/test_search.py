@@ -52,6 +52,7 @@ LONG = [pytest.param(name, marks=pytest.mark.audit) for name in QUERIES]
 LEAST = 0.1  # of a step's charge that some pair attains somewhere in a plan: else the pool searches nothing
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("m", [GAPS, 1, 3])
 @pytest.mark.parametrize("name", FIRST)
 def test_no_two_units_are_farther_apart_than_a_step_is_charged(
