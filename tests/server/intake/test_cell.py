@@ -41,6 +41,7 @@ def test_memory_time_and_files_have_limits(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     assert in_cell(orders.Takes(16 * MB), SMALL, "rows.csv") == b"%d" % (2 * MB)
     assert "64 MB of memory" in refused(orders.Takes(256 * MB))
+    assert in_cell(orders.Counts(), SMALL, "rows.csv") == b"%d" % SMALL.seconds
     assert "or 1 s" in refused(orders.Spins(), replace(SMALL, seconds=1))
     refused(orders.Sleeps(), replace(SMALL, waits=1))
     refused(orders.Writes())

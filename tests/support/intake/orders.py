@@ -2,6 +2,7 @@
 """Orders for a cell that do what a hostile file might make a library do."""
 
 import os
+import resource
 import sys
 import time
 from dataclasses import dataclass
@@ -25,6 +26,13 @@ class Spins:
     def __call__(self) -> bytes:
         while True:
             pass
+
+
+class Counts:
+    """The seconds of processor time that it may take."""
+
+    def __call__(self) -> bytes:
+        return b"%d" % resource.getrlimit(resource.RLIMIT_CPU)[0]
 
 
 class Sleeps:
