@@ -134,7 +134,7 @@ def curator_acts(installation: Installation, world: World) -> None:
     for table, text in SCHEMAS.items():
         (place / f"{table}.yaml").write_text(text)
     (place / "visits.csv").write_text(csv("id,day,bmi", world.visits, M, 1))
-    (place / "persons.csv").write_text(csv("id,sex,age", dict.fromkeys(world.people), 1, 2))
+    (place / "persons.csv").write_text(csv("id,sex,age", tuple(dict.fromkeys(world.people)), 1, 2))
     (place / "wave.csv").write_text(csv("id,day,bmi", world.wave, 1, 3))
     everybody = ["id", *(f"p{i}" for i in range(PERSONS)), Z]
     (place / "register.csv").write_text("\n".join(everybody) + "\n")
