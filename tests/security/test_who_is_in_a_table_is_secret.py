@@ -25,8 +25,7 @@ from typer.testing import CliRunner
 
 from reticent_server.api.logs import public_fields
 from reticent_server.app import create_app
-from reticent_server.catalog.populations import Population
-from reticent_server.catalog.repository import Catalog
+from reticent_server.catalog import populations
 from reticent_server.cli import dataset, ledger, population
 from support.attacks.recorder import Call, Recorder, recording, total
 from support.attacks.transcript import Transcript, counted
@@ -135,7 +134,7 @@ def curator_acts(installation: Installation, world: World) -> None:
     for table, text in SCHEMAS.items():
         (place / f"{table}.yaml").write_text(text)
     (place / "visits.csv").write_text(csv("id,day,bmi", world.visits, M, 1))
-    (place / "persons.csv").write_text(csv("id,sex,age", dict.fromkeys(world.people), 1, 2))
+    (place / "persons.csv").write_text(csv("id,sex,age", tuple(dict.fromkeys(world.people)), 1, 2))
     (place / "wave.csv").write_text(csv("id,day,bmi", world.wave, 1, 3))
     everybody = ["id", *(f"p{i}" for i in range(PERSONS)), Z]
     (place / "register.csv").write_text("\n".join(everybody) + "\n")
@@ -255,12 +254,8 @@ def test_the_comparison_sees_who_is_linked(
     installation_template: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without places, where the curator agrees to publish counts, the sizes tell the two worlds apart."""
-    place_of, sizes = Catalog.population, []
-
-    def without(self: Catalog, name: str) -> Population:
-        return replace(place_of(self, name), spine=None)
-
-    monkeypatch.setattr(Catalog, "population", without)
+    sizes = []
+    monkeypatch.setattr(populations, "first_spine", lambda *_: None)
     for number, world in enumerate(worlds("table")):
         own = replace(installation_template, directory=tmp_path / f"world{number}")
         shutil.copytree(installation_template.directory, own.directory)

@@ -170,24 +170,3 @@ def test_loads_that_race_make_distinct_versions(catalog: Catalog) -> None:
         made = sum(version > 0 for version in pool.map(attempt, range(8)))
     assert made >= 1
     assert catalog.facts("houses").version == 1 + made
-
-
-def test_no_version_has_other_places_than_its_population(catalog: Catalog) -> None:
-    """Whatever came between the reading of a file and its version: an earlier size of the population, or an order of its own."""
-
-    def visits(source: VaultTable, n: int) -> DatasetFacts:
-        return catalog.add_version(
-            name="visits", population=None, schema=SCHEMA, n=n, source=source, by="t"
-        )
-
-    first = VaultTable("reticent_1_3", 3 * 7, (), 3, "key")
-    own = catalog.source(visits(first, 7).version_id)
-    spine = catalog.population("visits").spine
-    assert isinstance(own, VaultTable)
-    assert spine is not None
-    catalog.declare_places("visits", replace(spine, n=9, grows=True), by="t")
-    wider = replace(own, n=3 * 9)
-    for source, n in ((own, 7), (first, 9), (replace(wider, spine=""), 9), (wider, 7), (own, 9)):
-        with pytest.raises(Conflict, match="places were changed"):
-            visits(source, n)
-    assert visits(wider, 9).n == 9
