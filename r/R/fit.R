@@ -176,8 +176,8 @@ estimable <- function(object) {
 }
 
 inverse_link <- function(object) {
-  link <- text_or(object$result$link, text_or(object$query$link))
-  family <- text_or(object$query$family, "gaussian")
-  if (!nzchar(link)) link <- switch(family, binomial = "logit", gaussian = "identity", "log")
+  family <- text_or(object$result$family)
+  link <- text_or(object$result$link, if (nzchar(family)) "" else "identity")
+  if (!nzchar(link)) stop("The release does not say the link of its family. Ask for the fit again.", call. = FALSE)
   stats::make.link(link)$linkinv
 }

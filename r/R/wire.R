@@ -35,7 +35,8 @@ call_server <- function(client, method, path, body = NULL, idempotency_key = NUL
   if (!is.null(idempotency_key)) {
     request <- httr2::req_headers(request, `Idempotency-Key` = idempotency_key)
   }
-  if (method == "GET" || !is.null(idempotency_key)) {
+  # a plan is free, and a release has a key: neither is charged twice
+  if (method == "GET" || path == "/v1/plans" || !is.null(idempotency_key)) {
     waits <- c(429, 502, 503, 504)
     request <- httr2::req_retry(
       request, max_tries = client$retries + 1,

@@ -12,7 +12,7 @@ from reticent_server.console.looking import Signed
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
-from reticent_server.errors import InvalidRequest, ReticentError
+from reticent_server.errors import InvalidRequest, NotFound, ReticentError
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight, publishing
 from reticent_server.pipeline.account_history import HISTORY, history
@@ -85,6 +85,21 @@ class PageProblem:
 
     form: str
     error: ReticentError
+
+
+@router.get("/populations/{name}")
+def population(visit: Signed, name: str) -> Response:
+    """One population: its unit, its places, and what is loaded of it."""
+    catalog = visit.services.catalog
+    known = catalog.population(name)
+    if not known.is_made:
+        raise NotFound("There is no such population.")
+    return visit.page(
+        "population.html",
+        population=known,
+        second_person=catalog.asks_for_second(name),
+        living=[facts.name for facts in catalog.list() if facts.population == name],
+    )
 
 
 @router.get("/datasets/{name}")

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Will there be intervals? Which coefficients of a planned fit are expected to have one: the reply's own tests on what is forecast.
 
-A reply gives an interval where the releases resolve the coefficient, its noise is at most MOST_NOISE times its sampling error, the
-fit has settled, and, with several rows a person, there are persons enough and the Jacobian is above its noise (standard_fit.Freedom). Plans, the search for
-a width, a dry run and the simulator ask here, so that no width is promised where no interval will come.
+A reply gives an interval where the releases resolve the coefficient, its noise is not too large a multiple of its
+sampling error, the fit has settled, and, with several rows a person, there are persons enough and the Jacobian is
+above its noise (fitting.trust). Plans, the search for a width, a dry run and the simulator ask here, so that no width is
+promised where no interval will come.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent_server.fitting import trust
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.forecast import Forecast
 from reticent_server.fitting.person_scores import SKEWED_SURE, SURE, Lengths
-from reticent_server.fitting.report import MOST_NOISE
-from reticent_server.fitting.standard_fit import LEAST_CLUSTERS, MOST_CLIPPED, MOST_UNSURE
 from reticent_server.mechanisms.noisy_sum import noise_sd
 
 _HIDDEN = 0.83
@@ -31,15 +31,15 @@ def expected_intervals(
     """(q,) whether each coefficient is expected to have an interval. declined: the model gives none on this table, by public facts."""
     if declined or not fit.settled or not _persons_suffice(fit, sizes, budget):
         return np.zeros_like(fit.estimable)
-    return np.asarray(fit.estimable & (fit.ratios <= MOST_NOISE))
+    return trust.coefficients(fit.estimable, fit.ratios, np.ones_like(fit.ratios)).estimable
 
 
 def _persons_suffice(fit: Forecast, sizes: Sizes, budget: FitBudget) -> bool:
-    """The test of standard_fit.Freedom, where scores are summed by person first; else errors are of rows."""
+    """The test of the reply, where scores are summed by person first; else errors are of rows."""
     if sizes.person_rows == 1:
         return True
-    few = _persons(sizes) < LEAST_CLUSTERS or expected_clipped(sizes, budget) > MOST_CLIPPED
-    return not few and fit.unsure <= MOST_UNSURE
+    clipped = expected_clipped(sizes, budget)
+    return trust.persons(_persons(sizes), clipped, fit.unsure).intervals
 
 
 def expected_clipped(sizes: Sizes, budget: FitBudget) -> float:

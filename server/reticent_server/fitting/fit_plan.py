@@ -51,7 +51,7 @@ from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.contributions import contributions_of
-from reticent_server.fitting.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.coordinates import USUAL, Coordinates, public_coordinates
 from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
 from reticent_server.fitting.forecast import Forecast, forecast_fit
 from reticent_server.fitting.newton import NoisyNewton
@@ -349,9 +349,16 @@ class FitPlan(Planned, Generic[ResponseT]):
             self.made["forecast"] = forecast_fit(self.newton)
         return self.made["forecast"]
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether a forecast takes so long that only a few are made."""
+        return self.sizes.size > USUAL
+
     def noise_ratio(self, rho: int) -> float:
         """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were the
         same fit planned at `rho` (with the same share for an own profile)."""
+        if self.is_wide and rho == self.rho:
+            return self.forecast_fit.worst
         left = rho - (rho * self.own_profile.rho // self.rho if self.own_profile else 0)
         return forecast_fit(self._sized(left).newton).worst
 

@@ -15,7 +15,10 @@ from reticent_server.accounting import conversions, gaussian
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
 from reticent_server.domain.plan import Plan
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.forecast import least_rho
+from reticent_server.fitting.forecast import least_rho, rough_rho
+
+Search = Callable[[Callable[[int], float], float, int, tuple[int, int]], int | None]
+"""(ratio by ρ, target, first ρ, limits) → the ρ at which the target is reached, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,13 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
         targets = USUAL_TARGETS if target is None else (target,)
         delta = from_units(ready.cost.delta, DELTA_UNITS)
         conversion = ZCDP if ready.gaussian_rho is None else GAUSSIAN
+        search = search_of(ready)
         ratio = cache(fit.noise_ratio)
         forecast["epsilon_for"] = [
-            {"privacy_to_sampling": t, "epsilon": epsilon_for(ratio, fit.rho, delta, t, conversion)}
+            {
+                "privacy_to_sampling": t,
+                "epsilon": epsilon_for(ratio, fit.rho, delta, t, conversion, search),
+            }
             for t in targets
         ]
     spare = thrift(ready)
@@ -79,12 +86,23 @@ def thrift(ready: Plan) -> str:
     )
 
 
+def search_of(ready: Plan) -> Search:
+    """How an amount is looked for, by what a forecast of the plan takes."""
+    fit = ready.planned.fit
+    return rough_rho if fit is not None and fit.is_wide else least_rho
+
+
 def epsilon_for(
-    ratio: Callable[[int], float], start: int, delta: float, target: float, conversion: Conversion
+    ratio: Callable[[int], float],
+    start: int,
+    delta: float,
+    target: float,
+    conversion: Conversion,
+    search: Search = least_rho,
 ) -> float | None:
     """The ε, to three digits and rounded up, at which ratio(ρ) falls to `target`; start: where the search begins."""
     limits = (LEAST_RHO, conversion.rho_units(MAX_EPSILON, delta))
-    rho = least_rho(ratio, target, start, limits)
+    rho = search(ratio, target, start, limits)
     return None if rho is None else min(rounded_up(conversion.epsilon_of(rho, delta)), MAX_EPSILON)
 
 

@@ -12,6 +12,7 @@ from io import BytesIO, StringIO
 from typing import Any
 
 from reticent_server.web.layout import is_pair, laid_out
+from reticent_server.web.spreadsheets import cell
 from reticent_server.web.tables import ResultTable, shown
 
 Document = Mapping[str, Any]
@@ -240,7 +241,7 @@ def _cell(value: Any) -> str:
         case int() | float():
             return repr(value)
         case _:
-            return "'" + value if str(value)[:1] in {"=", "+", "@", "-", "\t"} else str(value)
+            return cell(str(value))
 
 
 def _json(document: Document, url: str) -> bytes:  # noqa: ARG001

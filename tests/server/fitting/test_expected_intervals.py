@@ -11,8 +11,8 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block
 from reticent_server.fitting.expected_intervals import NO_INTERVALS
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.registry import kind_of
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.attacks.seeded_noise import seed_noise
 from support.fits.panels import facts_of, panel
 from support.fits.regressions import drive

@@ -5,7 +5,6 @@ anybody else's releases."""
 import html
 import json
 import re
-import time
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -22,10 +21,10 @@ from reticent_server.workbench.drafts import OFFERED, QUESTIONS, asked, draft_of
 from reticent_server.workbench.exports import EXPORTS, formats
 from reticent_server.workbench.forecasting import POINTS
 from support.installations.bench import Bench, Browser
+from support.processes.waiting import until
 
 HOSTILE = '"><img src=x onerror=alert(1)>'
 FIT = {"kind": "linear_regression", "q.formula": "y ~ x", "epsilon": "1"}
-PATIENCE_SECONDS = 60.0
 
 
 def page_of(browser: Browser, **fields: str) -> httpx.Response:
@@ -48,9 +47,7 @@ def run(browser: Browser, **fields: str) -> str:
     reply = browser.post("/workbench/datasets/people/run", data=form)
     assert reply.status_code == 303
     path = reply.headers["location"]
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while "the answer is due at" in browser.get(path).text and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: "the answer is due at" not in browser.get(path).text, every=0.05)
     return str(path.rpartition("/")[2])
 
 
