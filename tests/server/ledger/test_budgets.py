@@ -114,7 +114,7 @@ def test_under_zcdp_rho_is_what_is_capped(ledger: Ledger) -> None:
         ask(ledger)
     with pytest.raises(BudgetExhausted) as refused:
         ask(ledger)
-    assert refused.value.remaining == {"epsilon": 0.0, "rho": 0.0, "rho_delta": 0.0}
+    assert refused.value.remaining == {"rho": 0.0, "rho_delta": 0.0}
 
 
 def test_a_credit_that_is_sent_many_times_at_once_is_written_once(ledger: Ledger) -> None:
