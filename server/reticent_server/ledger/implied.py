@@ -12,8 +12,8 @@ _epsilon_of = lru_cache(maxsize=4096)(epsilon_of)  # a bisection of 1 ms
 
 
 def implied(balance: Balance, amount: Amounts) -> dict[str, float]:
-    """An amount of an account as floats, with the ε that it amounts to."""
-    if balance.rule == "basic":
-        return amount.floats("basic")
+    """An amount of an account as floats, with the ε that it amounts to; without it where no δ′ is left to convert with."""
     conversion = from_units(balance.delta - balance.cap.secondary, DELTA_UNITS)  # δ′ = δ − δ″
+    if balance.rule == "basic" or conversion <= 0:
+        return amount.floats(balance.rule)
     return {"epsilon": _epsilon_of(amount.primary, conversion)} | amount.floats("zcdp")

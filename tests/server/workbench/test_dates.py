@@ -23,7 +23,7 @@ def test_a_median_is_a_date_and_its_number_of_records_is_not() -> None:
 
 
 def test_quantiles_by_group_are_dates() -> None:
-    groups = [{"level": "a", "probabilities": [0.5], "values": [DAY], "n": 9}]
+    groups = [{"level": "a", "probabilities": [0.5], "values": [DAY]}]
     (table,) = shown(
         dated({"kind": "quantiles", "column": "sold"}, {"groups": groups}, {"sold"})
     ).tables
