@@ -62,7 +62,8 @@ def _answer(line: Connection, order: Order) -> bytes:
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     until = ceil(process_time() + order.seconds) + _GRACE_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (until, most))
-    result, error = None, None
+    result: Any = None
+    error: Exception | None = None
     try:
         with patience.limits():
             result = order.function(*order.arguments)
