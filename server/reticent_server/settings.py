@@ -5,9 +5,8 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "RETICENT_"
 MIN_POOL = 2
@@ -22,7 +21,7 @@ _ALGORITHM = "(RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA|Ed255
 """Signatures of RFC 7518 and 8037 with a public key; none of a shared secret, and not \"none\"."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Read from RETICENT_* variables; relative SQLite paths are in the working directory.
 
     A variable of that prefix that is none of these is refused: a misspelt limit is no limit.
@@ -60,7 +59,7 @@ class Settings(BaseSettings):
     must have one, to be one of the staff or, by oidc_assurance_of, to be anybody.
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     database_url: str = Field(default="sqlite:///reticent.db", repr=False)
     vault_url: str = Field(default="sqlite:///reticent-vault.db", repr=False)
@@ -121,16 +120,17 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     def __init__(self, **given: Any) -> None:
-        known = {PREFIX + name.upper() for name in type(self).model_fields}
-        unknown = sorted(
-            n for n in os.environ if n.upper().startswith(PREFIX) and n.upper() not in known
-        )
+        """What is not given is read from the environment. Raises ValidationError."""
+        said = {
+            name.upper().removeprefix(PREFIX).lower(): value
+            for name, value in os.environ.items()
+            if name.upper().startswith(PREFIX)
+        }
+        unknown = sorted(said.keys() - type(self).model_fields.keys())
         if unknown:
             raise ValidationError.from_exception_data("Settings", [_unknown(n) for n in unknown])
-        super().__init__(**given)
+        super().__init__(**(said | given))
 
 
 def _unknown(name: str) -> InitErrorDetails:
-    return InitErrorDetails(
-        type="extra_forbidden", loc=(name.upper().removeprefix(PREFIX).lower(),), input=None
-    )
+    return InitErrorDetails(type="extra_forbidden", loc=(name,), input=None)

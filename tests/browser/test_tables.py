@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from support.installations.console import Desk
 
+CELL_MS = 240_000
+"""For a page that starts a process which reads the file: some seconds, and longer on a busy machine."""
+
 FILE = """education-num, zip, sex, Salary
 13, 10115, Male, <=50K
 9, ?, Female, >50K
@@ -31,6 +34,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def send(page: Page, file: Path) -> None:
+    page.set_default_timeout(CELL_MS)
     page.get_by_role("link", name="Add a table").click()
     page.get_by_label("CSV or Parquet file").set_input_files(file)
     page.get_by_role("button", name="Send the file").click()
@@ -56,6 +60,7 @@ def fill_in(page: Page) -> None:
     salary.get_by_label("Means false").fill("<=50K")
 
 
+@pytest.mark.audit
 def test_from_a_file_to_a_table(inside: Page, desk: Desk, file: Path) -> None:
     send(inside, file)
     years = column(inside, "education-num")
@@ -104,6 +109,7 @@ def test_only_the_fields_of_the_kind_are_shown_and_what_is_typed_is_kept(
     inside.get_by_text("No file of yours waits.").wait_for()
 
 
+@pytest.mark.audit
 def test_without_scripts_and_by_keyboard(
     browser_without_scripts: Page, desk: Desk, file: Path
 ) -> None:

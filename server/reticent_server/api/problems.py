@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -14,9 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from reticent_server.errors import CuratorError, QueueFull, RateLimited, ReticentError
+from reticent_server.events import EventLogger
 from reticent_server.web.validation import explained
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 

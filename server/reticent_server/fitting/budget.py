@@ -51,8 +51,6 @@ ROUNDS = (  # (share of ρ, squared radius per coordinate) of each round, from t
 )
 # (share of ρ, squared radius) of one coordinate, which needs its length only; the forecast picks one
 SINGLE_ROUNDS = (((0.08, NARROW),), ((0.12, NARROW),), ((0.20, NARROW),))
-_EARLY_JACOBIAN = 0.04  # of ρ: the last step's but one, where there is little noise
-_BENT_JACOBIAN = 0.08  # of ρ: the last step's but one, where the curvature changes on the way
 _FIRST_PRECISION, _LAST_PRECISION = 0.35, 0.25  # largest ν of the first and of the last round
 _LAST_SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the gradients' ρ, in the last step
 _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in the others
@@ -276,12 +274,31 @@ class FitBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlyJacobian:
+    """Shares of ρ of a Jacobian in the last step but one: where there is little noise, and elsewhere."""
+
+    quiet: float
+    noisy: float
+
+    def share(self, eta: float) -> float:
+        """At η."""
+        return self.quiet if eta < _QUIET else self.noisy
+
+
+NO_EARLY_JACOBIAN = EarlyJacobian(0.0, 0.0)
+"""Far from the solution it tells nothing of the one there."""
+QUIET_JACOBIAN = EarlyJacobian(0.04, 0.0)
+"""It is worth its share where sampling is most of the error."""
+BENT_JACOBIAN = EarlyJacobian(0.08, 0.08)
+"""The curvature changes on the way: what is expected of it is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
 class Signal:
     """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a Score) at the start.
 
-    curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
-    whether the score is far from linear (fitting.curvature.Bent). early: whether a Jacobian that is far from the
-    solution tells of the one there. centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
+    curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well.
+    early_jacobian: what a Jacobian before the last step is worth (fitting.curvature says it of a score). centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
     curvatures have both signs. rms: of the score where the model holds. skewed: whether it is where the model
     holds, so that a clipped sum of scores is not 0 on average.
     """
@@ -292,8 +309,7 @@ class Signal:
     unit: float = 1.0
     joint: bool = False
     curvature_bound: float = 1.0
-    bent: bool = False
-    early: bool = True
+    early_jacobian: EarlyJacobian = QUIET_JACOBIAN
     centred: bool = False
     signed: bool = False
     rms: float = 1.0
@@ -323,9 +339,7 @@ def plan_budget(
     meat = _PERSON_MEAT if of_persons else 0.10 if eta < _QUIET else 0.03
     scales = 0.03 if signal.scaled else 0.0
     count = 0.01 if masked or weighted else 0.0
-    early = (
-        _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
-    )
+    early = signal.early_jacobian.share(eta)
     lengths = _LENGTHS if of_persons else 0.0
     whole = sizes.whole_jacobian(signal.curvature, signal.curvature_bound)
     reaches = _LENGTHS if whole else 0.0

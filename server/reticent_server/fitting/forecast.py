@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.steps import FloatArray, GramSum, Released, VectorSum
+from reticent_server.fitting import trust
 from reticent_server.fitting.coordinates import clipped_moment
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.filter import (
@@ -29,7 +30,7 @@ from reticent_server.fitting.filter import (
     prior,
 )
 from reticent_server.fitting.identifiability import fit_directions
-from reticent_server.fitting.newton import NoisyNewton, is_settled
+from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
@@ -49,7 +50,8 @@ class Forecast:
     """ratios: (q,) privacy over sampling standard error. estimable: (q,) whether the releases are
     expected to resolve it. error: expected L2 distance from the fit without noise, of white
     coordinates in units of the response's scale. privacy, sampling: (q,) standard errors in the units of
-    the data. transform: W (q, q), scale: that of the residuals, as expected. settled: as of StandardFit."""
+    the data. transform: W (q, q), scale: that of the residuals, as expected. settled: whether its error is expected to be
+    small enough for a linear step. unsure: the Jacobian's noise over its smallest eigenvalue, as of standard_fit.Freedom."""
 
     ratios: FloatArray
     estimable: NDArray[np.bool_]
@@ -59,6 +61,7 @@ class Forecast:
     transform: FloatArray
     scale: float
     settled: bool
+    unsure: float = 0.0
 
     @property
     def worst(self) -> float:
@@ -123,7 +126,8 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         sampling=sampling_,
         transform=W,
         scale=scale,
-        settled=is_settled(score, directions, W),
+        settled=trust.linear_step(directions.off(W), score.curvature.most_off).intervals,
+        unsure=directions.unsure(J, W, planned_sd(part) / seen),
     )
 
 

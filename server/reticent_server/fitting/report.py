@@ -4,12 +4,11 @@
 ỹ = x̃ᵀθ with x̃_j = (x_j − a_j)/b_j and ỹ = (y − m)/s₀ gives β_j = s₀θ_j/b_j and, with an intercept,
 β₀ = m + s₀(θ₀ − Σ θ_j a_j/b_j): β = Lθ + o with a public L (q, q), so cov β = L cov θ Lᵀ.
 
-A coefficient that is not identifiable, or whose noise is above five sampling standard errors, keeps its number
+A coefficient that is not identifiable, or whose noise is its standard error (fitting.trust), keeps its number
 and standard error in the covariance, but has no p-value (null) and no interval ([null, null]).
 `directions` tells the first of any linear combination.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,29 +17,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting import trust
 from reticent_server.fitting.coding import Coding, TermCoding
 from reticent_server.fitting.results import OpenInterval
 from reticent_server.fitting.standard_fit import StandardFit
+from reticent_server.fitting.trust import SOUND, CoefficientFlags, TrustVerdict
 
 BoolArray = NDArray[np.bool_]
 
-DOMINATED = 3.0  # privacy over sampling standard error above which a reader is told
-FEW_PERSONS = (
-    "No intervals are given: for the persons and their largest number of rows the noise is too large a part of what "
-    "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
-)
-UNSETTLED = (
-    "No intervals are given: a log link bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
-    "terms would help."
-)
-SAME_IN_ALL_ROWS = (
-    "With person effects a term that is the same in all rows of a person, or nearly, is not identifiable: nothing of it is "
-    "left without the person's mean."
-)
 MOST_DEGREES = 1e6  # of freedom: a t law is normal to the digits of a reply
-MOST_NOISE = (
-    5.0  # privacy over sampling standard errors; above it an interval's width is the noise alone
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,17 +55,21 @@ def back_transform(coding: Coding) -> BackTransform:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reported:
-    """A fit in the units of the data. covariance and privacy (q, q); estimable (q,). degrees: (q,) of freedom of the
-    variances, where these are cluster-robust; None for normal intervals. known: whether there are intervals at all."""
+    """A fit in the units of the data. covariance and privacy (q, q). degrees: (q,) of freedom of the
+    variances, where these are cluster-robust; None for normal intervals."""
 
     coefficients: FloatArray
     covariance: FloatArray
     privacy: FloatArray
     sampling: FloatArray
     directions: list[dict[str, Any]]
-    estimable: BoolArray
+    flags: CoefficientFlags
     degrees: FloatArray | None = None
-    known: bool = True
+
+    @property
+    def estimable(self) -> BoolArray:
+        """(q,) which coefficients have an interval."""
+        return self.flags.estimable
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -92,20 +81,17 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     back = back_transform(coding)
     privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
     directions = fit.directions.mapped(back.matrix)
-    above_noise = roots(privacy) <= MOST_NOISE * roots(sampling)
-    degrees, enough = None, True
+    degrees = None
     if fit.freedom is not None:
         degrees = fit.freedom.degrees(back.matrix, np.diag(sampling), np.diag(privacy + sampling))
-        enough = fit.freedom.known
     return Reported(
         coefficients=back.coefficients(fit.theta),
         covariance=privacy + sampling,
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        estimable=directions.flags & above_noise,
+        flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling)),
         degrees=degrees,
-        known=enough,
     )
 
 
@@ -128,7 +114,7 @@ def fit_result(
         "directions": estimates.directions,
         "weighting": weighting(coding, fit.transform, radius_squared),
         "n": n,
-        "warnings": warnings(coding, estimates) if fit.settled else [UNSETTLED],
+        "warnings": warnings(coding, estimates, fit.verdict),
         **_records(coding, fit),
         **_clusters(estimates, fit),
     }
@@ -152,16 +138,6 @@ def _clusters(estimates: Reported, fit: StandardFit) -> dict[str, Any]:
         "effective_clusters": clusters.effective,
         "degrees_of_freedom": np.minimum(estimates.degrees, MOST_DEGREES).tolist(),
         "clipped_share": clusters.clipped,
-    }
-
-
-def without_intervals(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What changes in a result whose coefficients are all given without intervals."""
-    q = len(result["terms"])
-    return {
-        "estimable": [False] * q,
-        "confidence_intervals": [(None, None)] * q,
-        "p_values": [None] * q,
     }
 
 
@@ -198,28 +174,12 @@ def p_values(
     return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]
 
 
-def warnings(coding: Coding, estimates: Reported) -> list[str]:
+def warnings(coding: Coding, estimates: Reported, verdict: TrustVerdict = SOUND) -> list[str]:
     """What a reader of the intervals must know, in sentences; from released values only."""
-    if not estimates.known:
-        return [FEW_PERSONS]
-    said = []
-    names = [t for t, ok in zip(coding.design.names, estimates.estimable, strict=True) if not ok]
-    if names:
-        said.append(
-            "Not identifiable at this epsilon (collinear, constant or too rare: the data's information is "
-            "below the noise): " + ", ".join(names) + "."
-        )
-        if coding.design.deviations:
-            said.append(SAME_IN_ALL_ROWS)
-    noisy = (roots(estimates.privacy) > DOMINATED * roots(estimates.sampling)) & estimates.estimable
-    if noisy.any():
-        which = [t for t, x in zip(coding.design.names, noisy, strict=True) if x]
-        said.append(
-            "Privacy noise dominates the standard errors of "
-            + ", ".join(which)
-            + ": a larger epsilon would help."
-        )
-    return said
+    if not verdict.intervals:
+        return list(verdict.sentences)
+    names, deviations = coding.design.names, coding.design.deviations
+    return [*verdict.sentences, *estimates.flags.warnings(names, deviations=deviations)]
 
 
 def roots(C: FloatArray) -> FloatArray:

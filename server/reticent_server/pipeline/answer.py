@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-import structlog
-
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.principal import Principal
@@ -17,6 +15,7 @@ from reticent_server.errors import (
     ReticentError,
     Unavailable,
 )
+from reticent_server.events import EventLogger
 from reticent_server.ledger.model import Charge
 from reticent_server.ledger.service import (
     Fresh,
@@ -51,7 +50,7 @@ STILL_COMPUTED = "The release is still being computed; send the request again."
 # between looks at a release that another process computes: at most that much is added to the wait
 _POLL_SECONDS = 0.05
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 def plan(services: Services, principal: Principal, ask: Ask) -> Plan:

@@ -9,6 +9,7 @@ from typing import Any
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Plan
+from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import Balance, Standing
 from reticent_server.ledger.reservations import exhausted, no_account
 from reticent_server.ledger.rules import charge
@@ -39,6 +40,6 @@ def _account(ready: Plan, balance: Balance | None) -> dict[str, Any] | None:
     return {
         "rule": balance.rule,
         "cost": amount.floats(balance.rule),
-        "remaining": balance.remaining.floats(balance.rule),
+        "remaining": implied(balance, balance.remaining),
         "covered": amount.within(balance.remaining),
     }

@@ -8,11 +8,11 @@ with the largest: at 1 the intervals are √2 times as wide as sampling alone wo
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from math import ceil, floor, log10
+from math import ceil, floor, log10, sqrt
 from typing import Any
 
 from reticent_server.accounting import conversions, gaussian
-from reticent_server.domain.cost import DELTA_UNITS, from_units
+from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
 from reticent_server.domain.plan import Plan
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.forecast import least_rho, rough_rho
@@ -36,6 +36,9 @@ USUAL_TARGETS = (1.0, 0.5)
 MAX_EPSILON = 100.0  # where the search for ε ends: no larger one can be asked (pipeline.planning)
 # units of ρ where the search starts: ε of some 10⁻⁴, at which no forecast has an answer
 LEAST_RHO = 1000
+_AMPLE, _SMALL = 1.02, 1.1
+"""Widths relative to no privacy: from 2 % down a reader sees no difference, and 10 % more is what many would take for a half of ε or less."""
+_LEAST_EPSILON = 0.01  # below it no advice is given
 _DIGITS = 3  # significant ones of an ε that is shown, rounded up
 
 
@@ -62,7 +65,25 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
             }
             for t in targets
         ]
-    return forecast
+    spare = thrift(ready)
+    return forecast | ({"notes": [*forecast.get("notes", ()), spare]} if spare else {})
+
+
+def thrift(ready: Plan) -> str:
+    """The ε at which noise would still be small, where most of what is asked buys nothing; else empty."""
+    known = ready.planned.precision
+    ratios = [] if known is None else list(known.ci_ratios)
+    if not ratios or any(ratio is None or ratio > _AMPLE for ratio in ratios):
+        return ""
+    noise = max(sqrt(ratio**2 - 1) for ratio in ratios if ratio is not None)
+    asked = from_units(ready.cost.epsilon, EPSILON_UNITS)
+    enough = rounded_up(max(asked * noise / sqrt(_SMALL**2 - 1), _LEAST_EPSILON))
+    if enough > asked / 2:
+        return ""
+    return (
+        f"Most of this epsilon buys nothing: at about {enough:g} intervals would be at most {_SMALL:g} times as wide as without "
+        "privacy. Ask for less, and keep the rest."
+    )
 
 
 def search_of(ready: Plan) -> Search:

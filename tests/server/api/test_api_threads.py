@@ -19,6 +19,7 @@ SLOW = 70
 SECONDS = 60
 
 
+@pytest.mark.slow
 def test_free_calls_and_other_analysts_are_answered_while_many_fits_run(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,8 +14,8 @@ from reticent_server.domain.design import Compare
 from reticent_server.domain.facts import Profile
 from reticent_server.fitting import fit_plan
 from reticent_server.fitting.forecast import least_rho, rough_rho
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.pipeline.forecasts import USUAL_TARGETS
 from support.fits.regressions import (
     boolean,
@@ -71,6 +71,8 @@ def released_over_forecast(p: Any, n: int, epsilon: Any, seeds: Any) -> tuple[An
     return np.array(found), plan.forecast_fit.worst
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("p", "n", "epsilon"),
     [

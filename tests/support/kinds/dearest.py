@@ -22,12 +22,12 @@ from reticent_server.kinds.hazard_regression.kind import HazardRegression
 from reticent_server.kinds.histogram.kind import Histogram
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest
 from reticent_server.kinds.kruskal.kind import Kruskal
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.log_rank.kind import LogRank
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from reticent_server.kinds.sum.kind import Sum

@@ -5,10 +5,9 @@ import numpy as np
 
 from reticent_server.domain.steps import Block
 from reticent_server.fitting.huber import WeightedMedianResidual
-from reticent_server.fitting.report import back_transform
-from reticent_server.fitting.target import Target, records, settled_whitening
-from reticent_server.kinds.linear_regression.loss import ResidualLoss
-from reticent_server.kinds.linear_regression.plan import LinearModel, LinearRegressionPlan
+from reticent_server.fitting.target import Target, records, settled_whitening, target
+from reticent_server.kinds.shared.linear.loss import ResidualLoss
+from reticent_server.kinds.shared.linear.plan import LinearModel, LinearRegressionPlan
 from reticent_server.numerics.biweight import fit_biweight
 from reticent_server.numerics.huber_mallows import fit_mallows
 from reticent_server.numerics.mallows import mallows_weights
@@ -31,9 +30,7 @@ def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
     if loss.biweight is not None:
         settled = fit_biweight(X, y, theta, loss.biweight.c, scale=scale, weights=w)
         theta, covariance, scale = settled.coefficients, settled.covariance, settled.scale
-    back = back_transform(coding)
-    errors = np.sqrt(np.diag(back.covariance(covariance)))
-    return Target(back.coefficients(theta), np.asarray(errors), scale, w)
+    return target(coding, theta, covariance, (X.T * w) @ X, scale=scale, weights=w)
 
 
 def _loss(plan: LinearRegressionPlan) -> ResidualLoss:

@@ -33,7 +33,8 @@ from reticent_server.domain.plan import DRAWING, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
+from reticent_server.fitting import trust
+from reticent_server.fitting.budget import BENT_JACOBIAN, FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.identifiability import Directions
@@ -44,7 +45,7 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.public_rows import draw_public_rows
-from reticent_server.fitting.report import MOST_NOISE, BoolArray, roots
+from reticent_server.fitting.report import BoolArray, roots
 from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.glm.categories.forecast import forecast_categories
 from reticent_server.kinds.glm.categories.law import CategoryLaw, Latent, information
@@ -182,7 +183,12 @@ class CategoryPlan(Planned):
             np.maximum(roots(A @ C @ A.T), tiny) for C in (found.privacy, found.sampling)
         )
         flags = Directions(found.vectors, found.resolved).mapped(A).flags
-        return found.error, privacy, sampling, flags & (privacy <= MOST_NOISE * sampling)
+        return (
+            found.error,
+            privacy,
+            sampling,
+            trust.coefficients(flags, privacy, sampling).estimable,
+        )
 
     def newton(self, ground: CategoryGround) -> CategoryNewton:
         """The fit on a ground."""
@@ -265,6 +271,5 @@ def _signal(ground: CategoryGround, sizes: Sizes) -> Signal:
         curvature=_EXPLAINED * float(np.trace(J)) / law.predictors,
         scaled=False,
         curvature_bound=sqrt(2) * law.information_bound(R, ground.spacings) / R**2 * more,
-        bent=True,
-        early=False,
+        early_jacobian=BENT_JACOBIAN,
     )
