@@ -20,6 +20,7 @@ from reticent_server.errors import BudgetExhausted
 from reticent_server.kinds import registry
 from reticent_server.pipeline.planner import Planner
 from reticent_server.pipeline.services import Services
+from reticent_server.web.free_work import free_work
 from support.installations.small import Api, Installation, opened, request_body
 
 SECONDS = 60
@@ -46,6 +47,13 @@ class Gate:
                 await asyncio.sleep(0.001)
 
 
+async def one_waits(services: Services) -> None:
+    """For its turn, in the queue of this event loop."""
+    async with asyncio.timeout(SECONDS):
+        while free_work(services.settings).waiting < 1:
+            await asyncio.sleep(0.001)
+
+
 @contextmanager
 def limited(installation: Installation, **changed: Any) -> Iterator[Services]:
     settings = {"plan_slots": 2, "plan_queue": 1} | changed
@@ -66,6 +74,7 @@ def test_others_are_answered_while_plans_take_all_turns(
                 body = request_body()
                 tasks = [asyncio.create_task(http.post("/v1/plans", json=body)) for _ in range(2)]
                 await gate.has_begun(1)
+                await one_waits(services)
                 for path, sent in (
                     ("/v1/plans", body),
                     ("/v1/datasets/people/persons", {"persons": {"a": "count(x)"}}),
@@ -141,11 +150,14 @@ def test_who_has_hung_up_is_forgotten(
             waiting = [
                 Abandoned(application, path, key, body) for path in ("/v1/plans", "/v1/releases")
             ]
+            await one_waits(services)
             for each in waiting:
                 await each.hang_up()
                 assert each.status == 499
             assert gate.begun == 1
             running.left.set()
+            for _ in range(50):  # turns of the event loop, in which the server hears of it
+                await asyncio.sleep(0)
             gate.go.set()
             await running.task
             assert running.status == 499
@@ -218,6 +230,7 @@ def test_pages_take_turns_too(installation: Installation, monkeypatch: pytest.Mo
                     asyncio.create_task(http.get(asked)),
                 ]
                 await gate.has_begun(1)
+                await one_waits(services)
                 refused = await http.get(asked)
                 assert refused.status_code == 429
                 assert int(refused.headers["retry-after"]) >= 1
