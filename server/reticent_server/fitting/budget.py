@@ -165,6 +165,9 @@ class FitBudget:
     lengths: int = 0
     reaches: int = 0
     stride: int = 1
+    tail: int = 0
+    rows_tail: int = 0
+    rank: float = 0.0
 
     @property
     def steps(self) -> int:
@@ -210,7 +213,8 @@ class FitBudget:
     def amounts(self) -> int:
         """Σ of what the parts would cost alone."""
         parts = (*(r for r, _ in self.rounds), *self.gradients, *self.scales, *self.jacobians)
-        return sum(parts) + self.meat + self.count + self.lengths + self.reaches
+        lengths = self.lengths + self.reaches + self.tail + self.rows_tail
+        return sum(parts) + self.meat + self.count + lengths
 
     @property
     def rho(self) -> int:
@@ -219,6 +223,7 @@ class FitBudget:
         used = self.count if self.joint.used else 0
         whitening = one_vector.rho(self.size, curvature=first, used=used) + self.count - used
         rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths + self.reaches
+        rest += self.tail + self.rows_tail
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
     def rho_by_group(self, *, counted: bool) -> int:
@@ -259,6 +264,8 @@ class FitBudget:
             count=self.count * target // whole,
             lengths=self.lengths * target // whole,
             reaches=self.reaches * target // whole,
+            tail=self.tail * target // whole,
+            rows_tail=self.rows_tail * target // whole,
             precision=self.precision * sqrt(whole / target),
         )
         return more if whole < target and more.rho <= rho else self
@@ -287,6 +294,7 @@ class Signal:
     signed: bool = False
     rms: float = 1.0
     skewed: bool = False
+    whole: bool = False
 
     @property
     def together(self) -> JointParts:

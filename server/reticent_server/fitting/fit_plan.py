@@ -59,6 +59,8 @@ from reticent_server.fitting.own_profile import (
 )
 from reticent_server.fitting.public_rows import PublicRows, draw_public_rows
 from reticent_server.fitting.recipe import NoisyNewton, StandardFit
+from reticent_server.fitting.whole_budget import plan_whole_budget
+from reticent_server.fitting.whole_newton import WholeNewton
 from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.results import RegressionResult
@@ -232,6 +234,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def passes(self) -> int:
         fit = len(self.budget.rounds) + self.budget.steps + self.budget.scale_steps
+        fit += self.budget.tail > 0
         return fit + (self.own_profile is not None) + (self.budget.lengths > 0)
 
     @property
@@ -281,7 +284,8 @@ class FitPlan(Planned, Generic[ResponseT]):
     def _newton(
         self, ground: FitGround[ResponseT], restriction: Restriction | None = None
     ) -> NoisyNewton:
-        return NoisyNewton(
+        kind = WholeNewton if self.budget.tail else NoisyNewton
+        return kind(
             coding=ground.coding,
             coordinates=ground.coordinates,
             family=self.model.family(ground),
@@ -429,7 +433,9 @@ def _sized(
 ) -> FitPlan[ResponseT]:
     model, sizes = sized(facts, model, ground, rho, known=own is None)
     weighted = design.weight is not None
-    budget = plan_budget(sizes, rho, model.signal(ground), masked=design.masked, weighted=weighted)
+    signal = model.signal(ground)
+    planned = plan_whole_budget if signal.whole and sizes.person_rows == 1 else plan_budget
+    budget = planned(sizes, rho, signal, masked=design.masked, weighted=weighted)
     return FitPlan(facts, design, model, ground, budget, sizes, own, level)
 
 

@@ -62,6 +62,7 @@ from reticent_server.fitting.person_scores import (
     triangle,
 )
 from reticent_server.fitting.restriction import Restriction
+from reticent_server.fitting.row_tail import RowCut
 from reticent_server.fitting.rounds import part_of, whitening_rounds, whole_of
 from reticent_server.fitting.score import (
     Ball,
@@ -109,6 +110,8 @@ class StandardFit:
     transform: FloatArray
     freedom: "Freedom | None" = None
     settled: bool = True
+    cut: "RowCut | None" = None
+    taken: FloatArray | None = None
 
     @property
     def curvature(self) -> FloatArray:

@@ -81,6 +81,7 @@ class ResidualLoss:
             self.residuals(tie) is not None,
             centred=True,
             signed=self.biweight is not None,
+            whole=self.name == "squared",
         )
 
     def estimand(self, radius_squared: float, tie: float) -> str:
@@ -129,7 +130,7 @@ def asked_loss(query: LinearRegression) -> ResidualLoss:
             )
         case "squared":
             return ResidualLoss(
-                "squared", Huber(tuning or SQUARED_TUNING), None, SQUARED_RADIUS, planned=False
+                "squared", Huber(tuning or DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=False
             )
         case _:
             return ResidualLoss(

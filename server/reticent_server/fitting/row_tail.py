@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many records' scores are longer than a length: what a clip of whole scores is chosen by, and what it takes.
+
+The length ‖s_i‖ of each record's score falls into a bin of a public geometric grid, and the numbers N(e) of records beyond
+each edge e are released with little noise at all edges at once (mechanisms.running_counts: position 0 is the farthest bin).
+Everything below is post-processing. About the last edge e₀ at which N is clear of its noise, with x = ln(e/e₀),
+
+    ln N(e) = b − a x − ½ a κ x²          (the slope beyond x = 1.2 stays what it is there)
+
+is fitted to the edges where N is clear, by precision, with a public prior of a and κ: a Pareto tail has κ = 0, a normal one
+κ = 2, real tables .2 to 1. From the curve come the length C beyond which about `rank` records lie, the tail index
+α = −d ln N/d ln e at C, and what clipping at C takes, E = Σ(‖s‖ − C)₊ = ∫_C^∞ N(e) de.
+
+*Allowance.* Clipping moves the sum of scores by a vector of length E at most, and by LEANING·E in any one direction as a rule
+(tails have several directions). It is added to the covariance as a noise of that size would be: for a bias b of a normal
+estimate with error s, 1.96 √(s² + b²) is longer than the interval that holds with 95 % whatever the bias's sign (Armstrong &
+Kolesár 2018). Where α is below HEAVIEST, or the allowance is the larger part of an interval, no interval is given.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import exp, log, sqrt
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray, Released, RunningCounts
+from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
+
+LEANING = 0.25
+HEAVIEST = 1.4
+_CAUTION = 0.5  # standard deviations by which the tail is taken to be heavier than it looks
+_LEAST_ALPHA, _MOST_RAISED = 1.05, 20.0
+_FIRST, _RATIO, _EDGES = 0.5, 2**0.25, 48  # of the unit: .5 to 1,700 in steps of 19 %
+_CLEAR = 3.0  # standard deviations of its noise that a number beyond an edge is clear at
+_BULK = 0.3  # of the records: an edge that more are beyond is not of the tail
+_SPAN = 30.0  # times the number beyond e₀, of the edges that are fitted
+_MISFIT = 0.14  # of a number beyond an edge: the curve is not closer than that
+_SLOPE, _SLOPE_SD = 3.0, 1.5  # prior of a
+_BEND, _BEND_SD, _MOST_BEND = 0.4, 0.4, 2.0  # prior of κ, and what a normal tail has
+_BENDS_TO = 1.2  # x from which the slope stays as it is: three times e₀
+_FARTHEST, _STEP = 4.2, 0.02  # x up to which the curve is followed, and in what steps; Pareto beyond
+_LEAST_SLOPE = 0.5
+_ROUNDS = 12  # Gauss-Newton steps; each leaves a tenth
+_LARGEST_MOVE = 1.0  # of a in one of them
+
+
+@dataclass(frozen=True, slots=True)
+class LengthGrid:
+    """The public grid of lengths, in units of a typical one."""
+
+    unit: float
+
+    @property
+    def edges(self) -> FloatArray:
+        """(E,) increasing."""
+        return np.asarray(self.unit * _FIRST * _RATIO ** np.arange(_EDGES))
+
+    def codes(self, lengths: FloatArray) -> FloatArray:
+        """(rows,) the position of each length, 0 for the farthest; −1 at or below the first edge."""
+        beyond = np.searchsorted(self.edges, lengths, side="left")
+        return np.where(beyond > 0, _EDGES - beyond, -1).astype(np.float64)
+
+    def part(self, rho: int, unit_rows: int) -> RunningCounts:
+        """What is released."""
+        return RunningCounts(1, _EDGES, rho, unit_rows)
+
+    def beyond(self, released: Released) -> tuple[FloatArray, FloatArray]:
+        """N (E,) at each edge, and the standard deviation (E,) of its noise."""
+        root = _root()
+        numbers = root @ released.values
+        return numbers[::-1], (released.sd**2 * root @ root.T)[::-1, ::-1]
+
+
+@lru_cache(maxsize=1)
+def _root() -> FloatArray:
+    """B (E, E): the running sums of what is released are B times it, as B B = the running sums."""
+    exact = running_factor(_EDGES) / (1 << FACTOR_BITS)
+    return np.asarray(np.tri(_EDGES) @ np.linalg.inv(exact))
+
+
+@dataclass(frozen=True, slots=True)
+class RowCut:
+    """Where scores are cut. length: C; beyond: records; alpha: the tail index, 0 where nothing was clear; excess: E."""
+
+    length: float
+    beyond: float
+    alpha: float
+    excess: float
+    squares: float = 0.0
+
+    @property
+    def told(self) -> bool:
+        """Whether the tail is light enough for an allowance."""
+        return self.alpha >= HEAVIEST
+
+    @property
+    def allowance(self) -> float:
+        """By how much the sum of the scores may be off in one direction."""
+        return LEANING * self.excess
+
+
+def chosen_cut(grid: LengthGrid, released: Released, count: float, rank: float) -> RowCut:
+    """The cut at a rank from the top."""
+    N, cov = grid.beyond(released)
+    curve = TailCurve.fitted(grid.edges, N, cov, count)
+    if curve is None:
+        return RowCut(float(grid.edges[-1]), rank, 0.0, 0.0)
+    found = curve.cut(rank)
+    return replace(found, squares=mean_square(grid, N, count, found.length))
+
+
+def mean_square(grid: LengthGrid, N: FloatArray, count: float, length: float) -> float:
+    """The mean of min(‖s‖, length)², of a length on the grid."""
+    inside = grid.edges <= length
+    squared = np.append(0.0, grid.edges[inside] ** 2)
+    upto = np.clip(np.append(count, N[inside]), 0.0, count)
+    return float(np.sum((upto[1:] + upto[:-1]) / 2 * np.diff(squared))) / count
+
+
+@dataclass(frozen=True, slots=True)
+class TailCurve:
+    """ln N(e) = level − slope x − slope·bend x²/2, x = ln(e/edge), from `first` on. unsure: (3, 3) the covariance of the three."""
+
+    edge: float
+    level: float
+    slope: float
+    bend: float
+    first: float
+    unsure: FloatArray
+
+    @classmethod
+    def fitted(
+        cls, edges: FloatArray, N: FloatArray, cov: FloatArray, count: float
+    ) -> "TailCurve | None":
+        sd = np.sqrt(np.diag(cov))
+        low = np.flatnonzero(N <= _CLEAR * sd)
+        last = int(low[0]) if len(low) else len(N) - 1  # the first that is not clear
+        inside = np.flatnonzero(N <= min(_BULK * count, _SPAN * float(sd[last])))
+        first = min(int(inside[0]) if len(inside) else last, last - 3)
+        if first < 0:
+            return None
+        x, y = np.log(edges[first:] / edges[last]), N[first:]
+        spread = cov[first:, first:]
+        prior = np.array([0.0, _SLOPE_SD**-2, _BEND_SD**-2])
+        at = np.array([log(_CLEAR * sd[last]), _SLOPE, _BEND])
+        for _ in range(_ROUNDS):
+            f, D = _curve(at, x)
+            misfit = np.diag((_MISFIT * f) ** 2 + f)
+            V = np.linalg.inv(spread + misfit)
+            P = D.T @ V @ D + np.diag(prior)
+            pull = prior * (np.array([0.0, _SLOPE, _BEND]) - at)
+            move = np.linalg.solve(P, D.T @ V @ (y - f) + pull)
+            at = at + np.clip(move, -_LARGEST_MOVE, _LARGEST_MOVE)
+            at[1] = max(at[1], _LEAST_SLOPE)
+            at[2] = np.clip(at[2], 0.0, _MOST_BEND)
+        b, a, kappa = map(float, at)
+        return cls(float(edges[last]), b, a, kappa, float(x[0]), np.linalg.inv(P))
+
+    def cut(self, rank: float) -> RowCut:
+        x = np.arange(self.first, _FARTHEST, _STEP)
+        curve = np.log(_curve(np.array([self.level, self.slope, self.bend]), x)[0] + 1e-300)
+        at = int(np.argmin(np.abs(curve - log(rank))))
+        slope = self.slope * (1 + self.bend * np.minimum(x, _BENDS_TO))
+        length, number = self.edge * np.exp(x[at:]), np.exp(curve[at:])
+        rest = number[-1] * length[-1] / max(slope[-1] - 1, _LEAST_SLOPE)
+        inner = float(np.sum((number[1:] + number[:-1]) / 2 * np.diff(length)))
+        turn = min(x[at], _BENDS_TO)
+        g = np.array([0.0, 1 + self.bend * turn, self.slope * turn])
+        alpha = float(slope[at])
+        heavy = max(alpha - _CAUTION * float(np.sqrt(g @ self.unsure @ g)), _LEAST_ALPHA)
+        excess = (inner + float(rest)) * min(max((alpha - 1) / (heavy - 1), 1.0), _MOST_RAISED)
+        return RowCut(float(length[0]), float(number[0]), heavy, excess)
+
+
+def _curve(at: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """N (E,) and its derivatives (E, 3)."""
+    b, a, kappa = at
+    t = np.minimum(x, _BENDS_TO)
+    half = t * t / 2 + np.maximum(x - _BENDS_TO, 0.0) * _BENDS_TO
+    f = np.exp(np.minimum(b - a * x - a * kappa * half, 40.0))
+    return f, np.column_stack([f, -f * (x + kappa * half), -f * a * half])
