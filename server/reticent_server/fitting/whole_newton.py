@@ -51,7 +51,7 @@ WHOLE = 3
 PUBLIC_REACH = 9.0  # squared length per coordinate of a rare row, and a little more: longer ones are ends of ranges that nobody may be at
 _CONTRADICTION = 1e-3
 LEAST_REACH = 2.0  # sqrt(4 q)
-UNLIKE = 0.15
+UNLIKE = 0.35
 DRIFT = 0.25  # residual scales by which a predictor may change from the early steps' solution
 _LEAST_CURVATURE = 0.03  # of the expected one
 
