@@ -26,6 +26,7 @@ NAMES = (
     "describe",
     "deadlines",
     "groups",
+    "survival",
     "every_kind",
 )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Survival curves: steps with their intervals, numbers at risk, medians and restricted means."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any
@@ -17,7 +17,20 @@ from reticent._text import Text, number, paragraph, text_table
 FloatArray = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
+_Z = 1.959963984540054  # standard errors on each side of a 95 % interval
+_MOST_NUMBERS = (
+    6  # numbers at risk in a line: more do not stand side by side in a figure of usual width
+)
 _BAND = 0.2  # opacity: bands of several groups stay visible where they overlap
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A number computed from released ones, its standard error (persons and noise) and 95 % interval."""
+
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +62,7 @@ class Curve:
 
     @property
     def at_risk(self) -> FloatArray:
-        """(k,) noisy numbers at risk when each interval begins."""
+        """(k,) noisy numbers at risk when each interval begins: after the time before, 0 for the first."""
         return self._array("at_risk")
 
     @property
@@ -165,8 +178,34 @@ class SurvivalCurves(Release):
         ]
         return pandas.concat(frames, ignore_index=True)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Step curves with pointwise 95 % bands; needs matplotlib, gives the Axes."""
+    def difference(self, level: str, other: str, time: float) -> Contrast:
+        """Survival of `level` less that of `other` up to `time`, with its 95 % interval. Free.
+
+        The groups' persons are different ones; their noise is taken as independent, though knowing the number
+        of all records ties it by a share of one in the number of cells. Raises KeyError for an unknown
+        level, ValueError for a time before the first or beyond an end of a curve.
+        """
+        return _difference(*(_at(self.curves[each], time) for each in (level, other)))
+
+    def restricted_mean_difference(self, level: str, other: str) -> Contrast:
+        """The restricted mean of `level` less that of `other`, up to the horizon, with its 95 % interval. Free.
+        Raises KeyError for an unknown level."""
+        curves = (self.curves[each] for each in (level, other))
+        return _difference(*((c.restricted_mean, c.restricted_mean_se) for c in curves))
+
+    def restricted_mean_ratio(self, level: str, other: str) -> Contrast:
+        """The restricted mean of `level` over that of `other`, up to the horizon; its standard error is of its
+        logarithm. Free. Raises KeyError for an unknown level."""
+        first, second = (self.curves[each] for each in (level, other))
+        ratio = first.restricted_mean / second.restricted_mean
+        parts = [c.restricted_mean_se / c.restricted_mean for c in (first, second)]
+        error = float(np.hypot(parts[0], parts[1]))
+        ends = (ratio * np.exp(-_Z * error), ratio * np.exp(_Z * error))
+        return Contrast(ratio, error, (float(ends[0]), float(ends[1])))
+
+    def plot(self, ax: Any = None, *, at_risk: bool = True) -> Any:
+        """Step curves with pointwise 95 % bands and, under them, the numbers at risk (`at_risk`); needs matplotlib,
+        gives the Axes."""
         axes = axes_of(ax)
         for curve in self.curves.values():
             times = np.append(0.0, curve.times)
@@ -182,6 +221,8 @@ class SurvivalCurves(Release):
         axes.set_ylabel(f"without {self.query['event']}, 95 % interval")
         if "" not in self.curves:
             axes.legend(title=str(self.query["by"]))
+        if at_risk:
+            _numbers_under(axes, list(self.curves.values()))
         return axes
 
     def check(self) -> None:
@@ -199,3 +240,39 @@ def _row(curve: Curve) -> tuple[str, ...]:
     last = curve.at_risk[-1] if len(curve.at_risk) else nan
     numbers = (curve.median, low, high, curve.restricted_mean, curve.restricted_mean_se, last)
     return (curve.label, *map(number, numbers))
+
+
+def _at(curve: Curve, time: float) -> tuple[float, float]:
+    """Survival and its standard error at the last of the times that is not after `time`."""
+    survival, _, _ = curve.at(time)
+    j = int(np.searchsorted(curve.times, time, side="right")) - 1
+    if j < 0:
+        raise ValueError("that time is before the first of the curve; see times")
+    return survival, float(curve.bse[j])
+
+
+def _difference(first: tuple[float, float], second: tuple[float, float]) -> Contrast:
+    value, error = first[0] - second[0], float(np.hypot(first[1], second[1]))
+    return Contrast(value, error, (value - _Z * error, value + _Z * error))
+
+
+def _numbers_under(axes: Any, curves: Sequence[Curve]) -> None:
+    """A line of numbers at risk for each curve, below the axis of time."""
+    longest = max((curve.times for curve in curves), key=len)
+    every = max(1, -(-len(longest) // _MOST_NUMBERS))
+    starts = np.append(0.0, longest)[:-1][::every]
+    below = axes.get_xaxis_transform()
+    axes.text(0.0, -0.2, "number at risk", transform=below, fontsize="small", va="center")
+    for line, curve in enumerate(curves):
+        y = -0.27 - 0.07 * line
+        axes.annotate(
+            curve.label, (0.0, y), (-8, 0), xycoords=below, textcoords="offset points",
+            fontsize="small", ha="right", va="center", annotation_clip=False,
+        )  # fmt: skip
+        for start in starts:
+            j = int(np.searchsorted(curve.times, start, side="right"))
+            if j < len(curve.at_risk):
+                number_of = f"{max(curve.at_risk[j], 0.0):,.0f}"
+                axes.text(
+                    start, y, number_of, transform=below, fontsize="small", ha="center", va="center"
+                )

@@ -150,6 +150,7 @@ class FitBudget:
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
     precision: ν of the last round. size: q. joint: which parts of a step are of one vector. lengths: of the histogram of
     the lengths of persons' scores, 0 where scores are those of rows; reaches: of that of their Jacobians, 0 where these are.
+    tail, rows_tail: of the lengths of scores that are cut as a whole and of their rows (fitting.whole_newton), 0 elsewhere.
     stride: of the units that early passes go over (`on_part`); 1: all."""
 
     rounds: tuple[tuple[int, float], ...]
@@ -167,7 +168,6 @@ class FitBudget:
     stride: int = 1
     tail: int = 0
     rows_tail: int = 0
-    rank: float = 0.0
 
     @property
     def steps(self) -> int:
@@ -276,7 +276,7 @@ class Signal:
     """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a Score) at the start.
 
     curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
-    whether the score is far from linear (fitting.score.BentScore). early: whether a Jacobian that is far from the
+    whether the score is far from linear (fitting.curvature.Bent). early: whether a Jacobian that is far from the
     solution tells of the one there. centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
     curvatures have both signs. rms: of the score where the model holds. skewed: whether it is where the model
     holds, so that a clipped sum of scores is not 0 on average.
@@ -431,7 +431,7 @@ def _chosen(
 ) -> tuple[tuple[Round, ...], float, tuple[float, ...]]:
     """Rounds, the Jacobian's share, and the gradients' fractions of what is left."""
     best: tuple[float, tuple[Round, ...], float, tuple[float, ...]] | None = None
-    for rounds in _affordable(sizes, rho):
+    for rounds in affordable_rounds(sizes, rho):
         nu = precision(sizes, rho, rounds[-1])
         for jacobian in (0.08,) if eta < _QUIET else (0.04, 0.08, 0.12):
             left = 1 - fixed - jacobian - sum(s for s, _ in rounds)
@@ -443,7 +443,8 @@ def _chosen(
     return best[1:]
 
 
-def _affordable(sizes: Sizes, rho: int) -> tuple[tuple[Round, ...], ...]:
+def affordable_rounds(sizes: Sizes, rho: int) -> tuple[tuple[Round, ...], ...]:
+    """The rounds of a whitening that are still precise; a few single ones to choose from where none are."""
     for rounds in ROUNDS:
         *first, last = (precision(sizes, rho, r) for r in rounds)
         if max(first) <= _FIRST_PRECISION and last <= _LAST_PRECISION:

@@ -18,6 +18,7 @@ from reticent_server.domain.schema import ABSENT, Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Part, QuantileTree, Released
 from reticent_server.mechanisms.quantile_tree import scale
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
+from reticent_server.numerics.known_total import with_total
 
 MOST_COUNTED = 100  # values of an integer column that is counted; above, the noise of a sum of counts is larger than a quantile's
 _EMPTY = log(4096)  # candidates where no record is, for each one near a quantile
@@ -106,8 +107,12 @@ def column_profile(
     column: Column,
     released: Sequence[tuple[Measure, Part, Released]],
     probabilities: Sequence[float],
+    total: float | None = None,
 ) -> ColumnProfile:
-    """The profile of a column from what was released of it; quantiles from counts at `probabilities`."""
+    """The profile of a column from what was released of it; quantiles from counts at `probabilities`.
+
+    total: the public number of records that counts add up to, None where there is none.
+    """
     quantiles, counts, missing, sd = None, None, None, None
     for measure, part, value in released:
         if measure.what == "quantiles":
@@ -116,8 +121,9 @@ def column_profile(
         elif measure.what == "missing":
             missing = max(0.0, float(value.values[0]))
         else:
-            sd = value.sd
-            counts = tuple(max(0.0, float(v)) for v in value.values)
+            counted = value if total is None else with_total(value, total)
+            sd = counted.sd
+            counts = tuple(max(0.0, float(v)) for v in counted.values)
             if column.may_be_missing:
                 counts, missing = counts[:-1], counts[-1]
     if counts is not None and column.kind is ColumnKind.INTEGER and not column.is_dummy:

@@ -17,31 +17,24 @@ Source: Kalman (1960); Avella-Medina, Bradshaw & Loh (2023) for noisy Newton ste
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.special import chdtri
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coordinates import second_moment
-from reticent_server.fitting.score import BentScore, GrowingScore, Score
 from reticent_server.fitting.whitening import Whitening
-from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.matrices import floored, power
 
 _SURPRISE = 1e-4  # chance of a larger score than C explains, at which C is taken to be wrong
 # relative eigenvalue at which an expected curvature is inverted: smaller ones are rounding
 _SMALLEST = 1e-9
 _DRIFT = 0.03  # relative change of E between the step at which it was measured and the end
-_FAR = 0.7  # see being_far
+_FAR = 0.7  # see missed_curvature
 _USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the expected one
 _SLOWEST = 0.8  # share of the way left by a step that is taken into account
 _LEAST_NOISE = 1e-14  # of a covariance that is inverted
 _BENT_STEPS, _LONGEST = 20, 1.0  # Gauss-Newton steps of a bent score, and the longest of them, in u
-_GROWN_STEPS, _RIDGE = (
-    12,
-    0.05,
-)  # Newton steps of a way of a growing score, and the share of J that keeps each in bounds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +88,7 @@ def measured(
 ) -> tuple[Correction, FloatArray]:
     """After a released Jacobian (q, q) with noise sd; and its noise (q,) in the frame B. back: B⁻¹.
 
-    Entry by entry by the precision of both; eigenvalues are kept within [.05, 5]. far: (q,) of `being_far`. upto: axes that are taken from
+    Entry by entry by the precision of both; eigenvalues are kept within [.05, 5]. far: (q,) of `missed_curvature`. upto: axes that are taken from
     it; in a rare direction all rows may lie beyond the cut on the way, and within it at the end.
     """
     B = np.linalg.inv(back)
@@ -109,7 +102,7 @@ def measured(
     return Correction(floored(E, *_USABLE), (1 - gain) * known.error, shape), noise
 
 
-def being_far(C: FloatArray, back: FloatArray, unit: float) -> FloatArray:
+def missed_curvature(C: FloatArray, back: FloatArray, unit: float) -> FloatArray:
     """(q,) by how much a Jacobian misses, in the frame B, the mean curvature along the way N(0, C) that is left.
 
     Records that lie far along an axis have residuals beyond the cut while the fit is off there: by d standard
@@ -130,99 +123,7 @@ def prior(whitening: Whitening, offset: float) -> FloatArray:
     return np.asarray(offset**2 * root @ np.linalg.solve(fourth, root))
 
 
-@dataclass(frozen=True, eq=False)
-class PublicModel:
-    """The public rows as a model of the records' weights and curvature in a whitening's coordinates.
-
-    offset: (rows,) of their predictors, or 0. unequal: as of Sizes.
-    """
-
-    whitening: Whitening
-    radius_squared: float
-    offset: FloatArray | float = 0.0
-    unequal: float = 1.0
-
-    def predictor(self, score: Score, theta: FloatArray) -> FloatArray:
-        """(rows,) η at θ (q,) in u."""
-        return np.clip(self.whitening.rows @ theta + self.offset, *score.limits)
-
-    @cached_property
-    def frequency(self) -> FloatArray:
-        """The whitening's, which takes three decompositions: every step asks for it."""
-        return self.whitening.frequency
-
-    def weights(self, score: Score, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(w, m), each (rows,)."""
-        m = score.leverage(eta)
-        norms = np.sum(self.whitening.rows**2, axis=1) * m**2
-        return mallows_weights(norms, self.radius_squared), m
-
-    def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:
-        """J (q, q) to be expected at θ (q,, in u), C away from the solution."""
-        U, T = self.whitening.rows, self.frequency
-        eta = self.predictor(score, theta)
-        w, m = self.weights(score, eta)
-        h = w * m**2 * score.expected(eta, self.variance(C))
-        return np.asarray(T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
-
-    def variance(self, C: FloatArray) -> FloatArray:
-        """(rows,) of predictors where the way that is left has the covariance C (q, q): a forecast asks twice for each."""
-        kept: tuple[FloatArray, FloatArray] | None = self.__dict__.get("_kept")
-        if kept is None or kept[0] is not C:  # one object, so that threads never mix two
-            U = self.whitening.rows
-            kept = self.__dict__["_kept"] = (C, np.sum(U @ C * U, axis=1))
-        return kept[1]
-
-    def meat(self, score: Score, theta: FloatArray) -> FloatArray:
-        """Q (q, q), the second moment of the scores, to be expected of a settled fit."""
-        U, T = self.whitening.rows, self.frequency
-        eta = self.predictor(score, theta)
-        w, m = self.weights(score, eta)
-        h = (w * m) ** 2 * score.expected(eta, np.zeros(len(U)))
-        return np.asarray(
-            self.unequal * score.mean_square * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T
-        )
-
-    def way(
-        self, score: BentScore, theta: FloatArray, curvature: StepCurvature
-    ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-        """From a way d (q,) to the solution: the mean score (q,) to be expected there, and its derivative (q, q)."""
-        U, T = self.whitening.rows, self.frequency
-        eta = self.predictor(score, theta)
-        w, m = self.weights(score, eta)
-        moved, back = U @ T.T, curvature.back
-        corrected = back @ curvature.E @ np.linalg.inv(back)
-
-        def expected(d: FloatArray) -> tuple[FloatArray, FloatArray]:
-            q, slope = score.away(eta, moved @ d)
-            g = moved.T @ (w * m * q) / len(U)
-            H = (moved * (w * m * slope)[:, None]).T @ moved / len(U)
-            return corrected @ g, corrected @ H
-
-        return expected
-
-    def grown(self, score: GrowingScore, theta: FloatArray, way: FloatArray) -> FloatArray:
-        """The way d (q,) from θ (q,) at which the mean score of a log link is what a linear one has at `way` (q,):
-
-            Σ h u (e^{uᵀd} − 1) = Σ h u uᵀ·way      over the public rows, h their expected curvature at θ.
-
-        A step of slopes raises the mean response by their square; a linear step leaves that to the intercepts of later steps.
-        """
-        eta = self.predictor(score, theta)
-        w, m = self.weights(score, eta)
-        h = (w * m**2 * score.expected(eta, np.zeros(len(eta))))[:, None]
-        X = self.whitening.rows @ self.frequency.T
-        J = (X * h).T @ X
-        wanted, d = J @ way, way
-        for _ in range(_GROWN_STEPS):
-            mean, slope = score.growth(X @ d)
-            H = (X * h * slope[:, None]).T @ X + _RIDGE * J
-            change = np.linalg.lstsq(H, wanted - X.T @ (h[:, 0] * mean), rcond=_SMALLEST)[0]
-            d = np.asarray(d + _within(np.asarray(change, dtype=np.float64)))
-        return _within(d)
-
-
-def _within(way: FloatArray) -> FloatArray:
+def within(way: FloatArray) -> FloatArray:
     """A way (q,), or the part of it that is as long as may be."""
     return way * min(1.0, _LONGEST / max(float(np.linalg.norm(way)), _SMALLEST))
 
@@ -244,7 +145,7 @@ def surprised(
     the way dd̂ᵀ, d̂ = H⁻¹g, that g asks for is added to it.
     """
     H = curvature.H
-    S = H @ C @ H.T + noise + _curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    S = H @ C @ H.T + noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
     if float(g @ np.linalg.solve(S, g)) <= chdtri(len(g), _SURPRISE):
         return C
     way = np.linalg.solve(H, g)
@@ -263,7 +164,7 @@ def moved(
     reach: (q, q) the covariance that the gain is made for, where it is not C.
     """
     H, wide = curvature.H, C if reach is None else reach
-    N = noise + _curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    N = noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
     G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
     return Moved(np.asarray(G @ g), _after(C, G, H, N))
 
@@ -289,7 +190,7 @@ def moved_far(
         wide = farther * C
         G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
         change = G @ (g - mean + H @ way) - way
-        way = way + _within(change)
+        way = way + within(change)
         left = _after(C, G, H, N)
     return Moved(way, left)
 
@@ -300,7 +201,7 @@ def limited(step: Moved) -> Moved:
     With a log link the scores of a fit that is far too high are all alike, and lead back by about 1 in a step: a step that noise has
     made long would cost all steps after it.
     """
-    rest = step.way - _within(step.way)
+    rest = step.way - within(step.way)
     return Moved(step.way - rest, step.covariance + np.outer(rest, rest))
 
 
@@ -323,7 +224,7 @@ def _after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatA
     return np.asarray(left @ C @ left.T + G @ N @ G.T)
 
 
-def _curvature_error(C: FloatArray, curvature: StepCurvature) -> FloatArray:
+def curvature_error(C: FloatArray, curvature: StepCurvature) -> FloatArray:
     """(q, q) covariance of what H is wrong by, times the way that is left."""
     return _errors(np.diag(curvature.back @ C @ curvature.back), curvature) / curvature.unit**2
 

@@ -49,24 +49,28 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
+from reticent_server.fitting.contributions import contributions_of
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.forecast import Forecast, forecast_fit
+from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
     guessed_facts,
     plan_own_profile,
 )
+from reticent_server.fitting.passes import passes_of
 from reticent_server.fitting.public_rows import PublicRows, draw_public_rows
-from reticent_server.fitting.recipe import NoisyNewton, StandardFit
-from reticent_server.fitting.whole_budget import plan_whole_budget
-from reticent_server.fitting.whole_newton import WholeNewton
 from reticent_server.fitting.report import fit_result
-from reticent_server.fitting.restriction import Restriction
+from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
 from reticent_server.fitting.results import RegressionResult
+from reticent_server.fitting.scale import scale_of
 from reticent_server.fitting.score import ScoreFamily
 from reticent_server.fitting.special_columns import special
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.whole_budget import plan_whole_budget
+from reticent_server.fitting.whole_newton import WholeNewton
 
 # What a fit takes with two threads, of which q = 2 to 61 terms and 10⁴ to 10⁶ records were measured; each a third above.
 _STEP_MS = (2.0, 0.009)  # between two passes: of itself, and of a squared coefficient
@@ -234,8 +238,8 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def passes(self) -> int:
         fit = len(self.budget.rounds) + self.budget.steps + self.budget.scale_steps
-        fit += self.budget.tail > 0
-        return fit + (self.own_profile is not None) + (self.budget.lengths > 0)
+        lengths = (self.budget.lengths > 0) + (self.budget.tail > 0)
+        return fit + (self.own_profile is not None) + lengths
 
     @property
     def draws(self) -> int:
@@ -282,19 +286,26 @@ class FitPlan(Planned, Generic[ResponseT]):
         return self._newton(self.ground)
 
     def _newton(
-        self, ground: FitGround[ResponseT], restriction: Restriction | None = None
+        self,
+        ground: FitGround[ResponseT],
+        restriction: Restriction | Unrestricted = UNRESTRICTED,
     ) -> NoisyNewton:
-        kind = WholeNewton if self.budget.tail else NoisyNewton
+        family, coding = self.model.family(ground), ground.coding
+        budget, sizes = self.budget, self.sizes
+        scale = scale_of(family, budget, sizes, coding)
+        kind = WholeNewton if budget.tail else NoisyNewton
         return kind(
-            coding=ground.coding,
+            coding=coding,
             coordinates=ground.coordinates,
-            family=self.model.family(ground),
-            budget=self.budget,
-            sizes=self.sizes,
+            family=family,
+            budget=budget,
+            sizes=sizes,
             start=ground.start,
-            restriction=restriction,
             offset=ground.offset,
-            apart=self.apart,
+            contributions=contributions_of(coding, budget, sizes, scale, grouped=self.apart),
+            scale=scale,
+            passes=passes_of(budget, sizes),
+            restriction=restriction,
         )
 
     @property
@@ -348,6 +359,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     def shares(self) -> dict[str, float]:
         """What part of ρ goes where: of what the parts would cost alone, which is more than ρ together."""
         b = self.budget
+        lengths = b.lengths + b.reaches + b.tail + b.rows_tail
         amounts = {
             "profile": self.own_profile.rho if self.own_profile else 0,
             "records_in_use": b.count,
@@ -356,7 +368,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             "jacobians": sum(b.jacobians),
             "scales": sum(b.scales),
             "meat": b.meat,
-            **({"lengths": b.lengths + b.reaches} if b.lengths else {}),
+            **({"lengths": lengths} if lengths else {}),
         }
         whole = sum(amounts.values())
         return {name: amount / whole for name, amount in amounts.items()}
@@ -374,7 +386,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         if self.own_profile:
             facts = self.own_profile.profiled((yield self.own_profile.step))
             ground = ground_of(self.design, facts, self.model, masked=False) or ground
-        restriction = restrict(ground.coding) if restrict else None
+        restriction = restrict(ground.coding) if restrict else UNRESTRICTED
         fit = yield from self._newton(ground, restriction).fit()
         return ground, self.model.adjusted(ground.coding, fit)
 
@@ -434,7 +446,7 @@ def _sized(
     model, sizes = sized(facts, model, ground, rho, known=own is None)
     weighted = design.weight is not None
     signal = model.signal(ground)
-    planned = plan_whole_budget if signal.whole and sizes.person_rows == 1 else plan_budget
+    planned = plan_whole_budget if signal.whole else plan_budget
     budget = planned(sizes, rho, signal, masked=design.masked, weighted=weighted)
     return FitPlan(facts, design, model, ground, budget, sizes, own, level)
 

@@ -48,8 +48,8 @@ from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround, FitPlan
 from reticent_server.fitting.maps import FitState, on_lattice, predictor, response, standardised
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.results import FitStatistics, RegressionResult
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.numerics.evaluate import in_use
 
 SHARE = 10  # of ρ, one part for the statistics

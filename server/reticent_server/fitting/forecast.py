@@ -20,16 +20,16 @@ from reticent_server.domain.steps import FloatArray, GramSum, Released, VectorSu
 from reticent_server.fitting.coordinates import clipped_moment
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.filter import (
-    being_far,
     corrected_curvature,
     measured,
+    missed_curvature,
     moved,
     no_correction,
     prior,
 )
 from reticent_server.fitting.identifiability import fit_directions
+from reticent_server.fitting.newton import NoisyNewton, is_settled
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.recipe import NoisyNewton, is_settled
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
 from reticent_server.numerics.matrices import power
@@ -79,10 +79,10 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     for t, rho in enumerate(fit.budget.gradients):
         score = fit.family.score(scale, fit.budget.steps - 1 - t)
         J = model.curvature(score, theta, C)
-        if fit.budget.after_part(t):
+        if fit.passes.rejoins(t):
             H = corrected_curvature(J, score.unit, known).H
-            C = C + fit.part_off(H, model.meat(score, theta), n)
-        seen = n / fit.budget.stride if fit.budget.on_part(t) else n
+            C = C + fit.passes.allowance(H, model.meat(score, theta), n)
+        seen = n / fit.passes.stride(t)
         noise = planned_sd(VectorSum(q, fit.sizes.gradient_clip(score.bound) / m, rho, m)) / seen
         if fit.budget.jacobians[t]:
             part = GramSum(
@@ -90,13 +90,12 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
             )
             upto = None if t == fit.budget.steps - 1 else whitening.free
             back = power(J, 0.5)
-            far = being_far(C, back, score.unit)
+            far = missed_curvature(C, back, score.unit)
             known, relative = measured(known, back, J, planned_sd(part) / seen, far, upto)
         curvature = corrected_curvature(J, score.unit, known)
         C = moved(C, curvature, noise**2 * np.eye(q), np.zeros(q)).covariance
-        if fit.budget.scales and fit.family.residuals is not None:
-            left = float(np.mean(model.variance(C)))
-            scale = fit.family.residuals.expected(fit.family.start, left)
+        left = float(np.mean(model.variance(C)))
+        scale = fit.scale.forecast(scale, fit.family.start, left)
     sampling = sandwich(np.asarray(np.linalg.inv(curvature.H)), model.meat(score, theta), n)
     directions = fit_directions(
         whitening,
@@ -130,8 +129,8 @@ def _whitened(fit: NoisyNewton, n: float) -> Whitening:
     rows = fit.coordinates.rows[:FORECAST_ROWS]
     state = unwhitened(fit.coordinates, fit.budget.rounds[0][1] * q)
     state = replace(state, rows=rows)
-    for k, (rho, factor) in enumerate(fit.budget.rounds):
-        stride = fit.budget.stride if fit.budget.round_on_part(k) else 1
+    strides = fit.passes.strides
+    for k, ((rho, factor), stride) in enumerate(zip(fit.budget.rounds, strides, strict=True)):
         sd = stride * planned_sd(GramSum(q, sqrt(factor * q), rho, fit.sizes.unit_rows))
         released = Released(n * clipped_moment(state.rows, factor * q), sd)
         last = k == len(fit.budget.rounds) - 1

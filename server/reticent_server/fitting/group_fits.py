@@ -10,7 +10,7 @@ does, or what one record that moves costs: gradients, Gram matrices and Jacobian
 twice. Any step of a group may depend on what was released before, of whatever group: the step's cost is what is proved at
 each point of the path, so the costs add up (adaptive composition of zCDP). Groups have the same budget, so that their
 steps are of the same kinds and Σ over the steps is what was planned; should one group's fit have ended, the others go on.
-A gradient is clipped about 0: a public centre would be added to a private number of records (fitting.recipe).
+A gradient is clipped about 0: a public centre would be added to a private number of records (fitting.contributions).
 
 Where the unit is a person with several rows, a model that sums a person's scores first is refused.
 """
@@ -40,9 +40,9 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.public_rows import LEAST_SHARE, level_shares
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import without_intervals
 from reticent_server.fitting.results import RegressionResult
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.mechanisms import disjoint_groups
 
 _MEMBER_NANOSECONDS = (

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
+from reticent_server.fitting.curvature import STEADY, ScoreCurvature
 from reticent_server.fitting.score import (
     OFFSET,
     SHAPE,
@@ -51,6 +52,10 @@ class HuberScore:
     scale: float
     varies: bool = False
     signed: bool = False
+
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return STEADY
 
     @property
     def unit(self) -> float:
@@ -111,6 +116,10 @@ class BiweightScore:
     scale: float
     varies: bool = False
     signed: bool = True
+
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return STEADY
 
     @property
     def unit(self) -> float:
@@ -290,3 +299,7 @@ class LinearFamily:
         if self.biweight is not None and remaining < _BIWEIGHT_STEPS:
             return BiweightScore(self.biweight, scale)
         return HuberScore(self.psi, scale)
+
+    def drift(self, remaining: int) -> float:  # noqa: ARG002 - one interface
+        """None: the two biweight steps reach their solution from Huber's."""
+        return 0.0

@@ -65,6 +65,20 @@ class Directions:
         """(q,) whether each coefficient is estimable."""
         return np.array([self.estimable(row[None]) for row in np.eye(len(self.vectors))])
 
+    def unsure(self, J: FloatArray, W: FloatArray, sd: float) -> float:
+        """The operator norm of a Jacobian's noise relative to its smallest eigenvalue, at most 1: of J (q, q) in u = Wx̃,
+        outside the unresolved directions, about which no interval is given anyway. sd: of an entry's noise."""
+        lost = np.linalg.solve(W.T, self.vectors[:, ~self.resolved])
+        kept = np.linalg.qr(lost, mode="complete")[0][:, lost.shape[1] :]
+        if not kept.size:
+            return 1.0
+        blur = sd * float(np.sqrt(2 * kept.shape[1]))
+        return blur / max(float(np.linalg.eigvalsh(kept.T @ J @ kept)[0]), blur)
+
+    def off(self, W: FloatArray) -> float:
+        """How far the predictor of a typical record may be off, along the resolved directions (in x̃; u = Wx̃)."""
+        return float(np.linalg.norm(np.linalg.solve(W.T, self.vectors[:, self.resolved])))
+
     @property
     def unresolved(self) -> int:
         """How many directions are."""

@@ -19,8 +19,8 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import Coding, TermCoding
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.results import OpenInterval
+from reticent_server.fitting.standard_fit import StandardFit
 
 BoolArray = NDArray[np.bool_]
 

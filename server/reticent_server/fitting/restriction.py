@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.curvature import ScoreCurvature, StepView
+from reticent_server.fitting.filter import Moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,3 +31,36 @@ class Restriction:
         gain = np.linalg.solve(R @ C @ R.T, R @ C).T
         start = theta + W.T @ gain @ (self.values - self.rows @ theta)
         return start, np.asarray(C - gain @ R @ C)
+
+    def step(self, curvature: ScoreCurvature, seen: StepView) -> Moved:
+        """A step on the subspace."""
+        return curvature.step_within(seen)
+
+    def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Moved:  # noqa: ARG002 - linear, whatever the curvature
+        """The step off it: its gain is made for what is left and the unconditioned prior, `first` (q, q)."""
+        return seen.moved(first + seen.covariance)
+
+
+@dataclass(frozen=True, slots=True)
+class Unrestricted:
+    """A fit that may go anywhere."""
+
+    def started(
+        self,
+        theta: FloatArray,
+        C: FloatArray,
+        W: FloatArray,  # noqa: ARG002 - one interface
+    ) -> tuple[FloatArray, FloatArray]:
+        """θ and C as they are."""
+        return theta, C
+
+    def step(self, curvature: ScoreCurvature, seen: StepView) -> Moved:
+        """A step of the score's own."""
+        return curvature.step(seen)
+
+    def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Moved:  # noqa: ARG002
+        """The last one of the score's own."""
+        return curvature.last_step(seen)
+
+
+UNRESTRICTED = Unrestricted()

@@ -109,6 +109,29 @@ def chosen_cut(grid: LengthGrid, released: Released, count: float, rank: float) 
     return replace(found, squares=mean_square(grid, N, count, found.length))
 
 
+def chosen_reach(
+    grid: LengthGrid,
+    released: Released,
+    count: float,
+    public: FloatArray,
+    unit: float,
+    least: float,
+) -> tuple[float, float]:
+    """L of the rows' second moment, and the mean trace beyond the public rows' (lengths: (rows,)) that a cut at L takes: the least sum of
+    that and of the noise, `unit` at a length of 1. least: the smallest L."""
+    N, cov = grid.beyond(released)
+    unclear = np.flatnonzero(N <= _CLEAR * np.sqrt(np.diag(cov)))
+    upto = int(unclear[0]) if len(unclear) else len(N)
+    share = np.where(np.arange(len(N)) < upto, np.maximum(N, 0.0), 0.0) / count
+    more = share - np.mean(public[:, None] > grid.edges, axis=0)
+    squared = grid.edges**2
+    steps = (more[1:] + more[:-1]) / 2 * np.diff(squared)
+    taken = np.maximum(np.append(np.cumsum(steps[::-1])[::-1], 0.0), 0.0)
+    allowed = grid.edges >= least
+    at = int(np.argmin(np.where(allowed, taken + unit * squared, np.inf)))
+    return float(grid.edges[at]), float(taken[at])
+
+
 def mean_square(grid: LengthGrid, N: FloatArray, count: float, length: float) -> float:
     """The mean of min(‖s‖, length)², of a length on the grid."""
     inside = grid.edges <= length

@@ -9,12 +9,13 @@ Score for each step of a fit; the fit asks it, never for its name.
 """
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
+from reticent_server.fitting.curvature import ScoreCurvature
 
 BoolArray = NDArray[np.bool_]
 
@@ -55,6 +56,11 @@ class Score(Protocol):
     @property
     def varies(self) -> bool: ...
     @property
+    def curvature(self) -> ScoreCurvature:
+        """How the mean score changes with the distance to the solution (fitting.curvature)."""
+        ...
+
+    @property
     def mean_square(self) -> float:
         """E q² where the model holds, relative to the expected curvature of a settled fit."""
         ...
@@ -79,24 +85,6 @@ class Score(Protocol):
 
     def ball(self, direction: FloatArray, radius: float) -> Ball:
         """A ball that all contributions to the gradient lie in. direction: θ in u (q,); radius: R."""
-        ...
-
-
-@runtime_checkable
-class BentScore(Score, Protocol):
-    """A score whose mean is far from linear in what the predictor is off by."""
-
-    def away(self, eta: FloatArray, change: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(rows,) E q where the solution's predictor is η + change, and its derivative by the change."""
-        ...
-
-
-@runtime_checkable
-class GrowingScore(Score, Protocol):
-    """A score whose mean grows with the exponential of what the predictor is off by: that of a log link."""
-
-    def growth(self, change: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(rows,) E q where the solution's predictor is η + change, in units of its slope at η, and the derivative by the change."""
         ...
 
 
@@ -168,14 +156,9 @@ class ScoreFamily(Protocol):
         """The score of a step, with so many steps after it."""
         ...
 
-
-@runtime_checkable
-class DriftingFamily(ScoreFamily, Protocol):
-    """A family whose steps have solutions of their own, each near the next one's."""
-
     def drift(self, remaining: int) -> float:
-        """By how much a row's predictor may change, in residual scales, from the solution of the step before to that of
-        the one with so many steps after it."""
+        """By how much a row's predictor may change, in residual scales, from the solution of the step
+        before to that of the step with so many after it; 0 where all steps have one solution."""
         ...
 
 

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one record adds where its score is cut as a whole: no weight of its own, and no bound of its parts."""
+"""What one record adds where its score is cut as a whole: no weight of its own, and no bound of its parts.
+
+    score      v q(y, η)       cut at ‖·‖ ≤ C by the sum that it goes into (mechanisms.quantise)
+    root       v √h            cut at ‖·‖ ≤ L in the same way
+    lengths    ‖v‖|q|, ‖v‖√h   one code each on a public grid (fitting.row_tail)
+
+A record that is not in use, and a value that is not finite, adds nothing.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.domain.steps import Block, Contribution, FloatArray
 from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.curvature import STEADY, ScoreCurvature
 from reticent_server.fitting.maps import (
     FitState,
+    ScoreMap,
     coordinates,
     predictor,
     response,
@@ -25,7 +34,7 @@ UNBOUNDED = 1e300  # squared radius at which every weight is 1, within the float
 
 @dataclass(frozen=True, slots=True)
 class PlainScore:
-    """Least squares: q = z = (y − η)/s, h = 1. Its bound is that of the sum it goes into."""
+    """Least squares: q = z = (y − η)/s, h = 1. The sum that it goes into bounds it."""
 
     scale: float
     varies: bool = False
@@ -50,6 +59,10 @@ class PlainScore:
     @property
     def most(self) -> float:
         return 1.0
+
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return STEADY
 
     @property
     def mean_square(self) -> float:
@@ -78,7 +91,7 @@ class PlainScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeLengthsMap:
-    """Gives (rows,) the position of each record's ‖s‖ on one grid, and of its ‖v‖√h on another."""
+    """Gives (rows,) the position of each record's ‖v‖|q| on one grid, and of its ‖v‖√h on another."""
 
     coding: Coding
     point: FitState
@@ -92,8 +105,6 @@ class WholeLengthsMap:
             x = standardised(self.coding, block)
             eta = predictor(point, self.coding, x, block)
             v = coordinates(point.transform, x, block.scratch)
-            if point.score.varies:
-                v *= point.score.leverage(eta)
             lengths = np.sqrt(squared_lengths(v, np.empty(v.shape[1])))
             y = response(self.coding, block)
             q, h = point.score.with_curvature(y, eta, np.zeros(len(y), dtype=bool))
@@ -106,3 +117,14 @@ class WholeLengthsMap:
 def _finite(lengths: FloatArray) -> FloatArray:
     """A contribution that is not finite is 0 to a sum."""
     return np.where(np.isfinite(lengths), lengths, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreWithMeat:
+    """Gives the score for the gradient, and again for the meat, which is made of the gradient's own integers."""
+
+    scores: ScoreMap
+
+    def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        (score,) = self.scores(block)
+        return score, score

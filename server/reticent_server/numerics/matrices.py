@@ -52,3 +52,8 @@ def without_noise(values: FloatArray, sd: FloatArray) -> FloatArray:
     variance = np.outer(sd, sd) / 2
     pull = variance * gaps / np.maximum(gaps**2 + 2 * variance, np.finfo(float).tiny)
     return np.asarray(values - 2 * np.sum(pull, axis=1))
+
+
+def symmetric(matrix: FloatArray) -> FloatArray:
+    """(M + Mᵀ)/2 of a matrix (q, q)."""
+    return np.asarray((matrix + matrix.T) / 2)

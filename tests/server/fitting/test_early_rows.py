@@ -188,12 +188,12 @@ def test_a_sorted_table_is_no_worse(table: Any) -> None:
 
 def test_the_covariance_counts_how_far_a_part_may_be_off(plan: Any) -> None:
     """At least the difference of the solutions on a part and on all rows: (stride − 1)/n of A Q Aᵀ."""
-    newton, q = plan.newton, plan.sizes.size
+    passes, q = plan.newton.passes, plan.sizes.size
     H, Q = np.diag([0.5, 1.0, 2.0]), np.eye(q)
-    found = newton.part_off(H, Q, N)
+    found = passes.allowance(H, Q, N)
     assert found == pytest.approx(budgets.PART_OFF * 3 / N * np.diag([4.0, 1.0, 0.25]))
     assert budgets.PART_OFF >= 1
-    alike = replace(newton, sizes=replace(plan.sizes, unit_rows=5)).part_off(H, Q, N)
+    alike = replace(passes, sizes=replace(plan.sizes, unit_rows=5)).allowance(H, Q, N)
     assert alike == pytest.approx(5 * found)
 
 
@@ -201,11 +201,10 @@ def test_a_fit_that_comes_to_all_rows_is_less_sure_of_its_place(plan: Any) -> No
     """By as much, and no step is taken for going on with the one before."""
     newton = plan.newton
     whitening = unwhitened(plan.ground.coordinates, 12.0)
-    state = replace(newton._started(whitening, float(N), present=True), way=np.ones(3))
-    model, score = newton.public_model(whitening), newton.family.score(1.0, 1)
-    T = newton.budget.steps
-    assert newton._on_all(model, state, score, T - 3) is state
-    after = newton._on_all(model, state, score, T - 1)
+    state = replace(newton.started(whitening, float(N), present=True), way=np.ones(3))
+    model, T = newton.public_model(whitening), newton.budget.steps
+    assert newton.passes.arrived(newton.place(model, state, T - 3)) is state
+    after = newton.passes.arrived(newton.place(model, state, T - 1))
     added = np.linalg.eigvalsh(after.covariance - state.covariance)
     assert 0.5 * budgets.PART_OFF * 3 / N < added.min() < added.max() < 5 * budgets.PART_OFF * 3 / N
     assert after.way is None
@@ -213,13 +212,12 @@ def test_a_fit_that_comes_to_all_rows_is_less_sure_of_its_place(plan: Any) -> No
 
 def test_a_forecast_counts_the_parts_noise(plan: Any) -> None:
     """As of a fit with as much budget whose early sums are less precise."""
-    newton = plan.newton
-    part, every = (
-        forecast_fit(replace(newton, budget=replace(newton.budget, stride=s))).worst for s in (4, 1)
+    part, every, noisier = (
+        forecast_fit(replace(plan, budget=replace(plan.budget, stride=s)).newton).worst
+        for s in (4, 1, 256)
     )
     assert every < part < 0.1
-    noisier = replace(newton, budget=replace(newton.budget, stride=256))
-    assert forecast_fit(noisier).worst > part
+    assert noisier > part
 
 
 def test_a_whitening_knows_a_part_by_its_size() -> None:

@@ -11,7 +11,6 @@ from reticent_server.fitting.coordinates import public_coordinates
 from reticent_server.fitting.filter import (
     Correction,
     Moved,
-    PublicModel,
     StepCurvature,
     corrected_curvature,
     limited,
@@ -23,6 +22,7 @@ from reticent_server.fitting.filter import (
     surprised,
 )
 from reticent_server.fitting.huber import HuberScore
+from reticent_server.fitting.public_model import PublicModel
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.families.poisson import POISSON
 from reticent_server.numerics.matrices import power
@@ -202,4 +202,6 @@ def test_a_step_of_a_log_link_ends_where_the_mean_score_says() -> None:
     mean = (rows * h).T @ np.expm1(rows @ solution)
     linear = np.linalg.solve((rows * h).T @ rows, mean)
     assert linear[0] > solution[0] + 0.1
-    np.testing.assert_allclose(model.grown(score, np.zeros(Q), linear), solution, atol=1e-3)
+    np.testing.assert_allclose(
+        score.curvature.grown(model.local(score, np.zeros(Q)), linear), solution, atol=1e-3
+    )

@@ -19,6 +19,7 @@ from reticent_server.domain.design import Compare
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import CountSum, GramSum, VectorSum, multiplied
 from reticent_server.fitting.maps import ResidualMap, RowsMap
+from reticent_server.fitting.person_scores import Clusters
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.families import FAMILIES
 from support.attacks.privacy_losses import farthest_records
@@ -32,6 +33,7 @@ COLUMNS = [numeric("x0", -1e3, 1e3), numeric("x1", -1e3, 1e3)]
 Y = Column("y", ColumnKind.NUMERIC, -1e9, 1e9)
 RHO = 10**14
 ATTAINED = 0.99
+CLIP = 3.0  # of a person's sum of scores
 SLOPES = ((0.0, 0.0), (0.8, 0.5), (-3.0, 2.0), (40.0, 0.0))
 
 
@@ -47,19 +49,23 @@ def plan_of(model: Any, **more: Any) -> Any:
     return linear_plan(table, COLUMNS, RHO, y=Y, loss=model, **more)
 
 
-def recipe_at(plan: Any, slopes: Any, scale: Any = None) -> tuple[Any, Any, Any]:
-    """(recipe, whitening, state) at coefficients of the whitened regressors."""
+def place_at(plan: Any, slopes: Any, t: int, scale: Any = None) -> tuple[Any, Any]:
+    """(fit, its step t) at coefficients of the whitened regressors."""
     newton = plan.newton
     whitening = unwhitened(newton.coordinates, newton.sizes.radius_squared)
-    state = newton._started(whitening, float(newton.sizes.n), present=True)
+    state = newton.started(whitening, float(newton.sizes.n), present=True)
     theta = whitening.transform.T @ np.asarray(slopes, dtype=float)
-    return newton, whitening, replace(state, theta=theta, scale=scale or state.scale)
+    state = replace(state, theta=theta, scale=scale or state.scale)
+    return newton, newton.place(newton.public_model(whitening), state, t)
 
 
 def last_step(plan: Any, slopes: Any, scale: Any = None) -> Any:
-    newton, whitening, state = recipe_at(plan, slopes, scale)
-    score = newton.family.score(state.scale, 0)
-    return newton._score_step(state, whitening, score, newton.budget.steps - 1)
+    """The last step; of persons, with the clip that a histogram without noise chooses."""
+    newton, place = place_at(plan, slopes, plan.budget.steps - 1, scale)
+    contributions = newton.contributions
+    if plan.sizes.person_rows > 1:
+        contributions = replace(contributions, clusters=Clusters(CLIP, 100.0, 100.0, 0.0))
+    return contributions.last_step(place).step
 
 
 def plane(step: Any) -> Any:
@@ -234,8 +240,8 @@ def test_the_count_of_records_in_use_attains_its_bound() -> None:
 def test_the_scales_part_attains_its_bound(model: str) -> None:
     """Two responses: one at the predictor, one far beyond the cut."""
     plan = plan_of(model)
-    newton, whitening, state = recipe_at(plan, (0.0, 0.0))
-    step = newton._scale_step(state, whitening, 0)
+    newton, place = place_at(plan, (0.0, 0.0), 0)
+    step = newton.scale.step(place)
     assert isinstance(step.map_fn, ResidualMap)
     near = 1.0 if model in FAMILIES else plan.coding.response_location.centre
     pair = {"x0": np.zeros(2), "x1": np.zeros(2), "y": np.array([near, 1000.0])}
@@ -251,9 +257,7 @@ def test_the_scales_part_attains_its_bound(model: str) -> None:
 def test_the_joint_gamma_steps_parts_come_to_their_bounds(scale: float) -> None:
     """With an intercept the last step has χ = w(ψ_k² − κ) as well, and the meat of both."""
     plan = plan_of("gamma", intercept=True)
-    newton, whitening, state = recipe_at(plan, (0.0, 0.0, 0.0), scale)
-    score = newton.family.score(scale, 0)
-    step = newton._score_step(state, whitening, score, newton.budget.steps - 1)
+    step = last_step(plan, (0.0, 0.0, 0.0), scale)
     assert [type(part) for part in step.parts] == [VectorSum, GramSum, GramSum, VectorSum]
     assert step.parts[2].size == plan.sizes.size + 1
     rng = np.random.default_rng(2)
@@ -288,8 +292,8 @@ def test_bounds_of_scores_are_their_suprema(model: str) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_units_of_several_rows_have_noise_for_all_of_them(model: str) -> None:
     plan = plan_of(model, max_rows=3)
-    newton, whitening, state = recipe_at(plan, (0.0, 0.0))
+    newton, place = place_at(plan, (0.0, 0.0), 0)
     steps = [next(plan.run()), last_step(plan, (0.0, 0.0))]
     if newton.family.residuals is not None:
-        steps.append(newton._scale_step(state, whitening, 0))
+        steps.append(newton.scale.step(place))
     assert all(part.unit_rows * part.person_rows == 3 for step in steps for part in step.parts)

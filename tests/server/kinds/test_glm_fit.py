@@ -14,6 +14,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.report import UNSETTLED
+from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.target import records, settled_whitening
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.plan import plan_glm
@@ -274,13 +275,12 @@ def test_what_a_long_step_of_a_log_link_leaves_is_still_to_go() -> None:
     """A gradient of a predictor that is 3 too low: the step is 1, and of the 3 about 2 are left."""
     newton = planned(table_of("poisson"), slopes(3), "poisson", rho_units(1.0, 1e-6)).newton
     whitening = unwhitened(newton.coordinates, 16.0)
-    model, score = newton.public_model(whitening), newton.family.score(newton.family.start, 0)
-    state = newton._started(whitening, 4000.0, present=True)
+    state = newton.started(whitening, 4000.0, present=True)
     state = replace(state, covariance=9 * np.eye(4))
-    expected = newton._expected(model, state, score)
-    curvature = replace(expected, error=np.zeros(4), shape=np.zeros(4))
+    place = newton.place(newton.public_model(whitening), state, 0)
+    curvature = replace(place.curvature, error=np.zeros(4), shape=np.zeros(4))
     g = curvature.H @ np.array([3.0, 0.0, 0.0, 0.0])
-    after = newton._stepped(model, state, score, (g, 1e-9 * np.eye(4)), curvature)
+    after = newton.stepped(place, MeanScore(g, 1e-9 * np.eye(4)), curvature)
     assert after.way is not None
     assert np.linalg.norm(after.way) <= 1 + 1e-9
     assert after.covariance[0, 0] > 2

@@ -16,7 +16,7 @@ from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Un
 from reticent_server.domain.steps import Block, Released, SumStep
 from reticent_server.errors import ReticentError
 from reticent_server.fitting.person_scores import LOST, OUTSIDE, Clusters, Lengths, chosen
-from reticent_server.fitting.recipe import Freedom
+from reticent_server.fitting.standard_fit import Freedom
 from reticent_server.formula import mask_design
 from reticent_server.kinds.crosstab.kind import Crosstab
 from reticent_server.kinds.glm.query import Glm

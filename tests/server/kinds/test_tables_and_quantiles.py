@@ -18,6 +18,7 @@ from reticent_server.kinds.histogram.plan import plan_histogram
 from reticent_server.kinds.median.by_selection import plan_exponential_median
 from reticent_server.kinds.quantiles.plan import plan_quantiles
 from reticent_server.kinds.sum.plan import plan_sum
+from reticent_server.mechanisms.noisy_sum import noise_sd
 from support.attacks.privacy_losses import step_loss
 from support.kinds.recipes import answer, block_of, facts_of, numeric
 
@@ -53,6 +54,54 @@ def test_a_histogram_of_public_bins_counts_each_record_once() -> None:
     used = block.columns["x"][~block.missing["x"]]
     assert np.rint(found["values"]) == pytest.approx(np.histogram(used, edges)[0], abs=1)
     assert found["edges"] == list(edges)
+
+
+def cell_counts(plan: Any, block: Any, draws: int) -> Any:
+    """(draws, cells) of a released table."""
+    return np.array([np.ravel(answer(plan, block)["values"]) for _ in range(draws)])
+
+
+WHOLE = {
+    "a boolean's levels": (D, None, 2),
+    "three levels": (G, None, 3),
+    "bins over all declared values": (K, (0.0, 2.0, 4.0, 6.0), 3),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_cells_that_hold_all_records_add_up_to_the_public_number_of_them(name: str) -> None:
+    """And have less noise, as much less as is said: 200 seeded draws."""
+    column, bins, size = WHOLE[name]
+    plan = plan_histogram(facts_of(N, COLUMNS), design((column.name,)), column, bins, RHO // 50)
+    block = data()
+    drawn = cell_counts(plan, block, 200)
+    assert drawn.sum(axis=1) == pytest.approx(N, abs=1e-6)
+    said = plan.forecast["privacy_standard_error"]
+    assert said == pytest.approx(noise_sd(plan.part) * np.sqrt(1 - 1 / size))
+    edges = bins or np.arange(column.lower, column.upper + 2) - 0.5
+    exact = np.histogram(block.columns[column.name], edges)[0]
+    assert np.sqrt(np.mean((drawn - exact) ** 2)) == pytest.approx(said, rel=0.15)
+
+
+OPEN = {
+    "missing cells": (design(("x",)), X, (-50.0, 0.0, 150.0)),
+    "a condition": (design(("g",), "d == 1"), G, None),
+    "bins that leave values out": (design(("k",)), K, (1.0, 2.0, 4.0)),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_cells_that_some_record_may_be_outside_of_are_as_released(name: str) -> None:
+    mask, column, bins = OPEN[name]
+    plan = plan_histogram(facts_of(N, COLUMNS), mask, column, bins, RHO // 50)
+    assert not plan.adds_up
+    assert plan.forecast["privacy_standard_error"] == noise_sd(plan.part)
+    assert np.std(cell_counts(plan, data(), 20).sum(axis=1)) > 1
+
+
+def test_rows_of_persons_do_not_add_up() -> None:
+    plan = plan_histogram(facts_of(N, COLUMNS, 3), design(("g",)), G, None, RHO)
+    assert not plan.adds_up
 
 
 def test_edges_belong_to_the_bin_above_and_the_last_to_its_own() -> None:

@@ -60,11 +60,10 @@ def block(rng: np.random.Generator, n: int, **more: float) -> Block:
 
 def kaplan_meier(time: FloatArray, event: FloatArray, at: ArrayLike) -> FloatArray:
     """S at times `at`, right-continuous."""
-    order = np.argsort(time, kind="stable")
-    time, event = time[order], event[order]
-    at_risk = len(time) - np.searchsorted(time, time, side="left")
-    log_s = np.cumsum(np.log1p(-np.minimum(event / at_risk, 1 - 1e-12)))
-    index = np.searchsorted(time, at, side="right") - 1
+    times, deaths = np.unique(time[event == 1], return_counts=True)
+    at_risk = len(time) - np.searchsorted(np.sort(time), times, side="left")
+    log_s = np.cumsum(np.log1p(-np.minimum(deaths / at_risk, 1 - 1e-12)))
+    index = np.searchsorted(times, at, side="right") - 1
     return np.where(index >= 0, np.exp(log_s[np.maximum(index, 0)]), 1.0)
 
 

@@ -36,9 +36,9 @@ from reticent_server.fitting.influence.maps import InfluenceMap, PilotPoint
 from reticent_server.fitting.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes
 from reticent_server.fitting.influence.settings import FLOORS, LARGEST_FLOOR, REACH, SLACK
 from reticent_server.fitting.influence.whole import too_few
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.results import Interval, RegressionResult
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.mechanisms import asymptotic_fit
 from reticent_server.numerics.smooth_p_value import noise_factor, smoothness
 

@@ -31,8 +31,8 @@ from reticent_server.domain.steps import ColumnStep, FloatArray, Released
 from reticent_server.fitting.influence.maps import InfluenceMap, PilotPoint
 from reticent_server.fitting.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes
 from reticent_server.fitting.influence.settings import LARGEST_FLOOR
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.results import RegressionResult
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.mechanisms import convex_fit, ptr
 
 

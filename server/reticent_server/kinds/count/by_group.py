@@ -28,7 +28,7 @@ class GroupCountPlan(TablePlan):
 
     def run(self) -> Recipe:
         """One step; values are unbiased and may lie outside 0..n."""
-        (counts,) = yield self.step
+        counts = self.counts(*(yield self.step))
         estimates = [
             Estimate(
                 value=value,

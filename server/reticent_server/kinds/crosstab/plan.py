@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planned contingency table: noisy counts by the values of columns (kinds.shared.tables has the proof).
 
-A two-way table also carries a test of independence with the noise in its null law (numerics.independence):
-post-processing, free.
+A two-way table also carries a test of independence with the noise in its null law (numerics.independence), of the
+cells before their sum is put in, whose noise is independent: post-processing, free.
 """
 
 from dataclasses import dataclass
@@ -66,16 +66,17 @@ class CrosstabPlan(TablePlan):
 
     def run(self) -> Recipe:
         """One step."""
-        (counts,) = yield self.step
-        table = counts.values.reshape([axis.size for axis in self.axes])
+        (released,) = yield self.step
+        sizes, counts = [axis.size for axis in self.axes], self.counts(released)
+        noisy = released.values.reshape(sizes)
         return CrosstabResult(
             columns=[axis.column for axis in self.axes],
             levels=[list(axis.levels) for axis in self.axes],
-            values=table.tolist(),
+            values=counts.values.reshape(sizes).tolist(),
             standard_error=counts.sd,
             confidence_level=CONFIDENCE,
             interval_half_width=half_width(counts.sd),
-            independence=independence_test(table, counts.sd) if self.two_way else None,
+            independence=independence_test(noisy, released.sd) if self.two_way else None,
             n=self.n,
         )
 

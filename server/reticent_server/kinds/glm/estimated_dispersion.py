@@ -54,8 +54,8 @@ from reticent_server.fitting.maps import (
     standardised,
     used_shares,
 )
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.results import RegressionResult
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.kinds.glm.dispersion_score import LEAST, DispersionScore, within
 from reticent_server.kinds.glm.families.base import Start
 from reticent_server.kinds.glm.families.estimated_dispersion import ESTIMATED

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent_server.domain.steps import FloatArray, Released, VectorSum
+from reticent_server.fitting.curvature import STEADY, Growing, ScoreCurvature
 from reticent_server.fitting.score import Ball, BoolArray, Score, whole_ball
 from reticent_server.numerics import families as laws
 from reticent_server.numerics.dispersion import estimated_dispersion
@@ -61,6 +62,10 @@ class QuasiScore:
     centred: bool = True
     curvature_bound: float = 2.0
     most: float = 1.0
+
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return STEADY
 
     @property
     def mean_square(self) -> float:
@@ -128,12 +133,17 @@ class QuasiScore:
 
 @dataclass(frozen=True, slots=True)
 class LogScore(QuasiScore):
-    """That of a log link, V any function of μ: where the solution is at η + d, E(y − μ) = μ(eᵈ − 1). Satisfies
-    fitting.score.GrowingScore."""
+    """That of a log link, V any function of μ: where the solution is at η + d, E(y − μ) = μ(eᵈ − 1)."""
 
-    def growth(self, change: FloatArray) -> tuple[FloatArray, FloatArray]:
-        cut = np.clip(change, *_GROWTH)
-        return np.expm1(cut), np.exp(cut)
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return Growing(_log_link)
+
+
+def _log_link(change: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """eᵈ − 1 and its derivative, of changes (rows,)."""
+    cut = np.clip(change, *_GROWTH)
+    return np.expm1(cut), np.exp(cut)
 
 
 @lru_cache(maxsize=1024)  # scores: a plan asks for that of each of its steps hundreds of times

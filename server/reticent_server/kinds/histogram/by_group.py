@@ -46,7 +46,7 @@ class GroupHistogramPlan(TablePlan):
 
     def run(self) -> Recipe:
         """One step."""
-        (counts,) = yield self.step
+        counts = self.counts(*(yield self.step))
         _, bins = self.axes
         rows = np.reshape(counts.values, (self.groups.size, bins.size)).tolist()
         histograms = [

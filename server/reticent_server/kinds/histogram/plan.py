@@ -38,7 +38,7 @@ class HistogramPlan(TablePlan):
 
     def run(self) -> Recipe:
         """One step."""
-        (counts,) = yield self.step
+        counts = self.counts(*(yield self.step))
         (axis,) = self.axes
         return HistogramResult(**bars(axis, counts.values.tolist(), counts.sd), n=self.n)
 
@@ -80,4 +80,5 @@ def _binned_axis(column: Column, edges: tuple[float, ...]) -> Axis:
         raise InvalidQuery("A categorical column has levels; leave bins out.")
     if len(edges) < 2 or not all(map(isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):
         raise InvalidQuery("bins must be two or more finite edges in increasing order.")
-    return Axis(column.name, len(edges) - 1, 0.0, (), edges)
+    whole = edges[0] <= column.lower and column.upper <= edges[-1]
+    return Axis(column.name, len(edges) - 1, 0.0, (), edges, whole)

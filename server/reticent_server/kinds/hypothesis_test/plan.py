@@ -21,10 +21,10 @@ from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import CountSum
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitPlan
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.results import RegressionResult, Share
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.kinds.hypothesis_test.statistics import (
     FitUnderTest,
     HypothesisOutcome,

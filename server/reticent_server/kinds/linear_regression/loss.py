@@ -39,7 +39,8 @@ _MENU = ((0.6, 0.8), (0.6, 1.0), (1.0, 1.0), (1.0, 2.0), (1.345, 2.0), (1.345, 4
 @dataclass(frozen=True, slots=True)
 class ResidualLoss:
     """start: Huber's ψ. biweight: the ψ of the last steps, or None. radius: R²/q. name: as asked for.
-    planned: whether the constants were chosen for the smallest error. weighted: whether records count by their weights."""
+    planned: whether the constants were chosen for the smallest error. weighted: whether records count by their weights. whole: whether the last scores
+    are cut as a whole, at a rank; `start` and `radius` are then those of the early steps."""
 
     name: str
     start: Huber
@@ -47,6 +48,7 @@ class ResidualLoss:
     radius: float
     planned: bool
     weighted: bool = False
+    whole: bool = False
 
     @property
     def c(self) -> float:
@@ -81,7 +83,7 @@ class ResidualLoss:
             self.residuals(tie) is not None,
             centred=True,
             signed=self.biweight is not None,
-            whole=self.name == "squared",
+            whole=self.whole,
         )
 
     def estimand(self, radius_squared: float, tie: float) -> str:
@@ -104,6 +106,13 @@ class ResidualLoss:
         return text + (
             "; constants planned for the smallest error at this epsilon" if self.planned else ""
         )
+
+
+def plain_loss() -> ResidualLoss:
+    """Least squares of the whole table (fitting.whole_newton), led to by Huber's score."""
+    return ResidualLoss(
+        "squared", Huber(DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=False, whole=True
+    )
 
 
 def asked_loss(query: LinearRegression) -> ResidualLoss:
@@ -130,7 +139,7 @@ def asked_loss(query: LinearRegression) -> ResidualLoss:
             )
         case "squared":
             return ResidualLoss(
-                "squared", Huber(tuning or DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=False
+                "squared", Huber(tuning or SQUARED_TUNING), None, SQUARED_RADIUS, planned=False
             )
         case _:
             return ResidualLoss(

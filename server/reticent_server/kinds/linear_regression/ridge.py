@@ -18,8 +18,8 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.standard_fit import StandardFit
 
 PENALISED = "Intervals and p-values are about the penalised coefficients, which the ridge has drawn towards 0."
 

@@ -61,6 +61,7 @@ class ProfilePlan(Planned):
     parts: tuple[Part, ...] = field()
     columns: tuple[str, ...] = field()
     n: int = field()
+    total: float | None = field()  # of the records in counts, where persons have one row each
     mechanism: str = "recursive exponential mechanisms and discrete Gaussian counts"
     reference: str = "Kaplan, Schnapp & Stemmer (2022); Canonne, Kamath & Steinke (2020)"
 
@@ -84,7 +85,9 @@ class ProfilePlan(Planned):
         for measure, part, value in zip(self.measures, self.parts, released, strict=True):
             by_column.setdefault(measure.column.name, []).append((measure, part, value))
         columns = {
-            name: _shown(column_profile(pairs[0][0].column, pairs, PROFILE_PROBABILITIES))
+            name: _shown(
+                column_profile(pairs[0][0].column, pairs, PROFILE_PROBABILITIES, self.total)
+            )
             for name, pairs in by_column.items()
         }
         return ProfileResult(columns=columns, probabilities=list(PROFILE_PROBABILITIES), n=self.n)
@@ -103,6 +106,7 @@ def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
         ),
         columns=tuple(column.name for column in facts.schema.columns),
         n=facts.n,
+        total=None if facts.schema.unit.many_rows else float(facts.n),
     )
 
 

@@ -28,8 +28,8 @@ from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround
 from reticent_server.fitting.heavy_terms import lost_shares
-from reticent_server.fitting.recipe import StandardFit
 from reticent_server.fitting.report import without_intervals
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.linear_regression.response import (
     TIED,

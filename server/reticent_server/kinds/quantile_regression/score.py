@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.curvature import STEADY, ScoreCurvature
 from reticent_server.fitting.huber import MedianResidual
 from reticent_server.fitting.score import (
     OFFSET,
@@ -71,6 +72,10 @@ class QuantileScore:
         if self.fine:
             return self.tau
         return float(ndtr(ndtri(self.tau) / sqrt(1 + self.bandwidth**2)))
+
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return STEADY
 
     @property
     def unit(self) -> float:

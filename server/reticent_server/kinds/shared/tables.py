@@ -3,14 +3,15 @@
 
 A record in use adds 1 to at most one cell, so replacing one moves the counts by at most √2 in L2
 (with m rows of a unit, √2 m); all cells get discrete Gaussian noise of one public scale
-(mechanisms.noisy_sum). Counts are unbiased and can be negative. An interval is for the count in this
-table, so the noise alone widens it.
+(mechanisms.noisy_sum). Where every record of the data set is in some cell, as the question's public terms tell,
+the cells add up to the public number of records, and are given so (numerics.known_total). Counts are unbiased and can
+be negative. An interval is for the count in this table, so the noise alone widens it.
 Privacy: mechanisms.noisy_sum, CountSum. Source: Dwork & Smith (2009), Theorem 6.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,12 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column, ColumnKind
-from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
+from reticent_server.domain.steps import Block, CountSum, FloatArray, Released, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.shared.one_row import Which, one_row_map, one_row_part
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
+from reticent_server.numerics.known_total import with_total
 
 _CELLS_A_MS = 20  # planned: cells of a table that take 1 ms; measured: 70
 MAX_CELLS = 4096  # of a table: beyond it most cells of a table of people are empty
@@ -34,7 +36,7 @@ MAX_CELLS = 4096  # of a table: beyond it most cells of a table of people are em
 class Axis:
     """One margin of a table: a column's whole values from `lower` on, or its bins between `edges`.
 
-    A bin holds its lower edge, the last one also its upper edge.
+    A bin holds its lower edge, the last one also its upper edge. whole: whether no declared value lies outside.
     """
 
     column: str
@@ -42,6 +44,7 @@ class Axis:
     lower: float
     levels: tuple[str, ...] = ()
     edges: tuple[float, ...] = ()
+    whole: bool = True
 
     def codes(self, values: FloatArray) -> FloatArray:
         """(rows,) positions 0..size−1; others, and what is not finite, lie outside."""
@@ -109,13 +112,29 @@ class TablePlan(Planned):
         return self.part.rho
 
     @property
+    def adds_up(self) -> bool:
+        """Whether the cells hold all n records, whatever the table: one row each, none out of use, none outside."""
+        alone = self.part.unit_rows == self.part.person_rows == 1
+        return alone and not self.design.masked and all(axis.whole for axis in self.axes)
+
+    @property
+    def noise(self) -> float:
+        """The standard error of one count."""
+        shared = 1 / self.part.bins if self.adds_up else 0.0
+        return noisy_sum.noise_sd(self.part) * sqrt(1 - shared)
+
+    def counts(self, released: Released) -> Released:
+        """The cells, given their sum where it is public."""
+        return with_total(released, self.n) if self.adds_up else released
+
+    @property
     def precision(self) -> ForecastPrecision:
         """Of one count."""
-        return single("count", noisy_sum.noise_sd(self.part), 0.0)
+        return single("count", self.noise, 0.0)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        return {"privacy_standard_error": noisy_sum.noise_sd(self.part), "cells": self.part.bins}
+        return {"privacy_standard_error": self.noise, "cells": self.part.bins}
 
     @property
     def step(self) -> SumStep:

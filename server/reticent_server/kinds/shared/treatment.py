@@ -22,7 +22,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitGround, FitPlan
-from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.formula import Limits, mask_design, parse_formula, person_effects
 from reticent_server.formula.labels import quote
 from reticent_server.formula.parse import column_of

@@ -22,8 +22,8 @@ from reticent_server.domain.design import Design, Term
 from reticent_server.domain.steps import FloatArray, GramSum, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.recipe import Freedom
 from reticent_server.fitting.report import MOST_DEGREES, intervals, p_values, roots
+from reticent_server.fitting.standard_fit import Freedom
 from reticent_server.kinds.study.leaning import BARED, Leaning, NarrowMoments, lengthened
 from reticent_server.kinds.study.maps import BoolArray, StudyScores
 from reticent_server.kinds.study.moments import LeastSquares, Moments

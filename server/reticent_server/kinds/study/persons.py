@@ -8,7 +8,7 @@ is released with a clip C, which a released histogram of ‖s_u‖ chooses (fitt
 
 Scores of length above C are cut in M, but not in the moments. With the tail of a law whose fourth moment is at its limit (Pareto,
 α = 4) each of them has lost C² of its square: lost = C²·(persons beyond)/Σ‖s‖², a few per cent, which is too much for lighter
-tails. Intervals are those of t laws whose degrees of freedom count the noise in M and N_eff (fitting.recipe.Freedom).
+tails. Intervals are those of t laws whose degrees of freedom count the noise in M and N_eff (fitting.standard_fit.Freedom).
 
 *Other formulas*. Of moments alone nobody knows how alike a person's rows are. But for any scores s_t of at most m rows, by Cauchy and
 Schwarz,
@@ -28,7 +28,7 @@ from math import inf, sqrt
 
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting.person_scores import Clusters, Lengths, chosen
-from reticent_server.fitting.recipe import Freedom
+from reticent_server.fitting.standard_fit import Freedom
 from reticent_server.kinds.study.main import Formula, GroupFit, meat
 
 _LEAST_ROWS = (

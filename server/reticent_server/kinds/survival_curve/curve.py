@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """A survival curve from noisy counts: the life-table estimate, its variance, and what is read off it.
 
-With e_j events among r_j at risk in interval j (half of the censored counted), S_j = Π_{i ≤ j} (1 − e_i/r_i). log S_j
-is a function of the group's counts h, homogeneous of degree 0; with its gradient G_j the delta method gives
+With e_j events among r_j at risk in interval j, and l_j = r_j − e_j who are left, S_j = Π_{i ≤ j} l_i/r_i. log S_j is
+a function of the group's counts h, homogeneous of degree 0; with its gradient G_j the delta method gives
 
     Var log S_j = Σ_k h_k G_jk² + G_j Σ G_jᵀ
 
-(people, drawn at random; and Σ the noise's covariance). Without noise the first sum is Greenwood's formula with
-half of the censored counted. Intervals are S_j exp(±z sd), cut to [0, 1]. The curve ends where the number at
-risk is less than 3 sd of its noise, or where all at risk would have the event: a later quotient is noise.
-The median's interval is where the curve's intervals hold ½ (Brookmeyer & Crowley 1982); the restricted mean is the
-area under the curve, joined by straight lines.
+(people, drawn at random; and Σ the noise's covariance). Without noise the first sum is Greenwood's formula. Noise
+does not move log S by its bend, however fine the grid: l_j is r_{j+1} but for the censored, so that the sum telescopes.
+Intervals are S_j exp(±z sd), cut to [0, 1]. The curve ends where the number at risk is less than 3 sd of its noise,
+or where all at risk would have the event: a later quotient is noise.
+
+The grid is public and fine; the curve is reported at the cuts that were asked for. The median's interval is where the
+curve's intervals hold ½ (Brookmeyer & Crowley 1982); the restricted mean is the area under the curve on the grid,
+joined by straight lines; where times are whole numbers, the curve falls at these, so that each of its falls stands half
+a unit later than such a line puts it.
 
 Post-processing of one release. Source: Kalbfleisch & Prentice (2002), The statistical analysis of failure time data,
 sections 1.4 and 4.2.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from reticent_server.domain.steps import FloatArray
@@ -29,13 +35,15 @@ from reticent_server.kinds.shared.follow_up.table import LifeTable
 LEAST_AT_RISK = 3.0  # sd of its noise: below, a quotient by it is far from linear in the noise
 _HALF = 0.5  # the survival at a median
 
+Positions = NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
     """Survival beyond each of `times`, the ends of the intervals up to where the data tell.
 
     survival: not increasing. standard_errors: of persons and noise; privacy_standard_errors: of the noise alone.
-    at_risk: noisy numbers when the intervals begin; events: noisy numbers in them. median: None where the curve stays
+    at_risk: noisy numbers at risk when the intervals begin; events: noisy numbers in them. median: None where the curve stays
     above one half; its interval's end is None where it is not reached. restricted_mean: of time up to the result's
     horizon.
     """
@@ -54,6 +62,15 @@ class Curve:
     restricted_mean_interval: Interval
 
 
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The ends of all intervals; which of them are reported; the unit of times that are whole numbers, else 0."""
+
+    times: tuple[float, ...]
+    reported: tuple[int, ...]
+    unit: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RawCurve:
     """One group's estimate: log S (k,), its gradient (k, 2, J + 1), and the variances (k, k) of both sources."""
@@ -70,42 +87,39 @@ class RawCurve:
 
 
 def raw_curve(table: LifeTable, group: int) -> RawCurve:
-    """The estimate up to the interval before the first that is noise."""
+    """The estimate on the whole grid, up to the interval before the first that is noise."""
     e, r = table.events[group], table.at_risk[group]
     tells = (r > LEAST_AT_RISK * table.risk_noise) & (r > 0) & (e < r)
     k = len(r) if tells.all() else int(np.argmin(tells))
-    e, r = e[:k], r[:k]
-    slope = table.risk_weights[:k] * (e / r**2)[:, None, None]
-    slope[np.arange(k), 0, np.arange(k)] -= 1 / r
-    gradient = np.cumsum(slope / (1 - e / r)[:, None, None], axis=0)
+    r, left = r[:k], r[:k] - e[:k]
+    slope = table.left_weights[:k] / left[:, None, None] - table.risk_weights[:k] / r[:, None, None]
+    gradient = np.cumsum(slope, axis=0)
     people = np.maximum(table.counts[group], 0.0)
     return RawCurve(
-        np.cumsum(np.log1p(-e / r)),
+        np.cumsum(np.log(left / r)),
         gradient,
         np.tensordot(gradient * people, gradient, axes=((1, 2), (1, 2))),
         table.noise(gradient),
     )
 
 
-def described(
-    table: LifeTable, group: int, raw: RawCurve, cuts: tuple[float, ...], horizon: int
-) -> Curve:
-    """The curve as it is reported; horizon: how many of its intervals the restricted mean is over."""
-    k = len(raw.log_survival)
-    survival = monotone(np.exp(raw.log_survival))
-    low, high = _intervals(raw, survival)
-    times = np.asarray(cuts[:k])
-    mean, error = _restricted_mean(raw, times, horizon)
+def described(table: LifeTable, group: int, raw: RawCurve, grid: Grid, horizon: int) -> Curve:
+    """The curve as it is reported; horizon: how many of the cuts the restricted mean is over."""
+    ends = np.asarray([i for i in grid.reported if i < len(raw.log_survival)], dtype=np.int64)
+    begins = np.append(-1, ends[:-1]) + 1 if len(ends) else ends
+    sd = raw.sd
+    survival = monotone(np.exp(raw.log_survival[ends]))
+    low, high = _intervals(raw.log_survival[ends], sd[ends], survival)
+    mean, error = _restricted_mean(raw, grid, int(ends[horizon - 1]) + 1 if horizon else 0)
     return Curve(
-        times=cuts[:k],
+        times=tuple(np.asarray(grid.times)[ends].tolist()),
         survival=tuple(survival.tolist()),
-        standard_errors=tuple((np.exp(raw.log_survival) * raw.sd).tolist()),
-        privacy_standard_errors=_scaled(raw, raw.noise),
+        standard_errors=_scaled(raw, sd, ends),
+        privacy_standard_errors=_scaled(raw, np.sqrt(np.maximum(np.diag(raw.noise), 0)), ends),
         confidence_intervals=tuple(zip(low.tolist(), high.tolist(), strict=True)),
-        at_risk=tuple(table.entering[group, :k].tolist()),
-        events=tuple(table.events[group, :k].tolist()),
-        median=crossing(times, survival),
-        median_interval=(crossing(times, low), crossing(times, high)),
+        at_risk=tuple(table.entering[group, begins].tolist()),
+        events=tuple(np.add.reduceat(table.events[group], begins).tolist()) if len(ends) else (),
+        **_median(raw, grid),
         restricted_mean=mean,
         restricted_mean_standard_error=error,
         restricted_mean_interval=(
@@ -132,25 +146,38 @@ def crossing(times: FloatArray, survival: FloatArray) -> float | None:
     return float(t[j] + (t[j + 1] - t[j]) * (s[j] - _HALF) / (s[j] - s[j + 1]))
 
 
-def _intervals(raw: RawCurve, survival: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _median(raw: RawCurve, grid: Grid) -> dict[str, Any]:
+    """When the curve on the whole grid is at one half, and the ends of its interval."""
+    times = np.asarray(grid.times[: len(raw.log_survival)])
+    survival = monotone(np.exp(raw.log_survival))
+    low, high = _intervals(raw.log_survival, raw.sd, survival)
+    ends = (crossing(times, low), crossing(times, high))
+    return {"median": crossing(times, survival), "median_interval": ends}
+
+
+def _intervals(
+    log_survival: FloatArray, sd: FloatArray, survival: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """(k,) ends, which hold the reported curve."""
-    width = half_width(1.0, CONFIDENCE) * raw.sd
-    low = np.minimum(np.exp(raw.log_survival - width), survival)
-    high = np.maximum(np.minimum(np.exp(raw.log_survival + width), 1.0), survival)
+    width = half_width(1.0, CONFIDENCE) * sd
+    low = np.minimum(np.exp(log_survival - width), survival)
+    high = np.maximum(np.minimum(np.exp(log_survival + width), 1.0), survival)
     return low, high
 
 
-def _scaled(raw: RawCurve, covariance: FloatArray) -> tuple[float, ...]:
-    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return tuple((np.exp(raw.log_survival) * sd).tolist())
+def _scaled(raw: RawCurve, sd: FloatArray, ends: Positions) -> tuple[float, ...]:
+    return tuple((np.exp(raw.log_survival) * sd)[ends].tolist())
 
 
-def _restricted_mean(raw: RawCurve, times: FloatArray, horizon: int) -> tuple[float, float]:
-    """The area up to the end of so many intervals, by the trapezoidal rule, and its standard error."""
-    width = np.diff(times[:horizon], prepend=0.0)
-    survival = np.exp(raw.log_survival[:horizon])
+def _restricted_mean(raw: RawCurve, grid: Grid, k: int) -> tuple[float, float]:
+    """The area over the first k intervals of the grid, and its standard error."""
+    width = np.diff(grid.times[:k], prepend=0.0)
+    survival = np.exp(raw.log_survival[:k])
     weights = (width + np.append(width[1:], 0.0)) / 2
+    first = float(width[0]) / 2 if k else 0.0
+    if k:
+        weights[-1] -= grid.unit / 2
+        first += grid.unit / 2
     slope = weights * survival
-    variance = slope @ (raw.sampling + raw.noise)[:horizon, :horizon] @ slope
-    first = float(width[0]) / 2 if horizon else 0.0
+    variance = slope @ (raw.sampling + raw.noise)[:k, :k] @ slope
     return first + float(weights @ survival), float(np.sqrt(max(float(variance), 0.0)))

@@ -12,12 +12,18 @@ from typing import Any, ClassVar
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.schema import ColumnKind
 from reticent_server.domain.steps import CountSum, RunningCounts, SumStep
 from reticent_server.fitting.normal import CONFIDENCE
 from reticent_server.fitting.results import Interval, OpenInterval
-from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap
+from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.shared.follow_up.question import (
+    FollowUp,
+    FollowUpMap,
+    with_fine_grid,
+)
 from reticent_server.kinds.shared.follow_up.table import life_table
-from reticent_server.kinds.survival_curve.curve import Curve, described, raw_curve
+from reticent_server.kinds.survival_curve.curve import Curve, Grid, described, raw_curve
 from reticent_server.mechanisms import running_counts
 
 _PRODUCTS_A_MS = 100_000  # of a covariance, planned; measured 300,000
@@ -61,7 +67,8 @@ class SurvivalCurvePlan(Planned):
 
     taken: ClassVar = (0.05, 0.05)
 
-    asked: FollowUp
+    asked: FollowUp  # on the whole grid
+    grid: Grid
     part: RunningCounts
     n: int
     mechanism: str = "discrete Gaussian running counts (square-root factorisation)"
@@ -70,6 +77,11 @@ class SurvivalCurvePlan(Planned):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.asked.design.columns
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """(J,) those at which curves are reported."""
+        return tuple(self.grid.times[i] for i in self.grid.reported)
 
     @property
     def gaussian_counts(self) -> tuple[CountSum, ...] | None:
@@ -90,16 +102,19 @@ class SurvivalCurvePlan(Planned):
         return {
             "privacy_standard_error": running_counts.noise_sd(self.part),
             "cells": self.part.bins,
-            "cuts": list(self.asked.cuts),
+            "cuts": list(self.cuts),
         }
 
     def run(self) -> Recipe:
         """One step; always a reply, whose curves end where the numbers at risk are below their noise."""
         (cells,) = yield SumStep("follow-up", (self.part,), FollowUpMap(self.asked))
-        table, cuts = life_table(self.asked, cells, self.n), self.asked.cuts
+        table, cuts = life_table(self.asked, cells, self.n), self.cuts
         raw = [raw_curve(table, g) for g in range(self.asked.size)]
-        horizon = min(len(each.log_survival) for each in raw)
-        curves = [_members(described(table, g, each, cuts, horizon)) for g, each in enumerate(raw)]
+        reach = min(len(each.log_survival) for each in raw)
+        horizon = sum(i < reach for i in self.grid.reported)
+        curves = [
+            _members(described(table, g, each, self.grid, horizon)) for g, each in enumerate(raw)
+        ]
         common: dict[str, Any] = {
             "confidence_level": CONFIDENCE,
             "horizon": cuts[horizon - 1] if horizon else None,
@@ -117,4 +132,7 @@ def _members(curve: Curve) -> dict[str, Any]:
 
 def plan_survival_curve(facts: DatasetFacts, asked: FollowUp, rho: int) -> SurvivalCurvePlan:
     """Curves at `rho` (RHO_UNITS)."""
-    return SurvivalCurvePlan(asked, asked.part(rho, facts.schema.unit.max_rows), facts.n)
+    fine, reported = with_fine_grid(facts, asked)
+    whole = declared(facts, asked.time).kind is ColumnKind.INTEGER
+    grid = Grid(fine.cuts, reported, 1.0 if whole else 0.0)
+    return SurvivalCurvePlan(fine, grid, fine.part(rho, facts.schema.unit.max_rows), facts.n)

@@ -135,14 +135,15 @@ def test_sums_of_a_column_without_zero_in_its_middle() -> None:
 
 
 def test_the_noise_of_a_group_is_that_of_one_answer() -> None:
-    """The whole ε for each group: a sum of a symmetric column, and a count but for √2."""
+    """The whole ε for each group: a sum of a symmetric column, and a count but for √2 and the known sum of three."""
     facts = people_facts(N)
     noise = {
         query: registry.plan(facts, query, offer(1)).forecast["privacy_standard_error"]
         for query in (Sum("y"), Sum("y", by="g"), Count(), Count(by="g"))
     }
     assert noise[Sum("y", by="g")] == pytest.approx(noise[Sum("y")], rel=1e-5)
-    assert noise[Count(by="g")] == pytest.approx(np.sqrt(2) * noise[Count()], rel=1e-5)
+    known = np.sqrt(1 - 1 / 3)
+    assert noise[Count(by="g")] == pytest.approx(known * np.sqrt(2) * noise[Count()], rel=1e-5)
 
 
 def test_columns_that_make_no_groups_are_refused() -> None:

@@ -13,7 +13,7 @@ from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.filter import no_correction, prior
-from reticent_server.fitting.recipe import State
+from reticent_server.fitting.state import State
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.quantile_regression.model import RADII, planned_bandwidth, planned_radius
@@ -69,8 +69,9 @@ def test_a_narrower_kernel_leaves_room_for_another_solution() -> None:
     whitening = unwhitened(newton.coordinates, newton.sizes.radius_squared)
     C = 0.01 * np.eye(newton.sizes.size)
     state = State(np.zeros(len(C)), C, 2.0, no_correction(whitening, newton.family.shape), 2000.0)
+    model, steps = newton.public_model(whitening), newton.budget.steps
     for remaining in (2, 1, 0):
-        room = newton._drifted(state, whitening, remaining).covariance - C
+        room = newton.place(model, state, steps - 1 - remaining).state.covariance - C
         drift = newton.family.drift(remaining)
         np.testing.assert_allclose(room, prior(whitening, 2.0 * drift), atol=1e-12)
         assert (np.trace(room) > 0) == (remaining < 2)

@@ -10,7 +10,6 @@ from scipy.special import ndtri
 from scipy.stats import norm
 
 from reticent_server.domain.steps import Released
-from reticent_server.fitting.score import DriftingFamily
 from reticent_server.kinds.quantile_regression.score import (
     QuantileFamily,
     QuantileResidual,
@@ -98,7 +97,6 @@ def test_the_scale_of_normal_residuals_is_a_fixed_point(tau: float) -> None:
 
 def test_kernels_become_narrow_and_solutions_may_move_between_them() -> None:
     family = QuantileFamily(0.3, 0.2)
-    assert isinstance(family, DriftingFamily)
     widths = [family.score(1.0, remaining).bandwidth for remaining in (3, 2, 1, 0)]
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] == 0.2

@@ -48,7 +48,7 @@ def test_without_noise_or_censoring_it_is_the_share_that_survives() -> None:
         np.sqrt(share * (1 - share) / n), rel=1e-3
     )
     assert np.array(found.at_risk) == pytest.approx(
-        [(time > c).sum() for c in (0.0, *CUTS[:-1])], abs=0.01
+        [(time > c).sum() for c in (0.0, *CUTS[:-1])], abs=0.05
     )
     assert max(found.privacy_standard_errors) < 1e-6
 
@@ -73,7 +73,77 @@ def test_ends_belong_to_their_interval_and_later_times_to_the_last() -> None:
     found = outcome(plan(5, EXACT, SurvivalCurve("t", "e", None, (2.0, 4.0))), data)
     assert found.events == pytest.approx([1, 1], abs=1e-3)
     assert found.at_risk == pytest.approx([5, 3], abs=1e-3)
-    assert found.survival == pytest.approx([1 - 1 / 4.5, (1 - 1 / 4.5) * (1 - 1 / 3)], abs=1e-4)
+    assert found.survival == pytest.approx([3 / 4, 3 / 4 * 2 / 3], abs=1e-4)
+
+
+def weekly(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    """(t, e) of n persons in whole weeks, in a year at the end of which two thirds are left, all censored then."""
+    until = np.ceil(60 * rng.weibull(1.4, n))
+    left = np.ceil(rng.uniform(0, 150, n))
+    end = np.minimum(left, 52.0)
+    return {"t": np.minimum(until, end), "e": (until <= end).astype(float)}
+
+
+WEEKS = Column("t", ColumnKind.INTEGER, 0.0, 60.0)
+QUARTERS = (13.0, 26.0, 39.0, 52.0)
+
+
+def test_few_cuts_are_reported_of_a_fine_grid_and_are_kaplan_meiers() -> None:
+    """Without noise: within a tenth of a standard error of S, and of the area under its steps, at each asked cut."""
+    n = 3000
+    columns = weekly(np.random.default_rng(2), n)
+    planned = KIND.plan(
+        facts_of(n, (WEEKS, *facts(1).schema.columns[1:])),
+        SurvivalCurve("t", "e", None, QUARTERS),
+        EXACT,
+    )
+    found = outcome(planned, block_of({"m": np.zeros(n, bool)}, **columns, m=np.zeros(n)))
+    exact = kaplan_meier(columns["t"], columns["e"], np.arange(1, 53))
+    assert found.times == QUARTERS
+    assert len(planned.grid.times) > 40
+    errors = np.array(found.standard_errors)
+    assert np.abs((np.array(found.survival) - exact[[12, 25, 38, 51]]) / errors).max() < 0.1
+    area = 1 + exact[:-1].sum()
+    assert abs(found.restricted_mean - area) < 0.1 * found.restricted_mean_standard_error
+    assert sum(found.events) == pytest.approx(columns["e"].sum(), abs=1e-3)
+
+
+def test_intervals_at_few_cuts_hold_kaplan_meiers_curve_of_the_population() -> None:
+    """Of 300 seeded tables of 432 persons at ε = 1: the noise of a fine grid does not move the curve."""
+    rng, n, held = np.random.default_rng(3), 432, []
+    known = facts_of(n, (WEEKS, *facts(1).schema.columns[1:]))
+    planned = KIND.plan(known, SurvivalCurve("t", "e", None, QUARTERS), offer(1.0))
+    large = weekly(rng, 400_000)
+    truth = kaplan_meier(large["t"], large["e"], np.array(QUARTERS))
+    for _ in range(300):
+        data = block_of({"m": np.zeros(n, bool)}, **weekly(rng, n), m=np.zeros(n))
+        found = outcome(planned, data)
+        ends = np.array(found.confidence_intervals)
+        held.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+    assert 0.93 <= np.mean(held) <= 0.985
+    assert np.min(np.mean(held, axis=0)) > 0.91
+
+
+def test_noise_does_not_move_the_mean_of_the_logarithm() -> None:
+    """One table of 432 persons at ε = .5, 400 seeded draws: however fine the grid."""
+    n = 432
+    known = facts_of(n, (WEEKS, *facts(1).schema.columns[1:]))
+    question = SurvivalCurve("t", "e", None, (26.0,))
+    data = block_of({"m": np.zeros(n, bool)}, **weekly(np.random.default_rng(4), n), m=np.zeros(n))
+    exact = np.log(outcome(KIND.plan(known, question, EXACT), data).survival[-1])
+    planned = KIND.plan(known, question, offer(0.5))
+    drawn = np.log([outcome(planned, data).survival[-1] for _ in range(400)])
+    assert abs(drawn.mean() - exact) < 0.1 * drawn.std()
+
+
+def test_groups_that_fill_the_cells_keep_their_own_cuts() -> None:
+    levels = tuple(f"g{k:03d}" for k in range(100))
+    many = Column("g", ColumnKind.CATEGORICAL, 0.0, 99.0, levels)
+    columns = (TIME, facts(1).schema.columns[1], many)
+    planned = KIND.plan(
+        facts_of(500, columns), SurvivalCurve("t", "e", "g", (4.0, 8.0)), offer(1.0)
+    )
+    assert planned.grid.times == (4.0, 8.0)
 
 
 CELLS = [(1000, 1.0, 1), (5000, 0.5, 1), (2000, 4.0, 1), (4000, 1.0, 2)]
@@ -99,7 +169,7 @@ def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(
             mine = data.columns["g"] == label if groups == 2 else slice(None)
             km = kaplan_meier(data.columns["t"][mine], data.columns["e"][mine], np.array(CUTS))
             exact.append(np.mean((km - truth) ** 2))
-    assert 0.93 <= np.mean(held) <= 0.97
+    assert 0.93 <= np.mean(held) <= 0.98
     assert np.sqrt(np.mean(squares) / np.mean(exact)) < WORSE[n, epsilon]
 
 

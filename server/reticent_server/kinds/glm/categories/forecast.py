@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray, GramSum, VectorSum
 from reticent_server.fitting.covariance import calmed_meat, sandwich
-from reticent_server.fitting.filter import being_far, corrected_curvature, measured, moved
+from reticent_server.fitting.filter import corrected_curvature, measured, missed_curvature, moved
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.whitening import unwhitened
@@ -57,7 +57,7 @@ def forecast_categories(fit: CategoryNewton) -> CategoryForecast:
             part = VectorSum(
                 entry_count(law.predictors, law.spacings, q), point.information_bound, jacobian, m
             )
-            far = being_far(C, back, 1.0)
+            far = missed_curvature(C, back, 1.0)
             known, relative = measured(known, back, J, planned_sd(part) / n, far)
         noise = planned_sd(VectorSum(D, point.score_bound, rho, m)) / n
         curvature = corrected_curvature(J, 1.0, known)

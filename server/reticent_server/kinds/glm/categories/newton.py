@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fit of levels by noisy Newton steps: a generator of steps that sees released values only.
 
-As fitting.recipe, for D = Pq + S parameters in place of q, with the filter of fitting.filter in D dimensions:
+As fitting.newton, for D = Pq + S parameters in place of q, with the filter of fitting.filter in D dimensions:
 
 1. Rounds of Gram matrices of the regressors whiten the coordinates (fitting.rounds); every predictor has the same.
 2. Steps t = 1..T: the mean score at (Γ, λ); the most likely way to the solution, given what the public rows lead to
@@ -31,9 +31,9 @@ from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     Correction,
     StepCurvature,
-    being_far,
     corrected_curvature,
     measured,
+    missed_curvature,
     moved_far,
     no_correction,
     prior,
@@ -56,8 +56,8 @@ from reticent_server.numerics.matrices import power
 OFFSET, SHAPE = 5.0, 0.25
 """Of a predictor, by which a record may be off at the start; relative error of an expected information: as of a binomial
 model's (kinds.glm.families.base)."""
-_FARTHER = 4.0  # as in fitting.recipe
-_LARGEST = 2.0**20  # of a coefficient in standardised units, as in fitting.recipe
+_FARTHER = 4.0  # as in fitting.newton
+_LARGEST = 2.0**20  # of a coefficient in standardised units, as in fitting.newton
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +170,9 @@ class CategoryNewton:
         """After a released information; and its noise (D,) in the frame B."""
         back = power(model.information(state.parameters), 0.5)
         J, sd = self.matrix(released) / count, released.sd / count
-        known, noise = measured(state.known, back, J, sd, being_far(state.covariance, back, 1.0))
+        known, noise = measured(
+            state.known, back, J, sd, missed_curvature(state.covariance, back, 1.0)
+        )
         return replace(state, known=known), noise
 
     def matrix(self, released: Released) -> FloatArray:

@@ -11,7 +11,8 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal
-from reticent_server.fitting.score import BentScore, Joint, Residuals
+from reticent_server.fitting.curvature import Bent
+from reticent_server.fitting.score import Joint, Residuals
 from reticent_server.kinds.glm.quasi import QuasiScore
 
 _OFFSET = 5.0  # of the link by which a row's predictor may be off at the start
@@ -86,7 +87,7 @@ class GlmFamily(ABC):
             unit=score.unit,
             joint=joint,
             curvature_bound=score.curvature_bound,
-            bent=isinstance(score, BentScore),
+            bent=isinstance(score.curvature, Bent),
             early=False,
             centred=score.centred,
             signed=score.signed,
@@ -133,3 +134,7 @@ class FittedFamily:
 
     def score(self, scale: float, remaining: int = 0) -> QuasiScore:  # noqa: ARG002 - one interface
         return self.family.score(self.c, scale, self.begun)
+
+    def drift(self, remaining: int) -> float:  # noqa: ARG002 - one interface
+        """None: all steps have one solution."""
+        return 0.0

@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.curvature import Bent, ScoreCurvature
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
 from reticent_server.kinds.glm.gradient_ball import logistic_ball
@@ -65,7 +66,12 @@ class BinomialScore(QuasiScore):
         mu = expit(kappa * eta)
         return np.asarray(kappa * mu * (1 - mu) * self._cut(eta))
 
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return Bent(self.away)
+
     def away(self, eta: FloatArray, change: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(rows,) E q where the solution's predictor is η + change, and its derivative."""
         there, slope = expit(eta + change), self._cut(eta)
         return np.asarray(slope * (there - expit(eta))), np.asarray(slope * there * (1 - there))
 

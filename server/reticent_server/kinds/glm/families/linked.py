@@ -28,6 +28,7 @@ from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.curvature import Bent, ScoreCurvature
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
 from reticent_server.kinds.glm.gradient_ball import logistic_ball
@@ -177,7 +178,12 @@ class LinkedScore(QuasiScore):
         """E F′(η + δ), δ ~ N(0, v)."""
         return self.curve.mean_slope(eta, variance)
 
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return Bent(self.away)
+
     def away(self, eta: FloatArray, change: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(rows,) E q where the solution's predictor is η + change, and its derivative."""
         there = eta + change
         return np.asarray(self.curve.mean(there) - self.curve.mean(eta)), self.curve.slope(there)
 

@@ -34,7 +34,6 @@ from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
-    PublicModel,
     corrected_curvature,
     measured,
     no_correction,
@@ -43,9 +42,10 @@ from reticent_server.fitting.filter import (
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import FitState, ResidualMap, ScoreMap, on_lattice
-from reticent_server.fitting.recipe import StandardFit
+from reticent_server.fitting.public_model import PublicModel
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.score import Score
+from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.kinds.linear_regression.gradient_descent.maps import CurvatureMap
 from reticent_server.numerics.matrices import eigen, power

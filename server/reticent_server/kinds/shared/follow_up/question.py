@@ -3,11 +3,13 @@
 
 The intervals (c_{j−1}, c_j] between public cuts, c_{−1} = 0, and what is beyond the last cut make J + 1 positions.
 A person's cell is (group, whether the event was seen, position); an event beyond the last cut is not seen: the
-person was followed up to there. The cells of (group, status) are a line of RunningCounts, latest time first, so that
-sums over later times, the numbers at risk, have little noise.
+person was followed up to there. The position of a censored person is the number of intervals in which it is at
+risk: an interval counts where the person was censored after its middle, as Kaplan and Meier's risk sets hold those
+who were censored after the mean of the interval's events. The cells of (group, status) are a line of
+RunningCounts, latest time first, so that sums over later times, the numbers at risk, have little noise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isfinite
 
@@ -27,6 +29,9 @@ from reticent_server.numerics.evaluate import in_use
 MOST_CUTS = 200  # intervals: beyond, a curve's steps are finer than any noise lets see
 MOST_CELLS = 4096  # of a release, as of a contingency table
 _EVEN_CUTS = 20  # where no profile says how times are spread; .0035 of RMSE beyond Kaplan–Meier at n = 5,000, ε = 1
+_FINE_STEPS = 40
+"""Equal steps of a fine grid: with asked cuts alone, curves of 432 to 8,000 persons were off by up to 9 standard errors;
+twice as many steps change none by .1."""
 EVENT, CENSORED = 0, 1  # last axis of the released counts: codes, not measures
 
 
@@ -75,7 +80,7 @@ class FollowUp:
         return RunningCounts(2 * self.size, self.intervals + 1, rho, unit_rows)
 
     def cells(self, block: Block) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
-        """(rows,) group, position in time, status, and whether the record is in a cell at all."""
+        """(rows,) group, interval in which follow-up ends, status, and whether the record is in a cell at all."""
         group, time = self.groups.codes(block), block.columns[self.time]
         inside = in_use(self.design, block) & (group >= 0) & (group < self.size) & (time >= 0)
         position = np.searchsorted(np.asarray(self.cuts), time, side="left").astype(np.float64)
@@ -91,8 +96,11 @@ class FollowUpMap:
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         J = self.asked.intervals
-        group, position, status, inside = self.asked.cells(block)
-        codes = (2 * group + status) * (J + 1) + J - position
+        group, interval, status, inside = self.asked.cells(block)
+        middles = np.append((np.asarray(self.asked.starts) + self.asked.cuts) / 2, np.inf)
+        within = np.where(inside, interval, J).astype(np.int64)
+        late = (status == CENSORED) & (block.columns[self.asked.time] > middles[within])
+        codes = (2 * group + status) * (J + 1) + J - interval - late
         return (np.where(inside, codes, -1.0),)
 
 
@@ -131,6 +139,22 @@ def default_cuts(facts: DatasetFacts, column: Column) -> tuple[float, ...]:
     steps = min(_EVEN_CUTS, int(column.upper)) if whole else _EVEN_CUTS
     ends = [column.upper * (k + 1) / steps for k in range(steps)]
     return tuple(float(np.floor(end)) for end in ends) if whole else tuple(ends)
+
+
+def with_fine_grid(facts: DatasetFacts, asked: FollowUp) -> tuple[FollowUp, tuple[int, ...]]:
+    """The question on its cuts, the profile's quantiles and equal steps, up to the last cut, as far as the cells
+    suffice; and (J,) where its own cuts stand among them. All public."""
+    column, last = declared(facts, asked.time), asked.cuts[-1]
+    width = last / _FINE_STEPS
+    if column.kind is ColumnKind.INTEGER:
+        # Of an odd number of whole times as many lie before the middle as after it.
+        width = 2.0 * (width // 2) + 1
+    steps = np.arange(width, last, width)
+    between = {float(t) for t in (*default_cuts(facts, column), *steps) if 0 < t < last}
+    grid = tuple(sorted(between | set(asked.cuts)))
+    if 2 * asked.size * (len(grid) + 1) > MOST_CELLS:
+        grid = asked.cuts
+    return replace(asked, cuts=grid), tuple(map(grid.index, asked.cuts))
 
 
 def _time_column(column: Column) -> Column:

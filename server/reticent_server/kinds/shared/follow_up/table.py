@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released
-from reticent_server.kinds.shared.follow_up.question import CENSORED, EVENT, FollowUp
+from reticent_server.kinds.shared.follow_up.question import EVENT, FollowUp
 from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 
 
@@ -39,22 +39,27 @@ class LifeTable:
 
     @property
     def entering(self) -> FloatArray:
-        """(G, J) persons at risk when each interval begins."""
+        """(G, J) persons followed beyond the middle of the interval before: at risk when each begins, on a fine grid."""
         later: FloatArray = np.cumsum(self.counts.sum(axis=1)[:, ::-1], axis=1)[:, ::-1]
         return later[:, :-1]
 
     @property
     def at_risk(self) -> FloatArray:
-        """(G, J) r: those of them who are at risk on average, half of the censored counted."""
-        return self.entering - self.counts[:, CENSORED, :-1] / 2
+        """(G, J) r: persons at risk in each interval."""
+        return np.asarray(np.einsum("jai,gai->gj", self.risk_weights, self.counts))
 
     @property
     def risk_weights(self) -> FloatArray:
         """(J, 2, J + 1) by which a group's counts add up to its r."""
+        weights = self.left_weights
+        weights[:, EVENT] += np.eye(self.intervals, self.intervals + 1)
+        return weights
+
+    @property
+    def left_weights(self) -> FloatArray:
+        """(J, 2, J + 1) by which they add up to r − e, those of them who have no event in the interval."""
         J = self.intervals
-        later = np.triu(np.ones((J, J + 1)))
-        weights = np.stack([later, later - np.eye(J, J + 1) / 2], axis=1)
-        return np.asarray(weights)
+        return np.repeat(np.triu(np.ones((J, J + 1)), 1)[:, None], 2, axis=1)
 
     def noise(self, gradient: FloatArray) -> FloatArray:
         """(k, k) noise covariance of k linear functions of one group's counts, gradient (k, 2, J + 1)."""

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fit by noisy Newton steps: a generator of steps that sees released values only.
+
+1. Rounds of Gram matrices of the regressors whiten the coordinates (fitting.rounds).
+2. Steps t = 1..T: the mean score at (θ, s); θ ← θ + WᵀGg by the filter, with the curvature that the
+   public rows lead to expect there (fitting.filter).
+3. After each step but the last the scale is measured (fitting.scale).
+4. The last step also releases the Jacobian, which corrects the expected curvature, and the meat Q; where
+   there is little noise, or the curvature changes on the way, an earlier step releases a Jacobian as well.
+
+What is left of the way to the solution, whether from noise, from a step that is too short or from a
+curvature that is not what was expected, is the filter's covariance.
+
+What differs from fit to fit are objects that the plan composes: how records add up (fitting.contributions),
+how the scale is known (fitting.scale), which rows a pass goes over (fitting.passes), where the path may go
+(fitting.restriction), and, of a score, how its mean bends (fitting.curvature).
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray, Released, Step
+from reticent_server.fitting.budget import FitBudget, Sizes
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.contributions import Contributions
+from reticent_server.fitting.coordinates import Coordinates
+from reticent_server.fitting.covariance import sandwich
+from reticent_server.fitting.curvature import StepView
+from reticent_server.fitting.filter import Moved, StepCurvature, no_correction, prior
+from reticent_server.fitting.identifiability import Directions, fit_directions
+from reticent_server.fitting.maps import on_lattice
+from reticent_server.fitting.passes import Passes
+from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
+from reticent_server.fitting.rounds import whitening_rounds
+from reticent_server.fitting.scale import LastScores, MeanScore, Scale
+from reticent_server.fitting.score import Score, ScoreFamily
+from reticent_server.fitting.standard_fit import StandardFit
+from reticent_server.fitting.state import State, StepPlace
+from reticent_server.fitting.step_parts import Errors, FinalStep, LastReleases
+from reticent_server.fitting.whitening import Whitening
+from reticent_server.numerics.matrices import power, symmetric
+
+_LARGEST_THETA = 2.0**20
+"""In standardised units: keeps a fit that noise has thrown off within the floats."""
+
+Fitting = Generator[Step, tuple[Released, ...], StandardFit]
+Approaching = Generator[
+    Step, tuple[Released, ...], tuple[PublicModel, State, Contributions]
+]
+Placing = Generator[Step, tuple[Released, ...], tuple[StepPlace, Contributions]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyNewton:
+    """A planned fit of a public standardised design.
+
+    start: θ before any release (q,). offset: (rows,) of the public rows; None: 0.
+    """
+
+    coding: Coding
+    coordinates: Coordinates
+    family: ScoreFamily
+    budget: FitBudget
+    sizes: Sizes
+    start: FloatArray
+    offset: FloatArray | None
+    contributions: Contributions
+    scale: Scale
+    passes: Passes
+    restriction: Restriction | Unrestricted = UNRESTRICTED
+
+    def public_model(self, whitening: Whitening) -> PublicModel:
+        """The public rows in a whitening's coordinates; fewer of them in a forecast."""
+        offset = 0.0 if self.offset is None else self.offset[: len(whitening.rows)]
+        return PublicModel(whitening, self.sizes.radius_squared, offset, self.sizes.unequal)
+
+    def fit(self) -> Fitting:
+        """Runs the steps."""
+        t = self.budget.steps - 1
+        model, state, contributions = yield from self.approached(t)
+        place, contributions = yield from self._placed(model, state, contributions, t)
+        last = contributions.last_step(place)
+        released = last.read((yield from self.passes.asked(last.step, t)))
+        return self._finished(place, contributions, released)
+
+    def approached(self, steps: int) -> Approaching:
+        """After the whitening and the first `steps` steps, with the scale after each."""
+        budget, passes = self.budget, self.passes
+        whitening, count, present = yield from whitening_rounds(
+            self.coding, self.coordinates, budget.rounds, budget.count, self.sizes, passes.strides
+        )
+        model, contributions = self.public_model(whitening), self.contributions
+        state = self.started(whitening, count, present=present)
+        for t in range(steps):
+            place, contributions = yield from self._placed(model, state, contributions, t)
+            parts = contributions.step(place)
+            seen = parts.read((yield from passes.asked(parts.step, t)))
+            if seen.jacobian is not None:
+                place, _ = place.measured(seen.jacobian, whitening.free)
+            state = self.stepped(place, seen.mean_score(state.count), place.curvature)
+            state = yield from self.scale.measured(replace(place, state=state), passes)
+        return model, state, contributions
+
+    def started(self, whitening: Whitening, count: float, *, present: bool) -> State:
+        """Before any step. count: records in use, as released; present: whether there are any."""
+        W, C = whitening.transform, prior(whitening, self.family.offset)
+        theta, C = self.restriction.started(self.start, C, W)
+        known = no_correction(whitening, self.family.shape)
+        theta = on_lattice(theta, self.sizes.size)
+        return State(theta, C, self.family.start, known, count, present)
+
+    def place(self, model: PublicModel, state: State, t: int) -> StepPlace:
+        """That of step t, with what its solution may differ by from that of the step before."""
+        remaining = self.budget.steps - 1 - t
+        drift = self.family.drift(remaining)
+        if drift:
+            room = prior(model.whitening, drift * state.scale)
+            state = replace(state, covariance=state.covariance + room)
+        return StepPlace(model, state, self.family.score(state.scale, remaining), t, remaining == 0)
+
+    def _placed(
+        self, model: PublicModel, state: State, contributions: Contributions, t: int
+    ) -> Placing:
+        place = self.place(model, state, t)
+        place = replace(place, state=self.passes.arrived(place))
+        contributions, state = yield from contributions.prepared(place, self.passes)
+        return replace(place, state=state), contributions
+
+    def stepped(self, place: StepPlace, mean: MeanScore, curvature: StepCurvature) -> State:
+        """After a step that has seen a mean score."""
+        seen = self._seen(place, mean, curvature)
+        return self._moved(place, self.restriction.step(place.score.curvature, seen))
+
+    def _seen(self, place: StepPlace, mean: MeanScore, curvature: StepCurvature) -> StepView:
+        state = place.state
+        return StepView(state.covariance, curvature, mean.value, mean.noise, state.way, place.rows)
+
+    def _moved(self, place: StepPlace, step: Moved) -> State:
+        W, state = place.model.whitening.transform, place.state
+        theta = np.clip(state.theta + W.T @ step.way, -_LARGEST_THETA, _LARGEST_THETA)
+        theta = on_lattice(theta, self.sizes.size)
+        return replace(state, theta=theta, covariance=step.covariance, way=step.way)
+
+    def _finished(
+        self, place: StepPlace, contributions: Contributions, released: LastReleases
+    ) -> StandardFit:
+        """The last step, with the released Jacobian and the sandwich."""
+        back, count = power(place.expected, 0.5), place.state.count
+        mean = released.scores.mean_score(count)
+        place, jacobian_noise = place.measured(released.jacobian, None)
+        curvature = place.curvature
+        scores = self.scale.last(place, mean, released.meat, released.equation, curvature)
+        after = self._last_moved(place, scores.mean, curvature)
+        A = np.asarray(np.linalg.inv(curvature.H))
+        sampling = sandwich(A, scores.meat, count)
+        directions = fit_directions(
+            place.model.whitening,
+            back,
+            released.jacobian.values / count,
+            jacobian_noise,
+            after.covariance + sampling,
+            count / (self.sizes.radius_squared * place.score.most),
+            present=place.state.present,
+        )
+        last = FinalStep(place, curvature, released, directions, sampling, after.covariance)
+        return self._fitted(last, contributions.errors(last), scores, after)
+
+    def _last_moved(self, place: StepPlace, mean: MeanScore, curvature: StepCurvature) -> State:
+        whitening, kind = place.model.whitening, place.score.curvature
+        seen = self._seen(place, mean, curvature)
+        first = prior(whitening, self.family.offset)
+        return self._moved(place, self.restriction.last_step(kind, seen, first))
+
+    def _fitted(
+        self, last: FinalStep, errors: Errors, scores: LastScores, after: State
+    ) -> StandardFit:
+        W, J = last.place.model.whitening.transform, last.curvature.J
+        directions = last.directions
+        if errors.freedom is not None and not errors.freedom.known:
+            directions = directions.none
+        settled = is_settled(last.place.score, directions, W)
+        return StandardFit(
+            theta=after.theta,
+            sampling=np.asarray(W.T @ errors.sampling @ W),
+            privacy=np.asarray(W.T @ errors.privacy @ W),
+            scale=scores.scale,
+            directions=directions if settled else directions.none,
+            count=after.count,
+            information=symmetric(np.linalg.solve(W, np.linalg.solve(W, J).T)),
+            inverse=np.asarray(W.T @ np.linalg.inv(J) @ W),
+            transform=W,
+            freedom=errors.freedom,
+            settled=settled,
+        )
+
+
+def is_settled(score: Score, directions: Directions, W: FloatArray) -> bool:
+    """Whether the predictor of a typical record is off by little enough for the standard errors of a linear step."""
+    return not directions.off(W) > score.curvature.most_off

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public rows as a model of the records: what a fit expects before anything is measured."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.curvature import LocalRows
+from reticent_server.fitting.score import Score
+from reticent_server.fitting.whitening import Whitening
+from reticent_server.numerics.mallows import mallows_weights
+
+
+@dataclass(frozen=True, eq=False)
+class PublicModel:
+    """The public rows as a model of the records' weights and curvature in a whitening's coordinates.
+
+    offset: (rows,) of their predictors, or 0. unequal: as of Sizes.
+    """
+
+    whitening: Whitening
+    radius_squared: float
+    offset: FloatArray | float = 0.0
+    unequal: float = 1.0
+
+    def predictor(self, score: Score, theta: FloatArray) -> FloatArray:
+        """(rows,) η at θ (q,) in u."""
+        return np.clip(self.whitening.rows @ theta + self.offset, *score.limits)
+
+    @cached_property
+    def frequency(self) -> FloatArray:
+        """The whitening's, which takes three decompositions: every step asks for it."""
+        return self.whitening.frequency
+
+    def weights(self, score: Score, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(w, m), each (rows,)."""
+        m = score.leverage(eta)
+        norms = np.sum(self.whitening.rows**2, axis=1) * m**2
+        return mallows_weights(norms, self.radius_squared), m
+
+    def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:
+        """J (q, q) to be expected at θ (q,, in u), C away from the solution."""
+        U, T = self.whitening.rows, self.frequency
+        eta = self.predictor(score, theta)
+        w, m = self.weights(score, eta)
+        h = w * m**2 * score.expected(eta, self.variance(C))
+        return np.asarray(T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
+
+    def variance(self, C: FloatArray) -> FloatArray:
+        """(rows,) of predictors where the way that is left has the covariance C (q, q): a forecast asks twice for each."""
+        kept: tuple[FloatArray, FloatArray] | None = self.__dict__.get("_kept")
+        if kept is None or kept[0] is not C:  # one object, so that threads never mix two
+            U = self.whitening.rows
+            kept = self.__dict__["_kept"] = (C, np.sum(U @ C * U, axis=1))
+        return kept[1]
+
+    def meat(self, score: Score, theta: FloatArray) -> FloatArray:
+        """Q (q, q), the second moment of the scores, to be expected of a settled fit."""
+        U, T = self.whitening.rows, self.frequency
+        eta = self.predictor(score, theta)
+        w, m = self.weights(score, eta)
+        h = (w * m) ** 2 * score.expected(eta, np.zeros(len(U)))
+        return np.asarray(
+            self.unequal * score.mean_square * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T
+        )
+
+    def local(self, score: Score, theta: FloatArray) -> LocalRows:
+        """The rows about θ (q,, in u)."""
+        eta = self.predictor(score, theta)
+        w, m = self.weights(score, eta)
+        h = w * m**2 * score.expected(eta, np.zeros(len(eta)))
+        return LocalRows(self.whitening.rows @ self.frequency.T, eta, w * m, h)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a fit knows the scale of its residuals.
+
+    KnownScale     it stays what it is
+    MeasuredScale  measured after each step but the last
+    JointScale     measured, and solved for together with theta in the last step
+
+A plan composes one (scale_of); another way is another class with the methods of Scale.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from reticent_server.domain.steps import FloatArray, GramSum, Released, Step, SumStep, VectorSum
+from reticent_server.fitting.budget import FitBudget, Sizes
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.covariance import calmed_meat
+from reticent_server.fitting.filter import StepCurvature
+from reticent_server.fitting.maps import ResidualMap
+from reticent_server.fitting.passes import Passes
+from reticent_server.fitting.score import Joint, Residuals, Score, ScoreFamily
+from reticent_server.fitting.state import State, StepPlace
+
+_LARGEST_RESCALE = 0.7  # |change of ln s| of a joint last step: a factor of 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanScore:
+    """value: g (q,), the mean score; noise: (q, q), its covariance."""
+
+    value: FloatArray
+    noise: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LastScores:
+    """What the last step knows of the scores: their mean; meat: Q (q, q); scale: s at the solution."""
+
+    mean: MeanScore
+    meat: FloatArray
+    scale: float
+
+
+class Scale(Protocol):
+    """How the scale is known. equation: its own, in the last step; None without one."""
+
+    @property
+    def equation(self) -> Joint | None: ...
+
+    def measured(
+        self, place: StepPlace, passes: Passes
+    ) -> Generator[Step, tuple[Released, ...], State]:
+        """The state after a step, with its scale."""
+        ...
+
+    def forecast(self, scale: float, start: float, left: float) -> float:
+        """The scale to be expected after a step, of a fit that began at `start` and whose predictor is
+        off by a mean square of `left`."""
+        ...
+
+    def meat_part(self, size: int, bound: float, score: Score) -> GramSum:
+        """Of scores (size,) with a norm of at most `bound`."""
+        ...
+
+    def equation_part(self, score: Score) -> VectorSum | None:
+        """Of the scale's own equation."""
+        ...
+
+    def last(
+        self,
+        place: StepPlace,
+        mean: MeanScore,
+        meat: Released,
+        equation: Released | None,
+        curvature: StepCurvature,
+    ) -> LastScores:
+        """From what the last step has released."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownScale:
+    """s stays what it is. unit_rows: as of Sizes."""
+
+    budget: FitBudget
+    unit_rows: int
+
+    @property
+    def equation(self) -> Joint | None:
+        return None
+
+    def measured(
+        self,
+        place: StepPlace,
+        passes: Passes,  # noqa: ARG002 - one interface
+    ) -> Generator[Step, tuple[Released, ...], State]:
+        yield from ()
+        return place.state
+
+    def forecast(self, scale: float, start: float, left: float) -> float:  # noqa: ARG002
+        return scale
+
+    def meat_part(self, size: int, bound: float, score: Score) -> GramSum:  # noqa: ARG002
+        return GramSum(size, bound, self.budget.meat, self.unit_rows)
+
+    def equation_part(self, score: Score) -> VectorSum | None:  # noqa: ARG002
+        return None
+
+    def last(
+        self,
+        place: StepPlace,
+        mean: MeanScore,
+        meat: Released,
+        equation: Released | None,  # noqa: ARG002
+        curvature: StepCurvature,  # noqa: ARG002
+    ) -> LastScores:
+        count = place.state.count
+        Q = calmed_meat(meat.values / count, meat.sd / count, place.meat)
+        return LastScores(mean, Q, place.state.scale)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredScale(KnownScale):
+    """s is measured by `residuals` after each step but the last."""
+
+    coding: Coding
+    residuals: Residuals
+
+    def measured(
+        self, place: StepPlace, passes: Passes
+    ) -> Generator[Step, tuple[Released, ...], State]:
+        (released,) = yield from passes.asked(self.step(place), place.t)
+        scale = self.residuals.scale(place.score, released, place.state.count)
+        return replace(place.state, scale=scale)
+
+    def step(self, place: StepPlace) -> SumStep:
+        """The pass over the residuals."""
+        part = self.residuals.part(self.budget.scales[place.t], self.unit_rows)
+        residuals = ResidualMap(self.coding, place.point, self.residuals)
+        return SumStep(f"residual scale {place.t + 1}", (part,), residuals)
+
+    def forecast(self, scale: float, start: float, left: float) -> float:  # noqa: ARG002
+        return self.residuals.expected(start, left)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointScale(MeasuredScale):
+    """Measured, and in the last step the solution of an equation of its own, mean wχ = 0: the meat is that
+    of the scores (wq·v, wχ) (size q + 1), and θ and ln s move together."""
+
+    own: Joint
+
+    @property
+    def equation(self) -> Joint:
+        return self.own
+
+    def meat_part(self, size: int, bound: float, score: Score) -> GramSum:
+        longest = float(np.hypot(bound, self.own.bound(score)))
+        return GramSum(size + 1, longest, self.budget.meat, self.unit_rows)
+
+    def equation_part(self, score: Score) -> VectorSum:
+        return VectorSum(1, self.own.bound(score), self.budget.scales[-1], self.unit_rows)
+
+    def last(
+        self,
+        place: StepPlace,
+        mean: MeanScore,
+        meat: Released,
+        equation: Released | None,
+        curvature: StepCurvature,
+    ) -> LastScores:
+        if equation is None:
+            raise ValueError("a joint last step releases the scale's equation")
+        count = place.state.count
+        step = self.own.step(place.score, curvature.J, place.model.whitening.transform)
+        Q, sd, M = meat.values / count, meat.sd / count, step.gradient
+        scores = np.append(mean.value, float(equation.values[0]) / count)
+        noise = block_diag(mean.noise, (equation.sd / count) ** 2)
+        expected = block_diag(place.meat, max(float(Q[-1, -1]), sd))
+        change = np.clip(step.log_scale @ scores, -_LARGEST_RESCALE, _LARGEST_RESCALE)
+        moved = MeanScore(M @ scores, np.asarray(M @ noise @ M.T))
+        calmed = np.asarray(M @ calmed_meat(Q, sd, expected) @ M.T)
+        return LastScores(moved, calmed, place.state.scale * float(np.exp(change)))
+
+
+def scale_of(family: ScoreFamily, budget: FitBudget, sizes: Sizes, coding: Coding) -> Scale:
+    """As a family has it, and as far as the budget measures it. Scores that are summed by person have no
+    joint step: χ is a row's."""
+    if family.residuals is None or not budget.scales:
+        return KnownScale(budget, sizes.unit_rows)
+    if family.joint is None or sizes.person_rows > 1:
+        return MeasuredScale(budget, sizes.unit_rows, coding, family.residuals)
+    return JointScale(budget, sizes.unit_rows, coding, family.residuals, family.joint)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A released fit in standardised units, and what is known of its standard errors."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.identifiability import Directions
+from reticent_server.fitting.person_scores import Clusters
+from reticent_server.fitting.row_tail import RowCut
+from reticent_server.numerics.matrices import symmetric
+
+LEAST_CLUSTERS = 50
+"""Effective persons: with 30, intervals of 95 % cover .94, of unbalanced ones .91."""
+MOST_CLIPPED = 0.12
+"""Share of the persons. With 1,000 to 1,500 persons of 8 rows at epsilon = 1, where more are clipped,
+intervals of 95 % cover .82 to .87 within persons."""
+MOST_UNSURE = 0.5
+"""Noise of the Jacobian over its smallest eigenvalue: up to there intervals of 95 % cover .94 to .98 in
+simulations, beyond it .6 to .96."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandardFit:
+    """The released fit in standardised units and internal order.
+
+    theta (q,); sampling and privacy covariances (q, q); scale; directions: which the releases can tell from none;
+    count: records in use, as released; freedom: where scores are those of persons; information: (q, q) mean weighted curvature, per unit of the
+    response; inverse: (q, q) its inverse, as the fit used it; transform: W. settled: whether errors are small enough for a linear step's. cut, taken: where scores were cut as a
+    whole, and the part (q, q) of `privacy` that allows for what the cut takes; None elsewhere.
+    """
+
+    theta: FloatArray
+    sampling: FloatArray
+    privacy: FloatArray
+    scale: float
+    directions: Directions
+    count: float
+    information: FloatArray
+    inverse: FloatArray
+    transform: FloatArray
+    freedom: "Freedom | None" = None
+    settled: bool = True
+    cut: RowCut | None = None
+    taken: FloatArray | None = None
+
+    @property
+    def curvature(self) -> FloatArray:
+        """J (q, q) in u."""
+        W = self.transform
+        return symmetric(W @ self.information @ W.T)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Freedom:
+    """What a cluster-robust variance V_s of cᵀθ is known to: released with noise of sd `noise` ‖Aᵀc‖², from
+    `clusters` persons. A (q, q): from mean scores to θ. unsure: the operator norm of the Jacobian's noise relative to
+    its smallest eigenvalue, at most 1."""
+
+    clusters: Clusters
+    noise: float
+    A: FloatArray
+    unsure: float
+
+    @property
+    def known(self) -> bool:
+        """Whether intervals are right: persons enough, few of them cut, and a Jacobian that is above its noise."""
+        enough = self.clusters.effective >= LEAST_CLUSTERS
+        return enough and self.clusters.clipped <= MOST_CLIPPED and self.unsure <= MOST_UNSURE
+
+    def degrees(
+        self, combinations: FloatArray, sampling: FloatArray, total: FloatArray
+    ) -> FloatArray:
+        """(k,) Satterthwaite's degrees of freedom of the variances `total` (k,) of combinations (k, q), of which
+        `sampling` (k,) is the persons': 2V²/(noise's variance + 2V_s²/(N_eff − 1))."""
+        squared = np.sum((combinations @ self.A) ** 2, axis=1)
+        unsure = (self.noise * squared) ** 2
+        unsure += 2 * sampling**2 / max(self.clusters.effective - 1, 1.0)
+        return np.asarray(2 * total**2 / np.maximum(unsure, np.finfo(float).tiny))
