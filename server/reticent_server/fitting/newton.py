@@ -47,9 +47,7 @@ _LARGEST_THETA = 2.0**20
 """In standardised units: keeps a fit that noise has thrown off within the floats."""
 
 Fitting = Generator[Step, tuple[Released, ...], StandardFit]
-Approaching = Generator[
-    Step, tuple[Released, ...], tuple[PublicModel, State, Contributions]
-]
+Approaching = Generator[Step, tuple[Released, ...], tuple[PublicModel, State, Contributions]]
 Placing = Generator[Step, tuple[Released, ...], tuple[StepPlace, Contributions]]
 
 

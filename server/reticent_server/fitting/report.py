@@ -19,10 +19,12 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import Coding, TermCoding
-from reticent_server.fitting.results import OpenInterval
+from reticent_server.fitting.results import Cut, OpenInterval
+from reticent_server.fitting.row_tail import RowCut
 from reticent_server.fitting.standard_fit import StandardFit
 
 BoolArray = NDArray[np.bool_]
+UNBOUNDED = 1e300  # squared radius at which every record weighs 1
 
 DOMINATED = 3.0  # privacy over sampling standard error above which a reader is told
 FEW_PERSONS = (
@@ -38,6 +40,8 @@ SAME_IN_ALL_ROWS = (
     "left without the person's mean."
 )
 MOST_DEGREES = 1e6  # of freedom: a t law is normal to the digits of a reply
+LEANS = 0.5  # of a standard error: an allowance for the cut that a reader is told of
+HEAVY = 'Ask for loss="huber", for a logarithm of what has the long tail, or for a larger epsilon.'
 MOST_NOISE = (
     5.0  # privacy over sampling standard errors; above it an interval's width is the noise alone
 )
@@ -71,7 +75,8 @@ def back_transform(coding: Coding) -> BackTransform:
 @dataclass(frozen=True, slots=True, eq=False)
 class Reported:
     """A fit in the units of the data. covariance and privacy (q, q); estimable (q,). degrees: (q,) of freedom of the
-    variances, where these are cluster-robust; None for normal intervals. known: whether there are intervals at all."""
+    variances, where these are cluster-robust; None for normal intervals. known: whether there are intervals at all. heavy: (q,) those that a few records decide. allowance: (q,)
+    standard errors for what a cut takes; None without one."""
 
     coefficients: FloatArray
     covariance: FloatArray
@@ -81,6 +86,8 @@ class Reported:
     estimable: BoolArray
     degrees: FloatArray | None = None
     known: bool = True
+    heavy: BoolArray | None = None
+    allowance: FloatArray | None = None
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -92,6 +99,10 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     back = back_transform(coding)
     privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
     directions = fit.directions.mapped(back.matrix)
+    taken = None if fit.taken is None else back.covariance(fit.taken)
+    heavy = None
+    if taken is not None and fit.cut is not None:
+        heavy = fit.cut.decides(roots(taken), roots(privacy + sampling - taken))
     above_noise = roots(privacy) <= MOST_NOISE * roots(sampling)
     degrees, enough = None, True
     if fit.freedom is not None:
@@ -103,9 +114,11 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        estimable=directions.flags & above_noise,
+        estimable=directions.flags & above_noise & ~_flags(heavy, len(privacy)),
         degrees=degrees,
         known=enough,
+        heavy=heavy,
+        allowance=None if taken is None else roots(taken),
     )
 
 
@@ -126,11 +139,27 @@ def fit_result(
         "privacy_standard_errors": roots(estimates.privacy).tolist(),
         "estimable": [bool(x) for x in ok],
         "directions": estimates.directions,
-        "weighting": weighting(coding, fit.transform, radius_squared),
+        "weighting": weighting(
+            coding, fit.transform, radius_squared if fit.cut is None else UNBOUNDED
+        ),
         "n": n,
-        "warnings": warnings(coding, estimates) if fit.settled else [UNSETTLED],
+        "warnings": warnings(coding, estimates, fit.cut) if fit.settled else [UNSETTLED],
+        **_cut(estimates, fit.cut),
         **_records(coding, fit),
         **_clusters(estimates, fit),
+    }
+
+
+def _cut(estimates: Reported, cut: RowCut | None) -> dict[str, Any]:
+    """What a reply says of scores that were cut as a whole."""
+    if cut is None or estimates.allowance is None:
+        return {}
+    return {
+        "cut": Cut(
+            records_beyond=cut.beyond,
+            tail_index=cut.alpha if cut.alpha > 0 else None,
+            allowances=estimates.allowance.tolist(),
+        )
     }
 
 
@@ -198,12 +227,13 @@ def p_values(
     return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]
 
 
-def warnings(coding: Coding, estimates: Reported) -> list[str]:
+def warnings(coding: Coding, estimates: Reported, cut: RowCut | None = None) -> list[str]:
     """What a reader of the intervals must know, in sentences; from released values only."""
     if not estimates.known:
         return [FEW_PERSONS]
-    said = []
-    names = [t for t, ok in zip(coding.design.names, estimates.estimable, strict=True) if not ok]
+    terms = np.array(coding.design.names)
+    said = [] if cut is None else _tails(terms, estimates, cut)
+    names = terms[~estimates.estimable & ~_flags(estimates.heavy, len(terms))].tolist()
     if names:
         said.append(
             "Not identifiable at this epsilon (collinear, constant or too rare: the data's information is "
@@ -219,6 +249,29 @@ def warnings(coding: Coding, estimates: Reported) -> list[str]:
             + ", ".join(which)
             + ": a larger epsilon would help."
         )
+    return said
+
+
+def _flags(heavy: BoolArray | None, q: int) -> BoolArray:
+    """(q,) none of them where nothing was asked."""
+    return np.zeros(q, dtype=bool) if heavy is None else heavy
+
+
+def _tails(terms: NDArray[np.str_], estimates: Reported, cut: RowCut) -> list[str]:
+    """Which coefficients a few records decide, and which intervals allow for it."""
+    said = []
+    heavy = _flags(estimates.heavy, len(terms))
+    if heavy.any():
+        which = ", ".join(terms[heavy].tolist())
+        said.append(f"About {cut.beyond:.0f} records decide {which}. {HEAVY}")
+    if estimates.allowance is not None:
+        leaning = estimates.estimable & (estimates.allowance > LEANS * estimates.standard_errors)
+        if leaning.any():
+            which = ", ".join(terms[leaning].tolist())
+            said.append(
+                f"Half or more of the standard errors of {which} allows for about {cut.beyond:.0f} records with "
+                "the largest scores, which are cut."
+            )
     return said
 
 

@@ -19,15 +19,17 @@ Kolesár 2018). Where α is below HEAVIEST, or the allowance is the larger part 
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import exp, log, sqrt
+from math import log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray, Released, RunningCounts
 from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 
 LEANING = 0.25
 HEAVIEST = 1.4
+MOST_ALLOWED = 2.0  # times an interval's other part, that the allowance may be
 _CAUTION = 0.5  # standard deviations by which the tail is taken to be heavier than it looks
 _LEAST_ALPHA, _MOST_RAISED = 1.05, 20.0
 _FIRST, _RATIO, _EDGES = 0.5, 2**0.25, 48  # of the unit: .5 to 1,700 in steps of 19 %
@@ -38,7 +40,10 @@ _MISFIT = 0.14  # of a number beyond an edge: the curve is not closer than that
 _SLOPE, _SLOPE_SD = 3.0, 1.5  # prior of a
 _BEND, _BEND_SD, _MOST_BEND = 0.4, 0.4, 2.0  # prior of κ, and what a normal tail has
 _BENDS_TO = 1.2  # x from which the slope stays as it is: three times e₀
-_FARTHEST, _STEP = 4.2, 0.02  # x up to which the curve is followed, and in what steps; Pareto beyond
+_FARTHEST, _STEP = (
+    4.2,
+    0.02,
+)  # x up to which the curve is followed, and in what steps; Pareto beyond
 _LEAST_SLOPE = 0.5
 _ROUNDS = 12  # Gauss-Newton steps; each leaves a tenth
 _LARGEST_MOVE = 1.0  # of a in one of them
@@ -93,6 +98,13 @@ class RowCut:
         """Whether the tail is light enough for an allowance."""
         return self.alpha >= HEAVIEST
 
+    def decides(self, allowance: FloatArray, rest: FloatArray) -> NDArray[np.bool_]:
+        """(q,) whether a few records decide a coefficient. allowance, rest: (q,) standard errors for what the cut takes, and of all
+        else."""
+        return (
+            np.asarray(allowance > MOST_ALLOWED * rest) if self.told else np.ones(len(rest), bool)
+        )
+
     @property
     def allowance(self) -> float:
         """By how much the sum of the scores may be off in one direction."""
@@ -120,7 +132,7 @@ def chosen_reach(
     """L of the rows' second moment, and the mean trace beyond the public rows' (lengths: (rows,)) that a cut at L takes: the least sum of
     that and of the noise, `unit` at a length of 1. least: the smallest L."""
     N, cov = grid.beyond(released)
-    unclear = np.flatnonzero(N <= _CLEAR * np.sqrt(np.diag(cov)))
+    unclear = np.flatnonzero(_CLEAR * np.sqrt(np.diag(cov)) >= N)
     upto = int(unclear[0]) if len(unclear) else len(N)
     share = np.where(np.arange(len(N)) < upto, np.maximum(N, 0.0), 0.0) / count
     more = share - np.mean(public[:, None] > grid.edges, axis=0)
@@ -156,9 +168,9 @@ class TailCurve:
         cls, edges: FloatArray, N: FloatArray, cov: FloatArray, count: float
     ) -> "TailCurve | None":
         sd = np.sqrt(np.diag(cov))
-        low = np.flatnonzero(N <= _CLEAR * sd)
+        low = np.flatnonzero(_CLEAR * sd >= N)
         last = int(low[0]) if len(low) else len(N) - 1  # the first that is not clear
-        inside = np.flatnonzero(N <= min(_BULK * count, _SPAN * float(sd[last])))
+        inside = np.flatnonzero(min(_BULK * count, _SPAN * float(sd[last])) >= N)
         first = min(int(inside[0]) if len(inside) else last, last - 3)
         if first < 0:
             return None

@@ -24,9 +24,17 @@ RANK = 60.0
 from 40 (α = 2) to 85 (α = 5)."""
 LEAST_REACH = 2.0  # √(R²/q) of the rows' second moment: the wide radius of a whitening
 _TAIL, _ROWS_TAIL = 0.06, 0.02  # of ρ: the lengths of scores, and of rows
-_MOMENT, _MEAT, _SCALES = 0.08, 0.10, 0.02  # of ρ; a meat of up to a quarter of the last gradient is free
+_MOMENT, _MEAT, _SCALES = (
+    0.08,
+    0.10,
+    0.02,
+)  # of ρ; a meat of up to a quarter of the last gradient is free
 _EARLY = (0.03, 0.03, 0.05)  # of ρ: gradients of the early steps, which need only come near
-_LAST = (0.15, 0.25, 0.6)  # of the ρ that is left: the last gradients, of which the later are nearer
+_LAST = (
+    0.15,
+    0.25,
+    0.6,
+)  # of the ρ that is left: the last gradients, of which the later are nearer
 _COUNT = 0.01  # of ρ: of the records in use
 
 

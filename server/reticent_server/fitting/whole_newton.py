@@ -52,11 +52,10 @@ from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import ScoreMap
 from reticent_server.fitting.newton import Fitting, NoisyNewton
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.public_model import PublicModel
 from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut, chosen_reach
 from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.standard_fit import StandardFit
-from reticent_server.fitting.state import State, StepPlace
+from reticent_server.fitting.state import StepPlace
 from reticent_server.fitting.whole_budget import LEAST_REACH, RANK, WHOLE_STEPS
 from reticent_server.fitting.whole_scores import (
     UNBOUNDED,

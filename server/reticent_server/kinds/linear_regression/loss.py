@@ -32,6 +32,10 @@ MOST_TIED = 0.85  # share of one value above which no scale of the residuals is 
 DEFAULT_HUBER, DEFAULT_RADIUS = 1.345, 2.0
 # c = 4 and R²/q = 4 change few of a normal table's records: nearly least squares, and more noise
 SQUARED_TUNING, SQUARED_RADIUS = 4.0, 4.0
+LEAST_SQUARES = (
+    "least-squares coefficients of all records in use; the scores of the few records with the largest ones are cut, and "
+    "intervals allow for it"
+)
 LEAST_BIWEIGHT = 2.0  # below it the biweight's equation has many solutions near the Huber fit
 _MENU = ((0.6, 0.8), (0.6, 1.0), (1.0, 1.0), (1.0, 2.0), (1.345, 2.0), (1.345, 4.0))  # (c, R²/q)
 
@@ -93,6 +97,8 @@ class ResidualLoss:
             "squared": "Least squares with residuals and leverage truncated",
             "tukey": "Mallows-Tukey (biweight) regression coefficients",
         }
+        if self.whole:
+            return LEAST_SQUARES
         measured = self.residuals(tie)
         scale = "the response's public one" if measured is None else measured.words
         text = (
