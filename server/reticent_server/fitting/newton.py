@@ -84,6 +84,13 @@ class NoisyNewton:
         released = last.read((yield from self.passes.asked(last.step, t)))
         return self._finished(place, contributions, released)
 
+    def planned_step(self, t: int, scale: float, model: PublicModel) -> "PlannedStep":
+        """What is expected of step t at a residual scale. model: the public rows."""
+        score, sizes = self.family.score(scale, self.budget.steps - 1 - t), self.sizes
+        clip = sizes.gradient_clip(score.bound) / sizes.unit_rows
+        reach = float(np.sqrt(sizes.radius_squared * score.curvature_bound))
+        return PlannedStep(score, model, clip, reach)
+
     def approached(self, steps: int) -> Approaching:
         """After the whitening and the first `steps` steps, with the scale after each."""
         budget, passes = self.budget, self.passes
@@ -193,6 +200,18 @@ class NoisyNewton:
             freedom=errors.freedom,
             settled=settled,
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedStep:
+    """A step in a forecast. model: the public rows with the radius of its weights. clip: of a record's score; reach: of a Jacobian's root.
+    allowance: of the sum of scores, in one direction, for what the clip takes."""
+
+    score: Score
+    model: PublicModel
+    clip: float
+    reach: float
+    allowance: float = 0.0
 
 
 def is_settled(score: Score, directions: Directions, W: FloatArray) -> bool:

@@ -42,6 +42,7 @@ SAME_IN_ALL_ROWS = (
 MOST_DEGREES = 1e6  # of freedom: a t law is normal to the digits of a reply
 LEANS = 0.5  # of a standard error: an allowance for the cut that a reader is told of
 HEAVY = 'Ask for loss="huber", for a logarithm of what has the long tail, or for a larger epsilon.'
+MOST_PLAIN_NOISE = 7.0  # the same of least squares, whose intervals hold with any noise
 MOST_NOISE = (
     5.0  # privacy over sampling standard errors; above it an interval's width is the noise alone
 )
@@ -103,7 +104,8 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     heavy = None
     if taken is not None and fit.cut is not None:
         heavy = fit.cut.decides(roots(taken), roots(privacy + sampling - taken))
-    above_noise = roots(privacy) <= MOST_NOISE * roots(sampling)
+    most = MOST_NOISE if fit.cut is None else MOST_PLAIN_NOISE
+    above_noise = roots(privacy) <= most * roots(sampling)
     degrees, enough = None, True
     if fit.freedom is not None:
         degrees = fit.freedom.degrees(back.matrix, np.diag(sampling), np.diag(privacy + sampling))

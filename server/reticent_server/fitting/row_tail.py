@@ -23,12 +23,14 @@ from math import log
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
 from reticent_server.domain.steps import FloatArray, Released, RunningCounts
+from reticent_server.numerics.matrices import floored
 from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 
-LEANING = 0.25
-HEAVIEST = 1.4
+LEANING = 0.3
+HEAVIEST = 1.5
 MOST_ALLOWED = 2.0  # times an interval's other part, that the allowance may be
 _CAUTION = 0.5  # standard deviations by which the tail is taken to be heavier than it looks
 _LEAST_ALPHA, _MOST_RAISED = 1.05, 20.0
@@ -45,6 +47,9 @@ _FARTHEST, _STEP = (
     0.02,
 )  # x up to which the curve is followed, and in what steps; Pareto beyond
 _LEAST_SLOPE = 0.5
+_LEAST_CURVATURE = 1e-3  # of the largest
+_UNTOLD = 4.0  # units: the cut where no tail is told; without intervals
+_DEGREES, _LONGEST, _BISECTIONS = 5.0, 1e3, 60  # of planned_cut
 _ROUNDS = 12  # Gauss-Newton steps; each leaves a tenth
 _LARGEST_MOVE = 1.0  # of a in one of them
 
@@ -111,12 +116,32 @@ class RowCut:
         return LEANING * self.excess
 
 
+def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
+    """(q, q) of the solution, where the mean score may be off by `mean` in any one direction. H: (q, q), the curvature, about I in
+    white coordinates over the score's unit: directions of less than a thousandth are not resolved in any case."""
+    A = np.linalg.inv(floored(H, _LEAST_CURVATURE * float(np.max(np.diag(H)))))
+    return np.asarray(mean**2 * A @ A.T)
+
+
+def planned_cut(lengths: FloatArray, count: float, rank: float) -> RowCut:
+    """The cut to be expected of rows of these lengths (rows,), with residuals of t's law with 5 degrees of freedom: real tables' tails are
+    about as heavy."""
+    low, high = 0.0, _LONGEST * float(np.max(lengths))
+    share = min(rank / count, 1.0)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        beyond = float(np.mean(2 * stdtr(_DEGREES, -middle / np.maximum(lengths, 1e-300))))
+        low, high = (middle, high) if beyond > share else (low, middle)
+    alpha = _SLOPE * (1 + _BEND)
+    return RowCut(high, rank, alpha, rank * high / (alpha - 1))
+
+
 def chosen_cut(grid: LengthGrid, released: Released, count: float, rank: float) -> RowCut:
     """The cut at a rank from the top."""
     N, cov = grid.beyond(released)
     curve = TailCurve.fitted(grid.edges, N, cov, count)
     if curve is None:
-        return RowCut(float(grid.edges[-1]), rank, 0.0, 0.0)
+        return RowCut(_UNTOLD * grid.unit, rank, 0.0, 0.0)
     found = curve.cut(rank)
     return replace(found, squares=mean_square(grid, N, count, found.length))
 
@@ -189,7 +214,7 @@ class TailCurve:
             at[1] = max(at[1], _LEAST_SLOPE)
             at[2] = np.clip(at[2], 0.0, _MOST_BEND)
         b, a, kappa = map(float, at)
-        return cls(float(edges[last]), b, a, kappa, float(x[0]), np.linalg.inv(P))
+        return cls(float(edges[last]), b, a, kappa, float(x[0]), np.asarray(np.linalg.inv(P)))
 
     def cut(self, rank: float) -> RowCut:
         x = np.arange(self.first, _FARTHEST, _STEP)

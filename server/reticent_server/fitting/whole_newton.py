@@ -50,9 +50,17 @@ from reticent_server.fitting.filter import (
 )
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import ScoreMap
-from reticent_server.fitting.newton import Fitting, NoisyNewton
+from reticent_server.fitting.newton import Fitting, NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut, chosen_reach
+from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.row_tail import (
+    LengthGrid,
+    RowCut,
+    allowance_covariance,
+    chosen_cut,
+    chosen_reach,
+    planned_cut,
+)
 from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import StepPlace
@@ -119,6 +127,16 @@ class WholeNewton(NoisyNewton):
         for _ in range(WHOLE_STEPS - 2):
             whole = yield from self._again(whole)
         return (yield from self._last(whole))
+
+    def planned_step(self, t: int, scale: float, model: PublicModel) -> PlannedStep:
+        if t < self.budget.steps - WHOLE_STEPS:
+            return NoisyNewton.planned_step(self, t, scale, model)
+        q = self.sizes.size
+        wide = replace(model, radius_squared=PUBLIC_REACH * q)
+        lengths = np.linalg.norm(model.whitening.rows @ model.frequency.T, axis=1)
+        cut = planned_cut(lengths, self.sizes.expected_n, RANK)
+        reach = LEAST_REACH * sqrt(q)
+        return PlannedStep(PlainScore(scale), wide, cut.length, reach, cut.allowance)
 
     def _cuts(self, place: StepPlace) -> Cutting:
         q, m, count = self.sizes.size, self.sizes.unit_rows, place.state.count
@@ -257,7 +275,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
     inside = cut.squares / max(float(np.trace(curvature.J)), np.finfo(float).tiny)
     Q = calmed_meat(meat.values / count, meat.sd / count, inside * curvature.J)
     sampling = sandwich(A, Q, count)
-    taken = np.asarray((cut.allowance / count) ** 2 * A @ A.T)
+    taken = allowance_covariance(cut.allowance / count, curvature.H)
     back = power(_clipped(place, whole.cuts.reach**2), 0.5)
     directions = fit_directions(
         model.whitening,
