@@ -38,6 +38,7 @@ _FIRST, _RATIO, _EDGES = 0.5, 2**0.25, 48  # of the unit: .5 to 1,700 in steps o
 _CLEAR = 3.0  # standard deviations of its noise that a number beyond an edge is clear at
 _BULK = 0.3  # of the records: an edge that more are beyond is not of the tail
 _SPAN = 30.0  # times the number beyond e₀, of the edges that are fitted
+_RANKS = 4.0  # ranks of records, up to which edges are fitted at least
 _MISFIT = 0.14  # of a number beyond an edge: the curve is not closer than that
 _SLOPE, _SLOPE_SD = 3.0, 1.5  # prior of a
 _BEND, _BEND_SD, _MOST_BEND = 0.4, 0.4, 2.0  # prior of κ, and what a normal tail has
@@ -48,6 +49,7 @@ _FARTHEST, _STEP = (
 )  # x up to which the curve is followed, and in what steps; Pareto beyond
 _LEAST_SLOPE = 0.5
 _LEAST_CURVATURE = 1e-3  # of the largest
+_UNSURE = 0.2  # of the trace beyond a cut, of which public rows tell how long it is
 _UNTOLD = 4.0  # units: the cut where no tail is told; without intervals
 _DEGREES, _LONGEST, _BISECTIONS = 5.0, 1e3, 60  # of planned_cut
 _ROUNDS = 12  # Gauss-Newton steps; each leaves a tenth
@@ -139,7 +141,7 @@ def planned_cut(lengths: FloatArray, count: float, rank: float) -> RowCut:
 def chosen_cut(grid: LengthGrid, released: Released, count: float, rank: float) -> RowCut:
     """The cut at a rank from the top."""
     N, cov = grid.beyond(released)
-    curve = TailCurve.fitted(grid.edges, N, cov, count)
+    curve = TailCurve.fitted(grid.edges, N, cov, count, rank)
     if curve is None:
         return RowCut(_UNTOLD * grid.unit, rank, 0.0, 0.0)
     found = curve.cut(rank)
@@ -162,11 +164,16 @@ def chosen_reach(
     share = np.where(np.arange(len(N)) < upto, np.maximum(N, 0.0), 0.0) / count
     more = share - np.mean(public[:, None] > grid.edges, axis=0)
     squared = grid.edges**2
-    steps = (more[1:] + more[:-1]) / 2 * np.diff(squared)
-    taken = np.maximum(np.append(np.cumsum(steps[::-1])[::-1], 0.0), 0.0)
-    allowed = grid.edges >= least
-    at = int(np.argmin(np.where(allowed, taken + unit * squared, np.inf)))
+    taken = np.maximum(_beyond(more, squared), 0.0)
+    unsure = taken + _UNSURE * _beyond(share, squared) + unit * squared
+    at = int(np.argmin(np.where(grid.edges >= least, unsure, np.inf)))
     return float(grid.edges[at]), float(taken[at])
+
+
+def _beyond(share: FloatArray, squared: FloatArray) -> FloatArray:
+    """(E,) ∫ share d(length²) beyond each edge."""
+    steps = (share[1:] + share[:-1]) / 2 * np.diff(squared)
+    return np.append(np.cumsum(steps[::-1])[::-1], 0.0)
 
 
 def mean_square(grid: LengthGrid, N: FloatArray, count: float, length: float) -> float:
@@ -190,9 +197,9 @@ class TailCurve:
 
     @classmethod
     def fitted(
-        cls, edges: FloatArray, N: FloatArray, cov: FloatArray, count: float
+        cls, edges: FloatArray, N: FloatArray, cov: FloatArray, count: float, rank: float
     ) -> "TailCurve | None":
-        sd = np.sqrt(np.diag(cov))
+        sd = np.maximum(np.sqrt(np.diag(cov)), 1.0)  # a record, where noise is less
         low = np.flatnonzero(_CLEAR * sd >= N)
         last = int(low[0]) if len(low) else len(N) - 1  # the first that is not clear
         inside = np.flatnonzero(min(_BULK * count, _SPAN * float(sd[last])) >= N)

@@ -8,6 +8,7 @@ widths by less than 3 %.
 
 from dataclasses import replace
 
+from reticent_server.domain.steps import VectorSum
 from reticent_server.fitting.budget import (
     FitBudget,
     Signal,
@@ -17,11 +18,13 @@ from reticent_server.fitting.budget import (
     noise_ratio,
     precision,
 )
+from reticent_server.fitting.noise import planned_sd
 
 WHOLE_STEPS = 3
-RANK = 60.0
-"""Records beyond the cut. The noise of the last sums is about 13 cuts at epsilon = 1, the bias some .25 · rank/(α − 1) of it: their sum is least
-from 40 (α = 2) to 85 (α = 5)."""
+RANK = 4.7
+"""Records beyond the cut, in standard deviations of the noise of the last sums, which is a number of cuts: 60 at epsilon = 1, 17 at 4. The bias is
+some .3 · rank/(α − 1) cuts, and the sum of both is least from 40 (α = 2) to 85 (α = 5) at epsilon = 1."""
+LEAST_RANK = 0.5  # of a record: without noise nothing is cut
 LEAST_REACH = 2.0  # √(R²/q) of the rows' second moment: the wide radius of a whitening
 _TAIL, _ROWS_TAIL = 0.06, 0.02  # of ρ: the lengths of scores, and of rows
 _MOMENT, _MEAT, _SCALES = (
@@ -72,3 +75,9 @@ def plan_whole_budget(
         joint=replace(signal.together, used=not weighted),
     )
     return budget.raised(rho)
+
+
+def planned_rank(sizes: Sizes, budget: FitBudget) -> float:
+    """How many records the cut leaves beyond it."""
+    rho = sum(budget.gradients[-WHOLE_STEPS:])
+    return max(RANK * planned_sd(VectorSum(sizes.size, 1.0, rho, sizes.unit_rows)), LEAST_RANK)

@@ -64,7 +64,7 @@ from reticent_server.fitting.row_tail import (
 from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import StepPlace
-from reticent_server.fitting.whole_budget import LEAST_REACH, RANK, WHOLE_STEPS
+from reticent_server.fitting.whole_budget import LEAST_REACH, WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import (
     UNBOUNDED,
     PlainScore,
@@ -76,7 +76,7 @@ from reticent_server.numerics.matrices import floored, power, symmetric
 DRIFT = 0.25
 """Residual scales by which a predictor may be off where the plain score begins: between Huber's solution and least squares' it
 was .4 on the most skewed of 23 real tables, and a score that asks for more is believed (filter.surprised)."""
-UNLIKE = 0.35
+UNLIKE = 0.22
 """Relative error of a second moment that public rows lead to expect. With .15 intervals of tables of 1,400 to 3,000 records covered
 .83 at epsilon = 1, with .35 .90; of 20,000 records no width depends on it, as the moment is measured."""
 PUBLIC_REACH = 9.0
@@ -134,9 +134,13 @@ class WholeNewton(NoisyNewton):
         q = self.sizes.size
         wide = replace(model, radius_squared=PUBLIC_REACH * q)
         lengths = np.linalg.norm(model.whitening.rows @ model.frequency.T, axis=1)
-        cut = planned_cut(lengths, self.sizes.expected_n, RANK)
+        cut = planned_cut(lengths, self.sizes.expected_n, self._rank)
         reach = LEAST_REACH * sqrt(q)
         return PlannedStep(PlainScore(scale), wide, cut.length, reach, cut.allowance)
+
+    @property
+    def _rank(self) -> float:
+        return planned_rank(self.sizes, self.budget)
 
     def _cuts(self, place: StepPlace) -> Cutting:
         q, m, count = self.sizes.size, self.sizes.unit_rows, place.state.count
@@ -147,7 +151,7 @@ class WholeNewton(NoisyNewton):
         unit = planned_sd(GramSum(q, 1.0, self.budget.jacobians[place.t], m)) * sqrt(2 * q) / count
         public = np.linalg.norm(place.model.whitening.rows @ place.model.frequency.T, axis=1)
         reach, lost = chosen_reach(rows, second, count, public, unit, LEAST_REACH * sqrt(q))
-        return Cuts(chosen_cut(scores, first, count, RANK), reach, lost)
+        return Cuts(chosen_cut(scores, first, count, self._rank), reach, lost)
 
     def _first(self, place: StepPlace, cuts: Cuts) -> Stepping:
         """With the second moment of the rows."""
