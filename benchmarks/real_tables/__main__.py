@@ -65,12 +65,15 @@ def own_target(frame, query, n: int, target: Textbook):
         solve = linear_target if isinstance(query, LinearRegression) else glm_target
         if getattr(query, "exposure", None) is not None:
             return almost_noise_free(table, query, n).coefficients
-        found: Target = solve.noise_free_fit(table.plan(query, 1.0).planned, table.block())
-        return found.coefficients
+        return _solved(solve, table, query).coefficients
     except (InvalidRequest, ValueError, TypeError, np.linalg.LinAlgError):
         return None
     finally:
         table.close()
+
+
+def _solved(solve, table, query) -> Target:
+    return solve.noise_free_fit(table.plan(query, 1.0).planned, table.block())
 
 
 def model_lines(model: RealModel, frame, given: argparse.Namespace) -> Iterator[RealLine]:

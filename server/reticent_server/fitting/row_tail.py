@@ -202,7 +202,8 @@ class TailCurve:
         sd = np.maximum(np.sqrt(np.diag(cov)), 1.0)  # a record, where noise is less
         low = np.flatnonzero(_CLEAR * sd >= N)
         last = int(low[0]) if len(low) else len(N) - 1  # the first that is not clear
-        inside = np.flatnonzero(min(_BULK * count, _SPAN * float(sd[last])) >= N)
+        most = min(_BULK * count, max(_SPAN * float(sd[last]), _RANKS * rank))
+        inside = np.flatnonzero(most >= N)
         first = min(int(inside[0]) if len(inside) else last, last - 3)
         if first < 0:
             return None

@@ -76,7 +76,7 @@ from reticent_server.numerics.matrices import floored, power, symmetric
 DRIFT = 0.25
 """Residual scales by which a predictor may be off where the plain score begins: between Huber's solution and least squares' it
 was .4 on the most skewed of 23 real tables, and a score that asks for more is believed (filter.surprised)."""
-UNLIKE = 0.22
+UNLIKE = 0.35
 """Relative error of a second moment that public rows lead to expect. With .15 intervals of tables of 1,400 to 3,000 records covered
 .83 at epsilon = 1, with .35 .90; of 20,000 records no width depends on it, as the moment is measured."""
 PUBLIC_REACH = 9.0
