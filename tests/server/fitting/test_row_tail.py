@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading a tail from released running counts, and what a cut takes."""
 
 from dataclasses import replace
