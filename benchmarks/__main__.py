@@ -28,6 +28,7 @@ NAMES = (
     "groups",
     "survival",
     "every_kind",
+    "flood",
 )
 
 

@@ -26,10 +26,10 @@ from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block
 from reticent_server.engine.blocks import MISSING
 from reticent_server.engine.local import LocalEngine
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.profile.plan import profile_of
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 
 SEEDS, RUNS, FIRST_SEED = 40, 20, 70_000

@@ -31,7 +31,7 @@ from reticent_server.domain.results import result_json
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
 from reticent_server.fitting.report import back_transform
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import registry
 
 RUNS = int(os.environ.get("BENCH_RUNS", "100"))

@@ -28,8 +28,8 @@ from benchmarks.designs import draw, slopes
 from benchmarks.figures import panels, save
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.shared.linear.query import LinearRegression
 
 RUNS, FIRST_SEED, KEPT = int(os.environ.get("BENCH_RUNS", "100")), 90_000, 20
 SIZES, POWER_SIZE = (1_000, 2_000, 5_000, 10_000, 20_000), 5_000

@@ -50,7 +50,6 @@ from reticent_server.kinds.hypothesis_test.query import HypothesisTest
 from reticent_server.kinds.iqr.kind import Iqr
 from reticent_server.kinds.kruskal.kind import Kruskal
 from reticent_server.kinds.ks_test.kind import KsTest
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.log_rank.kind import LogRank
 from reticent_server.kinds.m_estimate.kind import MEstimateQuery
@@ -60,6 +59,7 @@ from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.proportion_test.kind import ProportionTest
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
 from reticent_server.kinds.t_test.kind import TTest

@@ -21,10 +21,10 @@ from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.describe.kind import Describe
 from reticent_server.kinds.histogram.kind import Histogram
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantiles.kind import Quantiles
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.pipeline import planning
 

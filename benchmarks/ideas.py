@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.kinds.linear_regression.loss import DEFAULT_HUBER, DEFAULT_RADIUS
+from reticent_server.kinds.shared.linear.loss import DEFAULT_HUBER, DEFAULT_RADIUS
 from reticent_server.numerics.psi import Huber
 
 DELTA = 1e-6

@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reticent_server.domain.query import Privacy
 from reticent_server.kinds.depth_median.query import DepthMedian
 from reticent_server.kinds.iqr.kind import Iqr
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.median.kind import Median
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline.planning import plan as planned
 from support.attacks.pass_probabilities import reply_probability
 from support.kinds.recipes import answer, block_of, facts_of, numeric

@@ -47,9 +47,9 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Unit
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.registry import plan
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.vault.places import ABSENT_MASK
 

@@ -25,7 +25,7 @@ from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.engine.local import LocalEngine
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 
 N = int(float(os.environ.get("BENCH_SPEED_ROWS", "1e6")))

@@ -40,7 +40,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.results import result_json
 from reticent_server.domain.steps import FloatArray
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.study.kind import Study
 
 RUNS, FITS = int(os.environ.get("STUDY_RUNS", "20")), int(os.environ.get("STUDY_FITS", "2"))

@@ -16,8 +16,8 @@ from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.formula import parse_formula
 from reticent_server.formula.limits import Limits
 from reticent_server.kinds.count.kind import Count
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.vault.parquet_folder import folder_at
 from reticent_server.vault.parquet_source import ParquetReader, pin_files

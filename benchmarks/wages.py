@@ -29,8 +29,8 @@ from benchmarks.noisy_statistics import LinearFit, Told, least_squares, noisy_st
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import FloatArray
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.shared.linear.query import LinearRegression
 
 RUNS = int(os.environ.get("WAGES_RUNS", "200"))
 FIRST_SEED = 930_000

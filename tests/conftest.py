@@ -11,16 +11,17 @@ import os
 import shutil
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
+from support import sampling
 from support.databases import postgresql
 from support.processes import chromium, memory, r_language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from reticent_server.pipeline.services import Services
@@ -32,8 +33,26 @@ settings.load_profile("a busy machine")
 os.environ.setdefault("TMPDIR", str(memory.folder()))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    words = "another order of files, and of tests in each: that of this seed"
+    parser.addoption("--one-case", action="store_true", help="of each test, one case")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help=words)
+
+
 def pytest_configure() -> None:
     gc.disable()  # nothing that collection makes is garbage
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    sampling.sample(items, one_case=config.getoption("one_case"))
+    seed = config.getoption("shuffle")
+    if seed is not None:
+        items[:] = sampling.shuffled(items, seed)
+    config.stash[sampling.COLLECTED] = {
+        item.nodeid: not item.get_closest_marker("audit") or bool(item.get_closest_marker("rest"))
+        for item in items
+    }
 
 
 def pytest_collection_finish() -> None:
@@ -49,12 +68,34 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _seeded_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise comes from a seed, in each test its own: no test fails by luck. Those marked real_noise draw from the
+    system's random bits; each says how seldom it fails by luck."""
+    if request.node.get_closest_marker("real_noise") is None:
+        from support.attacks.seeded_noise import seed_noise
+
+        seed_noise(monkeypatch, request.node.nodeid)
+
+
+@pytest.fixture(autouse=True)
 def _figures_end() -> Iterator[None]:
     """Figures that a test has drawn are closed after it: pyplot keeps them, and warns from the twentieth on."""
     yield
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+    """What several tests share is made from a seed of its own, whichever of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    from support.attacks.seeded_noise import seed_noise
+
+    with pytest.MonkeyPatch.context() as patch:
+        seed_noise(patch, f"{fixturedef.baseid}:{fixturedef.argname}")
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -97,6 +97,7 @@ def _by_name(name: str, hint: Any) -> bool:
 
 def _parameter(each: Any, hint: Any, keyword: bool) -> Parameter:
     annotation, check = _type(hint)
+    check = "HAZARDS" if "`Surv(" in _told(hint) else check
     default = None if each.default is MISSING else repr(each.default)
     json = list(each.default) if isinstance(each.default, tuple) else each.default
     return Parameter(
@@ -296,7 +297,19 @@ def _imports(kinds: list[Kind[Any]], body: str) -> str:
     )
 
 
-_CHECKS = ("FLAG", "NAME", "NUMBER", "QUERY", "TEXT", "WHOLE", "either", "named", "several", "word")
+_CHECKS = (
+    "FLAG",
+    "HAZARDS",
+    "NAME",
+    "NUMBER",
+    "QUERY",
+    "TEXT",
+    "WHOLE",
+    "either",
+    "named",
+    "several",
+    "word",
+)
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0
 """The methods of a data set, one for each kind. Made by tools/client_methods.py from the server's questions."""
 

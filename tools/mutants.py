@@ -5,7 +5,9 @@
 
 Each mutant is one named line, replaced in a copy of the tree; the named test is then run there. The
 command fails if a mutant survives, if its line is no longer in the file, or if the test is not green
-without it. WORD: only mutants whose names have one of the words. FILE gets one line of JSON a mutant as soon
+without it.
+Where `make test` runs a sample of a test's cases, the rest are run for what the sample does not kill. A mutant with
+`"audit": true` is one of a test that `make audit` runs. WORD: only mutants whose names have one of the words. FILE gets one line of JSON a mutant as soon
 as it is known: its name, the result, the seconds and what it replaces. A run that was stopped goes on with the
 same FILE: a mutant that was killed there, and has not been changed since, is not run again.
 
@@ -34,13 +36,15 @@ SECONDS = 900
 LIBRARIES = (
     *("adbc_driver_postgresql.dbapi", "adbc_driver_sqlite.dbapi", "alembic.command", "fastapi"),
     *("httpx", "hypothesis", "limits", "numpy", "opendp.prelude", "patsy", "prometheus_client"),
-    *("psycopg", "pyarrow.parquet", "pydantic_settings", "pytest", "rich.table", "schemathesis"),
+    *("psycopg", "pyarrow.parquet", "pydantic", "pytest", "rich.table", "schemathesis"),
     *("scipy.optimize", "scipy.special", "scipy.stats", "sqlalchemy", "statsmodels.api"),
     *("structlog", "threadpoolctl", "typer", "uvicorn", "yaml"),
     *("_hypothesis_pytestplugin", "anyio.pytest_plugin", "pytest_cov.plugin"),
     *("schemathesis.pytest.plugin", "xdist.plugin"),
 )
 IMPORTED = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
+SUITE, REST, ALL = "not audit", "rest", ""
+"""Selections of a test's cases, by their marks."""
 KILLED = "killed"
 SURVIVED = "SURVIVED"
 STALE = "STALE"
@@ -51,13 +55,14 @@ RED = "RED"
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`old` is replaced by `new` in `file`; `test` must then fail."""
+    """`old` is replaced by `new` in `file`; `test` must then fail. audit: the test is one of the audit."""
 
     name: str
     file: str
     old: str
     new: str
     test: str
+    audit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,8 @@ class Results:
         last: dict[Mutant, str] = {}
         for line in self.file.read_text().splitlines():
             entry = json.loads(line)
-            last[Mutant(**{name: entry[name] for name in Mutant.__slots__})] = entry["result"]
+            given = {name: entry[name] for name in Mutant.__slots__ if name in entry}
+            last[Mutant(**given)] = entry["result"]
         return {mutant for mutant, result in last.items() if result == KILLED}
 
 
@@ -90,16 +96,16 @@ def main(arguments: list[str]) -> int:
     mutants = [Mutant(**entry) for entry in json.loads((ROOT / "tools/mutants.json").read_text())]
     mutants = [m for m in mutants if not wanted or any(w in m.name for w in wanted)]
     left = set(mutants) - results.killed()
-    by_test: dict[str, list[Mutant]] = {}
+    by_test: dict[tuple[str, bool], list[Mutant]] = {}
     for mutant in mutants:
         if mutant in left:
-            by_test.setdefault(mutant.test, []).append(mutant)
+            by_test.setdefault((mutant.test, mutant.audit), []).append(mutant)
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
         _copy(tree)
         _import_libraries()
-        for test, its in by_test.items():
-            left -= _killed_by(tree, test, its, results)
+        for (test, audit), its in by_test.items():
+            left -= _killed_by(tree, test, its, results, audit=audit)
     print(f"{len(mutants) - len(left)} of {len(mutants)} mutants killed")
     return 1 if left else 0
 
@@ -110,17 +116,20 @@ def _read(arguments: list[str]) -> tuple[Results, list[str]]:
     return Results(Path(arguments[1])), arguments[2:]
 
 
-def _killed_by(tree: Path, test: str, mutants: list[Mutant], results: Results) -> set[Mutant]:
+def _killed_by(
+    tree: Path, test: str, mutants: list[Mutant], results: Results, *, audit: bool
+) -> set[Mutant]:
     """Those of the mutants that turn the test red, if it is green without them."""
     started = time.monotonic()
-    if not _green(tree, test):
+    selections = (ALL,) if audit else (SUITE, REST)
+    if not all(_green(tree, test, selection) for selection in selections):
         for mutant in mutants:
             results.add(mutant, RED, time.monotonic() - started)
         return set()
     killed = set()
     for mutant in mutants:
         started = time.monotonic()
-        result = _result(tree, mutant)
+        result = _result(tree, mutant, selections)
         results.add(mutant, result, time.monotonic() - started)
         if result == KILLED:
             killed.add(mutant)
@@ -152,23 +161,24 @@ def _import_libraries() -> None:
     gc.freeze()
 
 
-def _result(tree: Path, mutant: Mutant) -> str:
+def _result(tree: Path, mutant: Mutant, selections: tuple[str, ...]) -> str:
     path = tree / mutant.file
     text = path.read_text()
     if text.count(mutant.old) != 1:
         return STALE
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        return SURVIVED if _green(tree, mutant.test) else KILLED
+        survived = all(_green(tree, mutant.test, selection) for selection in selections)
+        return SURVIVED if survived else KILLED
     finally:
         path.write_text(text)
 
 
-def _green(tree: Path, test: str) -> bool:
-    """Whether the test passes in the copy; one that does not end does not pass."""
+def _green(tree: Path, test: str, selection: str) -> bool:
+    """Whether the test's cases of a selection pass in the copy; what does not end does not pass."""
     child = os.fork()
     if child == 0:
-        os._exit(_passed(tree, test))
+        os._exit(_passed(tree, test, selection))
     ended = time.monotonic() + SECONDS
     while time.monotonic() < ended:
         found, status = os.waitpid(child, os.WNOHANG)
@@ -180,8 +190,8 @@ def _green(tree: Path, test: str) -> bool:
     return False
 
 
-def _passed(tree: Path, test: str) -> int:
-    """pytest's exit status, in a process group of its own; its children use the copy, too."""
+def _passed(tree: Path, test: str, selection: str) -> int:
+    """pytest's exit status, 0 where there is no such case, in a process group of its own; its children use the copy, too."""
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -192,8 +202,8 @@ def _passed(tree: Path, test: str) -> int:
     os.environ |= {"PYTHONPATH": sources, "PYTHONDONTWRITEBYTECODE": "1"}
     import pytest  # noqa: PLC0415
 
-    options = ("-q", "-x", "-m", "not audit", "-W", IMPORTED)
-    return int(pytest.main([*options, *test.split()]))
+    status = int(pytest.main(["-q", "-x", "-W", IMPORTED, "-m", selection, *test.split()]))
+    return 0 if status == pytest.ExitCode.NO_TESTS_COLLECTED else status
 
 
 if __name__ == "__main__":

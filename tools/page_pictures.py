@@ -17,8 +17,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 from reticent_server.domain.clock import SystemClock  # noqa: E402
 from reticent_server.domain.query import Privacy  # noqa: E402
 from reticent_server.kinds.count.kind import Count  # noqa: E402
-from reticent_server.kinds.linear_regression.query import LinearRegression  # noqa: E402
 from reticent_server.kinds.mean.kind import Mean  # noqa: E402
+from reticent_server.kinds.shared.linear.query import LinearRegression  # noqa: E402
 from reticent_server.pipeline.answer import Ask, answer  # noqa: E402
 from support.databases.migrated import SetClock  # noqa: E402
 from support.documents.session import session  # noqa: E402

@@ -23,7 +23,16 @@ from reticent_server.kinds.base import Kind
 PACKAGE = Path(__file__).resolve().parents[1] / "r"
 MASKED = frozenset({"anova", "glm", "mean", "median", "sum"})
 """Kinds whose names are functions of base R."""
-CLIENT = ("budget", "columns", "dataset", "datasets", "plan", "release", "reticent_client")
+CLIENT = (
+    "budget",
+    "columns",
+    "dataset",
+    "datasets",
+    "plan",
+    "release",
+    "released_tables",
+    "reticent_client",
+)
 STUDY = (
     "anderson_rubin",
     "first_stage",
@@ -49,7 +58,7 @@ FURTHER = {"study": "study_ols, study_iv, study_corr, study_robustness"}
 """Pages about what can be done with a kind's answer."""
 METHODS = {
     "reticent_client": ("print",),
-    "reticent_dataset": ("print",),
+    "reticent_dataset": ("names", "print", "stats::profile"),
     "reticent_plan": ("print",),
     "reticent_no_reply": ("print",),
     "reticent_release": ("as.data.frame", "print", "stats::nobs", "summary"),
@@ -62,11 +71,33 @@ METHODS = {
         "stats::coef",
         "stats::confint",
         "stats::df.residual",
+        "stats::fitted",
         "stats::formula",
+        "stats::predict",
+        "stats::residuals",
+        "stats::update",
+        "stats::vcov",
+        "summary",
+        "emmeans::emm_basis",
+        "emmeans::recover_data",
+        "ggplot2::autoplot",
+        "marginaleffects::get_coef",
+        "marginaleffects::get_predict",
+        "marginaleffects::get_vcov",
+        "marginaleffects::set_coef",
+    ),
+    "reticent_several": (
+        "generics::glance",
+        "generics::tidy",
+        "graphics::plot",
+        "stats::coef",
+        "stats::confint",
         "stats::predict",
         "stats::vcov",
         "summary",
     ),
+    "summary.reticent_several": ("print",),
+    "reticent_survival_curve": ("graphics::plot",),
     "summary.reticent_fit": ("print",),
     "reticent_study": ("as.data.frame", "graphics::plot", "print"),
     "reticent_study_corr": ("as.data.frame", "as.matrix", "graphics::plot", "print"),
@@ -84,6 +115,8 @@ METHODS = {
     "reticent_study_robustness": ("as.data.frame", "graphics::plot", "print"),
 }
 _HEAD = "# SPDX-License-Identifier: Apache-2.0\n# One function for each kind. Made by tools/r_methods.py from the server's questions.\n"
+_BY_FORMULA = frozenset({"by", "event", "group"})
+"""What a formula in the place before it can say: age ~ sex, Surv(time, event) ~ group. The server asks for what is missing."""
 _WORDS = {"None": "NULL", "True": "TRUE", "False": "FALSE"}
 _SPOKEN = re.compile(r"\b(?:None|True|False)\b")
 
@@ -109,7 +142,7 @@ def spelled(value: object) -> str:
 
 def argument(parameter: Parameter) -> str:
     if parameter.default is None:
-        return parameter.name
+        return f"{parameter.name} = NULL" if parameter.name in _BY_FORMULA else parameter.name
     return f"{parameter.name} = {spelled(literal_eval(parameter.default))}"
 
 

@@ -4,6 +4,7 @@
 import argparse
 import json
 import math
+import sys
 from pathlib import Path
 
 from benchmarks.gauntlet.models import every
@@ -28,7 +29,7 @@ def stored(outcome: Outcome) -> dict:
         {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in line.json().items()}
         for line in outcome.lines
     ]
-    reasons = {"refused": outcome.refused, "skipped": outcome.skipped, "silent": outcome.silent}
+    reasons = {k: getattr(outcome, k) for k in ("refused", "skipped", "silent", "broken")}
     name, kind = outcome.question.name, outcome.question.kind
     return {"model": name, "kind": kind, "lines": lines, **{k: v for k, v in reasons.items() if v}}
 
@@ -38,7 +39,8 @@ def text(reps: int, found: list[Outcome]) -> str:
     return json.dumps(whole, indent=1) + "\n"
 
 
-def main() -> None:
+def main() -> int:
+    """1 if a model broke."""
     given = arguments()
     asked = [q for q in every() if given.only in q.name and given.kind in q.kind]
     found = []
@@ -49,7 +51,11 @@ def main() -> None:
     skipped = [each.question.name for each in found if each.skipped]
     if skipped:
         print(f"!! {len(skipped)} models were SKIPPED, their tables are not here: {skipped}")
+    broken = [each.question.name for each in found if each.broken]
+    if broken:
+        print(f"!! {len(broken)} models BROKE: {broken}")
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

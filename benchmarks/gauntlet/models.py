@@ -8,10 +8,10 @@ from benchmarks.noise_free import glm_target
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest
 from reticent_server.kinds.linear_regression import target as linear_target
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.quantiles.kind import Quantiles
+from reticent_server.kinds.shared.linear.query import LinearRegression
 
 EPSILONS = (0.5, 1.0, 4.0)
 FEW = 5_000
@@ -423,12 +423,7 @@ MODELS: dict[str, list[GauntletQuestion]] = {
 
 SUITE = (
     "factor of health, rarest first",
-    "interaction of age and years",
-    "y with 68 % zeros",
-    "mask of 8 %, fair health",
     "Poisson, overdispersed",
-    "logit, affairs",
-    "Gamma, food",
     "zero-heavy count y",
 )
 """Eight models over statsmodels' tables alone, which every run of the tests asks."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m benchmarks.gauntlet.report FILE …: the tables of docs/gauntlet.md and its plot, from the figures of runs."""
+"""The tables of docs/gauntlet.md and its plot, from the figures of runs; tools/figures.py puts them there."""
 
-import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
@@ -15,9 +14,7 @@ from benchmarks.gauntlet.goals import FAMILY_COVERAGE, LEAST_COVERAGE
 from benchmarks.gauntlet.lines import FitLine, LevelLine, Line, RankLine, from_json
 from benchmarks.gauntlet.models import MODELS
 
-PAGE = Path(__file__).parents[2] / "docs" / "gauntlet.md"
 BEFORE = Path(__file__).with_name("before.json")
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 PLOT_EPSILON = 1.0
 
 Lines = Mapping[str, Sequence[Line]]
@@ -33,13 +30,6 @@ def lines_of(stored: dict) -> Lines:
         for model in stored["models"]
         if model["lines"]
     }
-
-
-def page(text: str, table: str) -> str:
-    """The page with its figures replaced."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
 def tables(found: Lines) -> str:
@@ -181,17 +171,11 @@ def plot(found: Lines, before: Mapping[str, Mapping[str, float]], path: Path) ->
     plt.close(figure)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gauntlet.report")
-    parser.add_argument("files", type=Path, nargs="+")
+def drawn(files: Sequence[Path]) -> str:
+    """The tables of one run or of several, each of some models; the plot is drawn."""
     found: dict[str, Sequence[Line]] = {}
-    for path in parser.parse_args().files:
+    for path in files:
         found |= lines_of(json.loads(path.read_text(encoding="utf-8")))
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page(text, summary(found) + "\n" + tables(found)), encoding="utf-8")
     before = json.loads(BEFORE.read_text(encoding="utf-8"))
     plot(found, before, IMAGES / "gauntlet.svg")
-
-
-if __name__ == "__main__":
-    main()
+    return summary(found) + "\n" + tables(found)

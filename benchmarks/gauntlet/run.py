@@ -2,6 +2,7 @@
 """Asks questions of their tables, one after the other, and says loudly what could not be asked."""
 
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,20 +15,22 @@ from reticent_server.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one question: its lines, or why there are none. silent: ε at which no sample got a reply."""
+    """Of one question: its lines, or why there are none. silent: ε at which no sample got a reply; broken: an error that
+    is nobody's answer, a defect."""
 
     question: GauntletQuestion
     lines: list[Line]
     silent: tuple[float, ...] = ()
     refused: str = ""
     skipped: str = ""
+    broken: str = ""
 
     def goals(self, *, missed: bool) -> set[str]:
         """The goals that any line misses beyond chance, or does not meet."""
         found = {
             name for line in self.lines for name in goals.names(line.verdicts(), missed=missed)
         }
-        return found | ({goals.ANSWERED} if self.refused or self.silent else set())
+        return found | ({goals.ANSWERED} if self.refused or self.silent or self.broken else set())
 
 
 def asked(
@@ -45,6 +48,9 @@ def asked(
         return Outcome(question, lines, tuple(e for e in wanted if e not in heard))
     except InvalidRequest as error:
         return Outcome(question, [], refused=str(error))
+    except Exception as error:  # noqa: BLE001 - one model's defect does not end a run of hours
+        traceback.print_exc()
+        return Outcome(question, [], broken=f"{type(error).__name__}: {error}")
 
 
 def run(
@@ -67,5 +73,7 @@ def run(
             print(f"!! SKIPPED {question.name}: {outcome.skipped}", flush=True)
         if outcome.refused:
             print(f"{question.kind} | {question.name} | refused: {outcome.refused}", flush=True)
+        if outcome.broken:
+            print(f"!! BROKEN {question.name}: {outcome.broken}", flush=True)
         print(f"    ({time.perf_counter() - start:.0f} s)", flush=True)
         yield outcome

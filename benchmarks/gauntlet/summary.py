@@ -36,12 +36,13 @@ class Samples:
 def gathered(
     replies: Sequence[Estimates], forecasts: Sequence[FloatArray], target: WholeTableTarget
 ) -> Samples:
-    """The replies in units of the target's standard errors."""
+    """The replies in units of the target's standard errors; no interval counts about what the table does not identify."""
     b, se, privacy = (
         np.array([getattr(e, name) for e in replies])
         for name in ("coefficients", "errors", "privacy")
     )
     known = np.array([e.estimable for e in replies]) & np.isfinite(se)
+    known &= np.isfinite(target.coefficients)
     s = target.standard_errors
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(known, (b - target.coefficients) / se, np.nan)

@@ -23,7 +23,8 @@ PLAN_EPSILON = 1.0  # of the plan whose equations are solved: the estimand does 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeTableTarget:
-    """coefficients (q,) of the whole table, and sampling standard errors (q,) of n of its records."""
+    """coefficients (q,) of the whole table, NaN where it does not identify them, and sampling standard errors (q,) of n
+    of its records."""
 
     coefficients: FloatArray
     standard_errors: FloatArray

@@ -5,63 +5,91 @@
 whitening settles on the table itself.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
 
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.fitting.fit_plan import FitPlan
-from reticent_server.fitting.report import back_transform
-from reticent_server.fitting.target import Target, records, settled_whitening
+from reticent_server.fitting.target import Target, offsets, records, settled_whitening, target
 from reticent_server.kinds.glm.families.base import Start
 from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore, quasi
 from reticent_server.numerics.mallows import mallows_weights
+from reticent_server.numerics.matrices import pseudo_inverse
 
 _ROUNDS, _TOLERANCE = 400, 1e-12
 _LONGEST = 2.0  # step in the predictor
+_HALVINGS = 20  # a step of a millionth is the end of what floats tell apart of the equations
 
 
 def noise_free_fit(plan: FitPlan[Start], block: Block) -> Target:
-    """Solves the plan's equations on a whole table."""
+    """Solves the plan's equations on a whole table. TypeError: its records are weighted, which is not computed here."""
     coding = plan.ground.coding
+    if coding.design.weight is not None:
+        raise TypeError("the target of a weighted fit is not computed here")
     X, y = records(coding, block)
     W = settled_whitening(plan, X).transform
     family = plan.model.family(plan.ground)
     measured = family.residuals
     residuals = measured if isinstance(measured, CutSquares) else None
-    table = Equations(X, y, X @ W.T, plan.sizes.radius_squared)
+    table = Equations(X, y, X @ W.T, plan.sizes.radius_squared, offsets(coding, block))
     score, theta = quasi(family.score(family.start, 0)), plan.ground.start
     for _ in range(_ROUNDS):
-        g, J = table.equations(theta, score)
-        move = W.T @ (score.unit * np.linalg.pinv(J, hermitian=True) @ g)
-        length = float(np.sqrt(np.mean((X @ move) ** 2)))
-        theta = theta + move * min(1.0, _LONGEST / max(length, 1e-300))
+        move = step(table, theta, score, W)
+        theta = theta + move
         scale = table.rescaled(theta, score, residuals)
+        length = float(np.sqrt(np.mean((X @ move) ** 2)))
         done = length < _TOLERANCE and abs(scale / score.scale - 1) < _TOLERANCE
         score = quasi(family.score(scale, 0))
         if done:
             break
     J = table.observed(theta, score)
     scores = table.scores(theta, score)
-    bread = W.T @ (np.linalg.pinv(J, hermitian=True) * score.unit)
+    bread = W.T @ (pseudo_inverse(J) * score.unit)
     covariance = bread @ (scores.T @ scores / len(y)) @ bread.T / len(y)
-    back = back_transform(coding)
-    errors = np.sqrt(np.diag(back.covariance(covariance)))
     weights = table.weights(table.leverage(theta, score)[1])
-    return Target(back.coefficients(theta), np.asarray(errors), score.scale, weights)
+    information = (X.T * weights) @ X
+    return target(coding, theta, covariance, information, scale=score.scale, weights=weights)
+
+
+def step(table: Equations, theta: FloatArray, score: QuasiScore, W: FloatArray) -> FloatArray:
+    """(q,) a scoring step, halved for as long as that brings the equations nearer to 0, in gᵀJ⁺g at the step's start.
+
+    A whole one jumps over the solution, and back, where the data's curvature is twice the law's.
+    """
+    g, J = table.equations(theta, score)
+    inverse = pseudo_inverse(J)
+
+    def away(move: FloatArray) -> float:
+        moved, _ = table.equations(theta + move, score)
+        return float(moved @ inverse @ moved)
+
+    move = W.T @ (score.unit * inverse @ g)
+    length = float(np.sqrt(np.mean((table.X @ move) ** 2)))
+    move, start = move * min(1.0, _LONGEST / max(length, 1e-300)), float(g @ inverse @ g)
+    left = away(move)
+    for _ in range(_HALVINGS):
+        halved = away(move / 2)
+        if left <= min(halved, start):
+            break
+        move, left = move / 2, halved
+    return np.asarray(move)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equations:
-    """Records in use: rows x̃ and u (n, q), responses (n,), R²."""
+    """Records in use: rows x̃ and u (n, q), responses (n,), R², and what is added to predictors: (n,), or 0."""
 
     X: FloatArray
     y: FloatArray
     U: FloatArray
     radius_squared: float
+    offset: FloatArray | float = 0.0
 
     def leverage(self, theta: FloatArray, score: QuasiScore) -> tuple[FloatArray, FloatArray]:
-        eta = np.clip(self.X @ theta, *score.limits)
+        eta = np.clip(self.X @ theta + self.offset, *score.limits)
         return eta, score.leverage(eta)
 
     def weights(self, m: FloatArray) -> FloatArray:

@@ -27,7 +27,7 @@ from benchmarks.real_tables.textbook import Textbook, textbook
 from reticent_server.errors import InvalidRequest
 from reticent_server.fitting.target import Target
 from reticent_server.kinds.linear_regression import target as linear_target
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 
 REPS = 24  # samples of a model
 

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.gauntlet.frame import Frame
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 
 TABLES = Path(os.environ.get("REAL_TABLES", Path(__file__).parents[3] / "shared" / "tables"))
 MOST = 20_000  # records of a sample

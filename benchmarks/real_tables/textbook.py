@@ -13,7 +13,7 @@ from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.maps import response, standardised
 from reticent_server.fitting.report import back_transform
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.evaluate import evaluate, in_use
 
 _PLAN_EPSILON = (

@@ -112,6 +112,14 @@ def _text(value: Any) -> str:
     return value
 
 
+def _two_sided(value: Any) -> str:
+    """What has a tilde: a time and an event in the places of formula and cuts are told of the formula."""
+    text = _text(value)
+    if "~" not in text:
+        raise ValueError
+    return text
+
+
 def _query(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
         raise TypeError
@@ -122,5 +130,6 @@ NUMBER = Check("a finite number", "finite numbers", _number)
 WHOLE = Check("a whole number", "whole numbers", _whole)
 FLAG = Check("True or False", "True or False", _flag)
 TEXT = Check("a text", "texts", _text)
+HAZARDS = Check('a formula such as "Surv(time, event) ~ x1 + C(g)"', "formulas", _two_sided)
 NAME = Check("a text", "columns' names", _text)
 QUERY = Check("a query", "queries", _query)

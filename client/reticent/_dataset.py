@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.results.coefficients import Coefficients
+    from reticent.results.group_regressions import GroupRegressions
+    from reticent.results.regression import RegressionResults
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -82,8 +82,8 @@ class NotFound(ReticentError):
 class BudgetExhausted(ReticentError):
     """The request costs more than is left; nothing was charged.
 
-    remaining: what is left, by name: epsilon and delta under the rule basic, rho and rho_delta under
-    zcdp, as `client.budget()` shows them.
+    remaining: what is left, by name: epsilon and delta under the rule basic; rho and rho_delta under zcdp, and the epsilon
+    that they amount to, as `client.budget()` shows them.
 
     >>> try:
     ...     ds.count(epsilon=90.0)
@@ -96,7 +96,8 @@ class BudgetExhausted(ReticentError):
     def __init__(self, detail: str, **facts: Any) -> None:
         remaining = facts.pop("remaining", None)
         self.remaining = dict(remaining) if isinstance(remaining, Mapping) else {}
-        left = ", ".join(_amount(name, amount) for name, amount in self.remaining.items())
+        said = [name for name in self.remaining if name != "rho" or "epsilon" not in self.remaining]
+        left = ", ".join(_amount(name, self.remaining[name]) for name in said)
         super().__init__(f"{detail} Left: {left}." if left else detail, **facts)
 
 
@@ -104,7 +105,7 @@ _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ", "rho_delta": "δ"}
 
 
 def _amount(name: str, amount: Any) -> str:
-    shown = f"{amount:.6g}" if isinstance(amount, float) else str(amount)
+    shown = f"{amount:.4g}" if isinstance(amount, float) else str(amount)
     return f"{_SYMBOLS.get(name, name)} = {shown}"
 
 

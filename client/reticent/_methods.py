@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from reticent._checks import FLAG, NAME, NUMBER, QUERY, TEXT, WHOLE, either, several, word
+from reticent._checks import FLAG, HAZARDS, NAME, NUMBER, QUERY, TEXT, WHOLE, either, several, word
 from reticent._questions import Field, Question
 from reticent._spending import DryRun, Spending, Widths
 
@@ -306,7 +306,7 @@ QUESTIONS: Mapping[str, Question] = {
     "hazard_regression": Question(
         "hazard_regression",
         (
-            Field("formula", TEXT),
+            Field("formula", HAZARDS),
             Field("cuts", several(NUMBER), None),
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),

@@ -8,7 +8,7 @@ from reticent._errors import MissingDependency
 
 
 def pandas() -> Any:
-    return _need("pandas", "pip install pandas")
+    return _need("pandas", "pip install 'reticent[pandas]'")
 
 
 def pyplot() -> Any:
@@ -21,11 +21,11 @@ def server_twin() -> Any:
 
 
 def yaml() -> Any:
-    return _need("yaml", "pip install pyyaml")
+    return _need("yaml", "pip install 'reticent[yaml]'")
 
 
 def docx() -> Any:
-    return _need("docx", "pip install python-docx")
+    return _need("docx", "pip install 'reticent[word]'")
 
 
 def _need(module: str, command: str) -> Any:

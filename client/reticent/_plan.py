@@ -159,6 +159,10 @@ class Plan:
         widths = [(n, w) for n, w in self.half_width.items() if w is not None]
         lines = []
         if ratios:
+            worst, most = max(ratios, key=lambda each: each[1])
+            lines += paragraph(
+                f"Widest interval: {worst}, {most:.2f} times as wide as without privacy"
+            )
             told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios)
             lines += paragraph(f"Forecast width of the intervals, without privacy 1: {told}")
         if widths:

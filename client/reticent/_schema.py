@@ -49,7 +49,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Columns in order, and what one protected unit is. many_rows: whether it may have several rows."""
+    """Columns in order, and what one protected unit is. many_rows: whether how many rows it has is private."""
 
     columns: tuple[Column, ...]
     description: str = ""
@@ -64,7 +64,7 @@ class Schema:
             columns=tuple(Column.from_json(name, column) for name, column in columns),
             description=str(dataset["description"]),
             unit=_unit(dataset["unit"]),
-            many_rows=dataset["unit"]["max_rows"] > 1,
+            many_rows=dataset["unit"]["max_rows"] > 1 or dataset["unit"].get("gaps", False),
         )
 
     def __iter__(self) -> Iterator[Column]:

@@ -55,6 +55,8 @@ columns <- function(dataset) {
   )
 }
 
+# spent: total less remaining, so that a row adds up. Under the rule zcdp the epsilons of answers add up to more than that: what
+# many answers cost together is less than their sum.
 budget <- function(client) {
   accounts <- call_server(client, "GET", "/v1/budget")$accounts
   number <- function(part, name) {
@@ -65,7 +67,7 @@ budget <- function(client) {
     project = vapply(accounts, function(each) text_or(each$project, NA_character_), ""),
     rule = vapply(accounts, function(each) each$rule, ""),
     total = number("total", "epsilon"),
-    spent = number("spent", "epsilon"),
+    spent = number("total", "epsilon") - number("remaining", "epsilon"),
     remaining = number("remaining", "epsilon"),
     stringsAsFactors = FALSE
   )

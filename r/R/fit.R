@@ -61,7 +61,7 @@ summary.reticent_fit <- function(object, ...) {
   p <- if (is.null(p)) 2 * stats::pnorm(-abs(z)) else ifelse(kept, p, NA)
   table <- cbind(
     Estimate = coef(object), `Std. Error` = errors,
-    `of which privacy` = plain_vector(object$result$privacy_standard_errors),
+    `of which privacy` = standard_errors(object, "privacy_standard_errors"),
     `z value` = z, `Pr(>|z|)` = p
   )
   structure(list(fit = object, coefficients = table), class = "summary.reticent_fit")
@@ -163,7 +163,12 @@ glance.reticent_fit <- function(x, ...) {
   data.frame(nobs = x$result$n, epsilon = x$charged$epsilon, delta = x$charged$delta)
 }
 
-standard_errors <- function(object) stats::setNames(plain_vector(object$result$standard_errors), names(coef(object)))
+# NA where a coefficient is not identifiable: an error would be read as a finding.
+standard_errors <- function(object, field = "standard_errors") {
+  errors <- plain_vector(object$result[[field]])
+  errors[!estimable(object)] <- NA
+  stats::setNames(errors, names(coef(object)))
+}
 
 estimable <- function(object) {
   given <- plain_vector(object$result$estimable)
@@ -171,8 +176,8 @@ estimable <- function(object) {
 }
 
 inverse_link <- function(object) {
-  link <- text_or(object$result$link, text_or(object$query$link))
-  family <- text_or(object$query$family, "gaussian")
-  if (!nzchar(link)) link <- switch(family, binomial = "logit", gaussian = "identity", "log")
+  family <- text_or(object$result$family)
+  link <- text_or(object$result$link, if (nzchar(family)) "" else "identity")
+  if (!nzchar(link)) stop("The release does not say the link of its family. Ask for the fit again.", call. = FALSE)
   stats::make.link(link)$linkinv
 }

@@ -111,12 +111,12 @@ subsample_aggregate <- function(dataset, model, blocks = NULL, parameter_bounds 
   ask(dataset, "subsample_aggregate", fields, epsilon, delta, idempotency_key, c("parameter_bounds"))
 }
 
-survival_curve <- function(dataset, time, event, by = NULL, cuts = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+survival_curve <- function(dataset, time, event = NULL, by = NULL, cuts = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
   fields <- list(time = time, event = event, by = by, cuts = cuts, where = where)
   ask(dataset, "survival_curve", fields, epsilon, delta, idempotency_key, c("cuts"))
 }
 
-log_rank <- function(dataset, time, event, by, cuts = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+log_rank <- function(dataset, time, event = NULL, by = NULL, cuts = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
   fields <- list(time = time, event = event, by = by, cuts = cuts, where = where)
   ask(dataset, "log_rank", fields, epsilon, delta, idempotency_key, c("cuts"))
 }
@@ -131,17 +131,17 @@ t_test <- function(dataset, column = NULL, group = NULL, levels = NULL, columns 
   ask(dataset, "t_test", fields, epsilon, delta, idempotency_key, c("levels", "columns"))
 }
 
-private_anova <- function(dataset, column, group, levels = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+private_anova <- function(dataset, column, group = NULL, levels = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
   fields <- list(column = column, group = group, levels = levels, where = where, confidence_level = confidence_level)
   ask(dataset, "anova", fields, epsilon, delta, idempotency_key, c("levels"))
 }
 
-mann_whitney <- function(dataset, column, group, levels = NULL, alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+mann_whitney <- function(dataset, column, group = NULL, levels = NULL, alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
   fields <- list(column = column, group = group, levels = levels, alternative = alternative, where = where, confidence_level = confidence_level)
   ask(dataset, "mann_whitney", fields, epsilon, delta, idempotency_key, c("levels"))
 }
 
-kruskal <- function(dataset, column, group, levels = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+kruskal <- function(dataset, column, group = NULL, levels = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
   fields <- list(column = column, group = group, levels = levels, where = where, confidence_level = confidence_level)
   ask(dataset, "kruskal", fields, epsilon, delta, idempotency_key, c("levels"))
 }

@@ -4,7 +4,8 @@
 ask <- function(dataset, kind, fields, epsilon, delta, idempotency_key, several = character()) {
   body <- question_body(dataset, kind, fields, if (!missing(epsilon)) epsilon, delta, several)
   key <- if (is.null(idempotency_key)) new_key() else idempotency_key
-  as_release(call_server(dataset$client, "POST", "/v1/releases", body, key))
+  release <- as_release(call_server(dataset$client, "POST", "/v1/releases", body, key))
+  structure(release, dataset = dataset)
 }
 
 question_body <- function(dataset, kind, fields, epsilon = NULL, delta = NULL, several = character(), wanted = NULL) {
@@ -15,7 +16,7 @@ question_body <- function(dataset, kind, fields, epsilon = NULL, delta = NULL, s
   }
   privacy <- if (open) structure(list(), names = character()) else list(epsilon = epsilon)
   if (!is.null(delta)) privacy$delta <- delta
-  fields <- Filter(Negate(is.null), fields)
+  fields <- Filter(Negate(is.null), from_formula(from_family(fields)))
   query <- c(list(kind = kind), Map(function(name, value) as_field(value, name %in% several), names(fields), fields))
   body <- list(dataset = dataset$name, query = query, privacy = privacy)
   if (!is.null(dataset$project)) body$project <- dataset$project
@@ -30,6 +31,40 @@ as_field <- function(value, several) {
   if (!is.null(names(value))) return(as.list(value))
   if (several || length(value) > 1) return(as.list(value))
   value
+}
+
+families <- c(binomial = "binomial", quasibinomial = "binomial", poisson = "poisson", quasipoisson = "poisson", gaussian = "gaussian", Gamma = "gamma")
+usual_links <- c(binomial = "logit", poisson = "log", gaussian = "identity", gamma = "log")
+
+# family = binomial, binomial() or binomial("probit") as the server has it: a name, and a link that is not the usual one.
+from_family <- function(fields) {
+  family <- fields$family
+  if (is.function(family)) family <- family()
+  if (!inherits(family, "family")) return(fields)
+  name <- families[family$family]
+  if (is.na(name)) stop("The families are ", paste(unique(families), collapse = ", "), " and negative_binomial; not ", family$family, ".", call. = FALSE)
+  fields$family <- unname(name)
+  if (is.null(fields[["link"]]) && family$link != usual_links[name] && !identical(family, stats::Gamma())) fields$link <- family$link
+  fields
+}
+
+# age ~ sex as a column and a group, Surv(time, event) ~ group as follow-up; an empty right side is 1.
+from_formula <- function(fields) {
+  place <- Find(function(each) each %in% names(fields), c("column", "time"))
+  formula <- if (!is.null(place)) fields[[place]]
+  if (!inherits(formula, "formula")) return(fields)
+  if (length(formula) != 3) stop("Write the formula with two sides, such as ", if (place == "time") "Surv(time, event) ~ group." else "age ~ sex.", call. = FALSE)
+  group <- deparse1(formula[[3]])
+  if (group != "1") fields[[if (place == "time") "by" else "group"]] <- gsub("^(C|factor)\\((.*)\\)$", "\\2", group)
+  left <- formula[[2]]
+  if (place == "column") {
+    fields$column <- deparse1(left)
+  } else {
+    if (!is.call(left) || !identical(left[[1]], quote(Surv)) || length(left) != 3) stop("The left side is Surv(time, event).", call. = FALSE)
+    fields$time <- deparse1(left[[2]])
+    fields$event <- deparse1(left[[3]])
+  }
+  fields
 }
 
 # R's spelling in the server's: factor(g) is C(g), a power in I() has two stars.

@@ -25,6 +25,7 @@ new_key <- function() {
 }
 
 call_server <- function(client, method, path, body = NULL, idempotency_key = NULL) {
+  if (!is.null(body)) check_body(body)
   request <- httr2::request(paste0(client$base_url, path))
   request <- httr2::req_method(request, method)
   request <- httr2::req_auth_bearer_token(request, client$key)
@@ -34,7 +35,8 @@ call_server <- function(client, method, path, body = NULL, idempotency_key = NUL
   if (!is.null(idempotency_key)) {
     request <- httr2::req_headers(request, `Idempotency-Key` = idempotency_key)
   }
-  if (method == "GET" || !is.null(idempotency_key)) {
+  # a plan is free, and a release has a key: neither is charged twice
+  if (method == "GET" || path == "/v1/plans" || !is.null(idempotency_key)) {
     waits <- c(429, 502, 503, 504)
     request <- httr2::req_retry(
       request, max_tries = client$retries + 1,
@@ -44,14 +46,30 @@ call_server <- function(client, method, path, body = NULL, idempotency_key = NUL
   request <- httr2::req_error(request, is_error = function(reply) FALSE)
   reply <- tryCatch(
     httr2::req_perform(request),
-    error = function(problem) no_reply_came(client, idempotency_key)
+    httr2_failed = function(problem) no_reply_came(client, idempotency_key, problem), # its name before httr2 1.0
+    httr2_failure = function(problem) no_reply_came(client, idempotency_key, problem)
   )
   if (httr2::resp_status(reply) >= 400) refuse(reply, body)
-  httr2::resp_body_json(reply)
+  tryCatch(httr2::resp_body_json(reply), error = function(unread) not_ours(client))
 }
 
-no_reply_came <- function(client, idempotency_key) {
-  text <- paste0("No reply from ", client$base_url, ". Is the address right, and does the server run?")
+# What cannot be written as JSON is the caller's: it is said before anything is sent, by the field's name.
+check_body <- function(body) {
+  plain <- function(value) is.null(value) || is.atomic(value) || (is.list(value) && all(vapply(value, plain, NA)))
+  wrong <- names(Filter(Negate(plain), body$query))
+  if (length(wrong)) {
+    value <- body$query[[wrong[1]]]
+    raise(paste0(wrong[1], " is a ", class(value)[1], ", which cannot be sent: give text, numbers, or a formula where the function takes one."), "invalid_query")
+  }
+}
+
+not_ours <- function(client) {
+  raise(paste0("What answers at ", client$base_url, " is not a Reticent server: its reply is no JSON. Is the address right?"), "server")
+}
+
+no_reply_came <- function(client, idempotency_key, problem) {
+  why <- gsub("\\s+", " ", conditionMessage(if (is.null(problem$parent)) problem else problem$parent))
+  text <- paste0("No reply from ", client$base_url, " (", why, "). Is the address right, and does the server run?")
   if (!is.null(idempotency_key)) {
     text <- paste0(
       text, " The release may have been charged: the same call with idempotency_key = \"",
@@ -67,6 +85,7 @@ refuse <- function(reply, body) {
     httr2::resp_body_json(reply, check_type = FALSE), error = function(unread) list()
   )
   detail <- text_or(problem$detail, text_or(problem$title, paste("The server replied", status)))
+  if (grepl("unknown column", detail)) detail <- paste(detail, "columns(dataset) lists them.")
   raise(pointed(detail, body), text_or(problem$code, "server"), status)
 }
 

@@ -14,6 +14,7 @@ from reticent_server.engine.sources import reader_opener
 from reticent_server.errors import CuratorError
 from reticent_server.opening import books_on, ready_engine
 from reticent_server.pipeline.pace import Pace
+from reticent_server.pipeline.planner import Planner
 from reticent_server.pipeline.readiness import Readiness
 from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.services import Services
@@ -98,6 +99,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             ledger,
         ),
         pace=Pace(),
+        planner=Planner(settings.plan_slots, settings.plan_seconds, settings.plan_megabytes),
         queue=ReleaseQueue(
             clock,
             slots=settings.release_slots,

@@ -19,12 +19,19 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import structlog
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, make_url, text
-from sqlalchemy.exc import DisconnectionError, InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import (
+    DatabaseError,
+    DisconnectionError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from reticent_server.errors import Unavailable
+from reticent_server.errors import Damaged, Unavailable
 
 metadata = MetaData(
     naming_convention={
@@ -195,12 +202,53 @@ def _queue(engine: Engine) -> Iterator[None]:
         lock.release()
 
 
+_AWAY = "The database did not answer; nothing is lost, try again."
+_READ_ONLY = (
+    "The database takes no writes, so nothing was changed. Its curator: look for a file or a folder that the server may "
+    "not write, or a PostgreSQL that is a standby."
+)
+_FULL = "The database has no room left, so nothing was changed. Its curator: make room on its disk."
+_SQLITE_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_POSTGRES_DAMAGED = ("XX001", "XX002")
+"""Corrupted data, a corrupted index (PostgreSQL, appendix A)."""
+
+_WORDS = {
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    "25006": _READ_ONLY,
+    sqlite3.SQLITE_FULL: _FULL,
+    "53100": _FULL,
+}
+"""By SQLite's code, or PostgreSQL's SQLSTATE."""
+
+log = structlog.get_logger(__name__)
+
+
 @contextmanager
 def _unavailable_when_down() -> Iterator[None]:
+    """Raises Unavailable, or Damaged, with constant words in place of the driver's."""
     try:
         yield
     except (OperationalError, InterfaceError, InternalError, PoolTimeout) as error:
-        raise Unavailable("The database did not answer; nothing is lost, try again.") from error
+        raise _unavailable(error, getattr(error, "orig", None)) from error
+    except (DatabaseError, sqlite3.DatabaseError) as error:
+        failure = _unavailable(error, getattr(error, "orig", error))
+        if not isinstance(failure, Damaged):
+            raise
+        raise failure from error
+
+
+def _unavailable(error: Exception, cause: object) -> Unavailable:
+    code: int | str | None = None
+    if isinstance(cause, sqlite3.Error):
+        code = (
+            getattr(cause, "sqlite_errorcode", None) or 0
+        ) & 0xFF  # the low byte; the rest says where
+    elif not isinstance(error, PoolTimeout):
+        code = getattr(cause, "sqlstate", None)
+    if code in (*_SQLITE_DAMAGED, *_POSTGRES_DAMAGED):
+        log.error("database_damaged_restore_the_backup_then_verify")
+        return Damaged()
+    return Unavailable(_WORDS.get(code or 0, _AWAY))
 
 
 def upgrade(url: str, revision: str = "head") -> None:
@@ -214,7 +262,8 @@ def upgrade(url: str, revision: str = "head") -> None:
     config = Config(attributes={"url": url})
     config.set_main_option("script_location", str(_migrations()).replace("%", "%%"))
     _make_private_file(url)
-    command.upgrade(config, revision)
+    with _unavailable_when_down():
+        command.upgrade(config, revision)
 
 
 def _make_private_file(url: str) -> None:

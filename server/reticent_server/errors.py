@@ -16,8 +16,10 @@
     │   ├── InvalidFormula   422 invalid_formula
     │   └── InvalidPrivacy   422 invalid_privacy
     ├── RateLimited          429 rate_limited
+    ├── CallerLeft           499 caller_left        whom nothing reaches any more
     ├── Unavailable          503 unavailable
-    │   └── QueueFull        503 queue_full
+    │   ├── QueueFull        503 queue_full
+    │   └── Damaged          503 unavailable
     └── CuratorError             for the command line only; its text may quote a cell
 
 The text of an error that can reach an analyst is made of constant words and of public facts (column
@@ -90,8 +92,8 @@ class SecondPerson(ReticentError):
 
     def __init__(self, proposal_id: str) -> None:
         super().__init__(
-            f"The policy asks for a second person. It is proposed as {proposal_id}: when somebody else has "
-            "approved that, send exactly the same again."
+            f"Proposed as {proposal_id}: the policy asks for a second person. When somebody else has approved that, "
+            "send exactly the same again."
         )
         self.proposal_id = proposal_id
 
@@ -122,6 +124,12 @@ class RateLimited(ReticentError):
         self.retry_after = retry_after
 
 
+class CallerLeft(ReticentError):
+    """Nothing was charged: work ends for which nobody waits. Logs and metrics see the status, which is nginx' own."""
+
+    code, status, title = "caller_left", 499, "The caller has hung up"
+
+
 class Unavailable(ReticentError):
     code, status, title = "unavailable", 503, "Unavailable"
 
@@ -137,6 +145,17 @@ class QueueFull(Unavailable):
             f"{limit_seconds} seconds. Send the request again later."
         )
         self.retry_after = retry_after
+
+
+class Damaged(Unavailable):
+    """The database's files are not as the database wrote them; what to do is for whoever installed the server."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server's database is damaged. Its curator: stop the server, keep a copy of the database as it is, restore "
+            'the last backup as "A damaged database" in the operations guide says, and run `reticent ledger verify` '
+            "with the last head that was kept elsewhere."
+        )
 
 
 class CuratorError(ReticentError):

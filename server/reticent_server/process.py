@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every process of this program does first, as it may hold private cells and secrets in memory."""
+"""What every process of this program does first, as it may hold private cells and secrets in memory; and how it starts others."""
 
 import ctypes
 import os
 import resource
+import socket
+import subprocess
 import sys
+from contextlib import suppress
+from typing import Protocol
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
+_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
+_GRACE_SECONDS = 5  # a process that was told to end and has not by then is killed
 
 
 def keep_to_itself() -> None:
@@ -18,3 +24,37 @@ def keep_to_itself() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     os.umask(0o077)
+
+
+class Closable(Protocol):
+    """An end of a line."""
+
+    def close(self) -> None: ...
+
+
+def child(module: str, line: socket.socket, *arguments: str) -> "subprocess.Popen[bytes]":
+    """A process of this program that runs a module with the number of its end of a line, and other arguments. It gets none of
+    this process' settings and files, and talks to nobody else."""
+    environment = {k: os.environ[k] for k in _KEPT_VARIABLES if k in os.environ}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.Popen(  # noqa: S603 - this interpreter
+        [sys.executable, "-P", "-m", module, str(line.fileno()), *arguments],
+        pass_fds=(line.fileno(),),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+        env=environment,
+    )
+
+
+def ended(process: "subprocess.Popen[bytes]", *lines: Closable) -> None:
+    """Hangs up, which ends the process."""
+    for line in lines:
+        with suppress(OSError):
+            line.close()
+    try:
+        process.wait(_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -5,9 +5,8 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "RETICENT_"
 MIN_POOL = 2
@@ -22,7 +21,7 @@ _ALGORITHM = "(RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA|Ed255
 """Signatures of RFC 7518 and 8037 with a public key; none of a shared secret, and not \"none\"."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Read from RETICENT_* variables; relative SQLite paths are in the working directory.
 
     A variable of that prefix that is none of these is refused: a misspelt limit is no limit.
@@ -34,6 +33,9 @@ class Settings(BaseSettings):
     s3_region: of the buckets; empty: as AWS_REGION says. s3_ca: PEM file of the authority of that endpoint; none: the
     system's. Credentials are not settings: they come from AWS_ACCESS_KEY_ID and the like, a profile or the machine's role.
     release_threads: of this process, for releases that are waited for; one analyst has at most half.
+    plan_slots: pieces of free work (plans, forecasts, previews, simulations) at a time, of all worker processes together and one at least of
+    each; one caller has one at a time. plan_queue: how many more of one caller's wait. plan_seconds: processor time of one; plan_megabytes: memory of
+    a process that plans, which is started when the first takes long.
     release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
     one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
     dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
@@ -57,7 +59,7 @@ class Settings(BaseSettings):
     must have one, to be one of the staff or, by oidc_assurance_of, to be anybody.
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     database_url: str = Field(default="sqlite:///reticent.db", repr=False)
     vault_url: str = Field(default="sqlite:///reticent-vault.db", repr=False)
@@ -108,22 +110,27 @@ class Settings(BaseSettings):
     oidc_assurance_of: Literal["staff", "everybody"] = "staff"
     lease_seconds: int = Field(default=600, ge=1)
     release_threads: int = Field(default=64, ge=1, le=1024)
+    plan_slots: int = Field(default=2, ge=1, le=256)
+    plan_queue: int = Field(default=4, ge=1, le=256)
+    plan_seconds: float = Field(default=10, ge=0.1, le=600)
+    plan_megabytes: int = Field(default=1024, ge=256, le=1 << 16)
     release_slots: int = Field(default=4, ge=1, le=256)
     queue_seconds: int = Field(default=600, ge=1)
     cancels_per_minute: int = Field(default=30, ge=1, le=10**9)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     def __init__(self, **given: Any) -> None:
-        known = {PREFIX + name.upper() for name in type(self).model_fields}
-        unknown = sorted(
-            n for n in os.environ if n.upper().startswith(PREFIX) and n.upper() not in known
-        )
+        """What is not given is read from the environment. Raises ValidationError."""
+        said = {
+            name.upper().removeprefix(PREFIX).lower(): value
+            for name, value in os.environ.items()
+            if name.upper().startswith(PREFIX)
+        }
+        unknown = sorted(said.keys() - type(self).model_fields.keys())
         if unknown:
             raise ValidationError.from_exception_data("Settings", [_unknown(n) for n in unknown])
-        super().__init__(**given)
+        super().__init__(**(said | given))
 
 
 def _unknown(name: str) -> InitErrorDetails:
-    return InitErrorDetails(
-        type="extra_forbidden", loc=(name.upper().removeprefix(PREFIX).lower(),), input=None
-    )
+    return InitErrorDetails(type="extra_forbidden", loc=(name,), input=None)

@@ -130,7 +130,7 @@ def facts_of_document(document: Mapping[str, Any]) -> DatasetFacts:
         columns=tuple(
             _column(name, column) for name, column in document["schema"]["columns"].items()
         ),
-        unit=Unit(document["unit"]["column"], document["unit"]["max_rows"]),
+        unit=Unit(**document["unit"]),
         description=document["description"],
         features=tuple(document.get("features", {}).items()),
     )

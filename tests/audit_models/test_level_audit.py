@@ -19,8 +19,8 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.kinds.hypothesis_test.plan import HypothesisTestPlan
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.fits.glm import planned as glm_planned
 from support.fits.linear_plans import target_of
 from support.fits.regressions import drive, facts_of, numeric, plain_design, profile_of, whole

@@ -73,6 +73,7 @@ def over(page: Page, paths: list[str], looks: list[tuple[int, Theme, dict[str, o
     assert found == []
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("looks", LOOKS)
 def test_the_console(
     page: Page, desk: Desk, looks: list[tuple[int, Theme, dict[str, object]]]
@@ -88,6 +89,7 @@ def test_the_console(
     assert problems(page, looks) == []
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("looks", LOOKS)
 def test_the_workbench(
     page: Page, desk: Desk, history: History, looks: list[tuple[int, Theme, dict[str, object]]]
@@ -102,6 +104,7 @@ def test_the_workbench(
     over(page, [f"/workbench/{path}" for path in paths], looks)
 
 
+@pytest.mark.audit
 def test_what_is_wrong_is_found(page: Page, desk: Desk) -> None:
     """A page with a picture without words, text that is hardly to be seen, two first headings and a wide table."""
     page.goto(f"{desk.url}/console/sign-in")

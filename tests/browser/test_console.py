@@ -167,6 +167,7 @@ def test_a_ledger_that_was_changed_is_named(inside: Page, desk: Desk) -> None:
     inside.get_by_text("Entry 5 does not match its hash").wait_for()
 
 
+@pytest.mark.audit
 def test_markup_in_a_name_field_stays_text(inside: Page) -> None:
     for path, label, button in NAME_FIELDS:
         inside.goto(path)
@@ -179,6 +180,7 @@ def test_markup_in_a_name_field_stays_text(inside: Page) -> None:
         _nothing_has_run(inside)
 
 
+@pytest.mark.audit
 def test_every_field_that_takes_a_text_is_among_them(inside: Page) -> None:
     found = set()
     for name in PAGES:
@@ -188,6 +190,7 @@ def test_every_field_that_takes_a_text_is_among_them(inside: Page) -> None:
     assert found == {label for _, label, _ in NAME_FIELDS}
 
 
+@pytest.mark.audit
 def test_markup_in_the_sign_in_form_and_in_addresses_stays_text(page: Page, desk: Desk) -> None:
     hostile = quote(HOSTILE)
     page.goto(f"/console/sign-in?next={hostile}")
@@ -219,6 +222,7 @@ def test_markup_in_stored_names_and_reasons_stays_text(inside: Page) -> None:
     assert inside.title() == "Audit trail – Reticent"
 
 
+@pytest.mark.audit
 def test_the_whole_way_by_keyboard(page: Page, desk: Desk) -> None:
     """Sign in, reach the analysts, add one: no mouse, and the focus can always be seen."""
 
@@ -253,6 +257,7 @@ def test_the_whole_way_by_keyboard(page: Page, desk: Desk) -> None:
     assert desk.services.access.analyst("dan").live_keys == 1
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("width", [1280, 640, 360])
 def test_no_page_is_wider_than_its_window(inside: Page, width: int) -> None:
     """640: a window of 1280 at 200 %. What is wide scrolls in a region of its own."""

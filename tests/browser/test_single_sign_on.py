@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from support.installations.single_sign_on import desk_of
 from support.processes.identity_provider import identity_provider
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from support.installations.console import History
 
 
+@pytest.mark.audit
 def test_the_way_to_the_provider_and_back(
     browser: Browser, history: History, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def fill_in(page: Page) -> None:
     salary.get_by_label("Means false").fill("<=50K")
 
 
+@pytest.mark.audit
 def test_from_a_file_to_a_table(inside: Page, desk: Desk, file: Path) -> None:
     send(inside, file)
     years = column(inside, "education-num")
@@ -104,6 +105,7 @@ def test_only_the_fields_of_the_kind_are_shown_and_what_is_typed_is_kept(
     inside.get_by_text("No file of yours waits.").wait_for()
 
 
+@pytest.mark.audit
 def test_without_scripts_and_by_keyboard(
     browser_without_scripts: Page, desk: Desk, file: Path
 ) -> None:

@@ -66,7 +66,7 @@ def linear(data: pd.DataFrame) -> tuple[Any, reticent.RegressionResults]:
 
 def logit(data: pd.DataFrame) -> tuple[Any, reticent.RegressionResults]:
     fit = smf.glm("yes ~ x + w + g", data, family=sm.families.Binomial()).fit()
-    return fit, released(fit, "yes ~ x + w + g", family="binomial")
+    return fit, released(fit, "yes ~ x + w + g", family="binomial", link="logit")
 
 
 def test_linear_predictions_are_those_of_statsmodels(data: pd.DataFrame) -> None:
@@ -77,6 +77,16 @@ def test_linear_predictions_are_those_of_statsmodels(data: pd.DataFrame) -> None
     assert list(ours) == list(theirs)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     np.testing.assert_allclose(mine.predict(new), fit.predict(new), rtol=1e-9)
+
+
+@pytest.mark.parametrize("more", [{"family": "tweedie"}, {"family": "tweedie", "link": "power"}])
+def test_a_family_whose_link_is_not_known_is_refused_in_words(
+    data: pd.DataFrame, more: Any
+) -> None:
+    fit, _ = logit(data)
+    mine = released(fit, "yes ~ x + w + g", **more)
+    with pytest.raises(reticent.InvalidQuery, match="link"):
+        mine.predict(data.iloc[:7])
 
 
 def test_predictions_go_through_the_link(data: pd.DataFrame) -> None:
@@ -119,7 +129,12 @@ def test_marginal_effects_are_those_of_get_margeff(data: pd.DataFrame, family: s
 
 
 def released_discrete(fit: Any, family: str) -> reticent.RegressionResults:
-    return released(Plain(fit), "y ~ h + x + w", family=family)
+    return released(
+        Plain(fit),
+        "y ~ h + x + w",
+        family=family,
+        link={"binomial": "logit", "poisson": "log"}[family],
+    )
 
 
 class Plain:
@@ -136,7 +151,7 @@ def discrete(data: pd.DataFrame, y: str, model: Any) -> Any:
 
 def test_dummies_are_changes_from_0_to_1(data: pd.DataFrame) -> None:
     theirs = discrete(data, "yes", smf.logit)
-    mine = released(Plain(theirs), "yes ~ x + w + v", family="binomial")
+    mine = released(Plain(theirs), "yes ~ x + w + v", family="binomial", link="logit")
     frame = data.assign(v=(data.h == "v").astype(float))
     ours, expected = mine.margins(frame, dummy=["v"]), theirs.get_margeff(dummy=True)
     np.testing.assert_allclose(ours.estimates, expected.margeff, rtol=1e-7)

@@ -26,10 +26,10 @@ RESULT = {
 }
 
 
-def fit(query: dict[str, Any], scale: float | None = 2.0) -> reticent.RegressionResults:
+def fit(query: dict[str, Any], scale: float | None = 2.0, **law: Any) -> reticent.RegressionResults:
     document = release("linear_regression")
     return reticent.RegressionResults(
-        document | {"query": query, "result": document["result"] | {"scale": scale}}
+        document | {"query": query, "result": document["result"] | {"scale": scale} | law}
     )
 
 
@@ -47,14 +47,19 @@ def test_the_question_is_the_fits() -> None:
     assert asked["coefficients"] == linear.params.tolist()
     assert (asked["formula"], asked["where"], asked["bins"]) == ("y ~ x", "z > 1", [0.0, 1.0])
     assert (asked["link"], asked["scale"], asked.get("variance_power")) == ("identity", 2.0, None)
-    counts = question_of(fit({"kind": "glm", "formula": "y ~ x", "family": "poisson"}), None)
-    assert (counts["link"], counts["variance_power"]) == ("log", 1.0)
-    yes = question_of(fit({"kind": "glm", "formula": "y ~ x", "family": "binomial"}, None), None)
-    assert (yes["link"], yes["scale"]) == ("logit", None)
+    law = {"family": "gamma", "link": "log", "variance_power": 2.0}
+    counts = question_of(fit({"kind": "glm", "formula": "y ~ x", "family": "gamma"}, **law), None)
+    assert (counts["link"], counts["variance_power"]) == ("log", 2.0)
+    asked = {"kind": "glm", "formula": "y ~ x", "family": "binomial", "link": "probit"}
+    yes = question_of(fit(asked, None, family="binomial", link="probit"), None)
+    assert (yes["link"], yes["scale"]) == ("probit", None)
+    with pytest.raises(reticent.InvalidQuery, match="does not say the link"):
+        question_of(fit(asked, None, family="binomial"), None)
     with pytest.raises(reticent.InvalidQuery, match="linear regression or a GLM"):
         question_of(fit({"kind": "quantile_regression", "formula": "y ~ x"}), None)
 
 
+@pytest.mark.slow
 def test_a_fit_is_asked_about(server: Server) -> None:
     query = {"kind": "binned_residuals", "formula": "y ~ x", "coefficients": [1.0, 2.0]}
     ds = server.dataset()

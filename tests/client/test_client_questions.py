@@ -77,6 +77,11 @@ REFUSED: list[tuple[tuple[Any, ...], Fields, str]] = [
     (("mean", "price", 1.0), {}, "where must be a text."),
     (("crosstab", "gb"), {}, "columns must be a list of columns' names."),
     (("crosstab", ["g", 1]), {}, "columns must be a list of columns' names."),
+    (
+        ("hazard_regression", "time", "status"),
+        {},
+        'formula must be a formula such as "Surv(time, event) ~ x1 + C(g)".',
+    ),
     (("quantiles", "y", 0.5), {}, "probabilities must be a list of finite numbers."),
     (("quantiles", "y", [0.5, "1"]), {}, "probabilities must be a list of finite numbers."),
     (("histogram", "y", [0, float("inf")]), {}, "bins must be a list of finite numbers."),

@@ -62,7 +62,7 @@ def test_a_word_document_needs_its_package(
     fits: dict[str, reticent.RegressionResults], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "docx", None)
-    with pytest.raises(reticent.MissingDependency, match="python-docx"):
+    with pytest.raises(reticent.MissingDependency, match=r"reticent\[word\]"):
         reticent.table(fits).docx(tmp_path / "table.docx")
 
 

@@ -137,6 +137,7 @@ def test_a_formula_that_cannot_be_read_says_why(study: Any, formula: str, words:
         study.ols(formula)
 
 
+@pytest.mark.slow
 def test_errors_of_first_order_are_those_of_the_noise(table: Any) -> None:
     """Coefficients, a correlation, an eigenvalue and an indirect effect over 150 draws of noise: sd over prediction."""
     seen = {"slope": [], "r": [], "partial": [], "eigenvalue": [], "indirect": []}
@@ -279,6 +280,7 @@ def test_instruments_are_two_stages(study: Any, table: Any) -> None:
         assert statistic == pytest.approx(chi2.ppf(0.95, 2), rel=1e-2)
 
 
+@pytest.mark.slow
 def test_anderson_rubin_sets_keep_their_level_with_weak_instruments_and_noise() -> None:
     """100 tables with a first-stage F near 1, from fixed seeds: the sets hold the coefficient, and most are unbounded."""
     held, unbounded = 0, 0

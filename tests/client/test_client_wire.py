@@ -121,6 +121,17 @@ def test_retry_after_is_obeyed_within_reason(server: Server) -> None:
     assert server.pauses == [7.0, 30.0, 1.0]
 
 
+def test_a_plan_that_has_to_wait_comes_again(server: Server) -> None:
+    ds = server.dataset()
+    server.requests.clear()
+    server.replies = [httpx.Response(429, headers={"Retry-After": "3"})]
+    server.always(422, {"code": "invalid_query", "detail": "no", "title": "t", "status": 422})
+    with pytest.raises(reticent.InvalidQuery):
+        ds.plan("count", epsilon=1.0)
+    assert server.pauses == [3.0]
+    assert [request.url.path for request in server.requests] == ["/base/v1/plans"] * 2
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "1", True, None, 1j])
 def test_a_budget_that_is_no_number_is_not_sent(bad: object, server: Server) -> None:
     ds = server.dataset()

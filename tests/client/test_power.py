@@ -14,7 +14,7 @@ from reticent._plan import Plan
 from reticent_server.kinds import registry
 from reticent_server.kinds.anova.kind import Anova
 from reticent_server.kinds.correlation.kind import Correlation
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.t_test.kind import TTest
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, whole
@@ -126,6 +126,8 @@ SIMULATED = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_simulated_tests_reject_as_often(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     query, fields, effect, epsilon = SIMULATED[kind]

@@ -88,6 +88,7 @@ def test_sqlite_has_no_such_limit(installation: Installation) -> None:
     refuse_too_many(settings, shares(settings, 8))
 
 
+@pytest.mark.audit
 @pytest.mark.postgres
 def test_serve_refuses_before_it_listens(on_cluster: Installation) -> None:
     with (
@@ -97,6 +98,7 @@ def test_serve_refuses_before_it_listens(on_cluster: Installation) -> None:
         pass
 
 
+@pytest.mark.audit
 @pytest.mark.postgres
 def test_a_burst_at_a_database_that_stands_still_is_answered_in_full(
     cluster: Cluster, on_cluster: Installation

@@ -108,6 +108,7 @@ def _wait_for_more(asking: list[Client]) -> None:
         Event().wait(0.1)
 
 
+@pytest.mark.audit
 @pytest.mark.postgres
 def test_postgresql_restarted_and_its_sessions_ended(
     on_cluster: Installation, cluster: Cluster

@@ -145,6 +145,7 @@ HTTP_BREAKS: dict[str, tuple[Callable[[Json], object], str]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HTTP_BREAKS)
 def test_a_breaking_change_of_http_is_named(
     rules: ModuleType, stored: dict[str, Json], name: str

@@ -106,11 +106,13 @@ MODELS = [
 EMPTY = [m | {"where": NOBODY} for m in MODELS if m["formula"].endswith("~ x") or "loss" in m]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("query", MODELS + EMPTY, ids=lambda q: " ".join(map(str, q.values())))
 def test_every_model_is_answered(api: Any, query: dict[str, Any]) -> None:
     check_fit(answer(api, **query))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("calibration", ["ptr", "asymptotic"])
 def test_fits_by_influence_reply_or_do_not(api: Any, calibration: str) -> None:
     ways = {"mechanism": "influence", "calibration": calibration}
@@ -123,6 +125,7 @@ def test_fits_by_influence_reply_or_do_not(api: Any, calibration: str) -> None:
         assert found is None or len(found["coefficients"]) == len(found["terms"])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("test", ["wald", "lr", pytest.param("score", marks=pytest.mark.audit)])
 @pytest.mark.parametrize("family", [None, *FAMILIES])
 def test_every_test_is_answered(api: Any, family: str | None, test: str) -> None:
@@ -157,6 +160,7 @@ def test_location_and_scale_are_answered(api: Any) -> None:
         assert all(map(math.isfinite, numbers))
 
 
+@pytest.mark.audit
 def test_what_the_data_do_not_tell_is_flagged(api: Any) -> None:
     """A constant column, beside an intercept; but by chance (2 % of the fits), hence several of them."""
     flagged = 0

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from email import message_from_bytes
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from support.documents.code_blocks import ROOT
+from support.documents.tools import tool
 
 FOLDERS = {"reticent": "client", "reticent-server": "server"}
 UPGRADE = """
@@ -75,6 +77,19 @@ def test_the_server_s_wheel_holds_the_server_and_the_migrations(wheels: dict[str
     assert sum("/versions/0" in name for name in shipped) >= 8
 
 
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_wheel_requires_what_it_imports_and_nothing_else(
+    name: str, wheels: dict[str, ZipFile]
+) -> None:
+    """Also what functions import; extras' requirements are named by the metadata, too."""
+    built = wheels[name]
+    (metadata,) = (each for each in built.namelist() if each.endswith(".dist-info/METADATA"))
+    headers = message_from_bytes(built.read(metadata))
+    sources = {n: built.read(n).decode() for n in held(built) if n.endswith(".py")}
+    assert len(sources) > 50
+    assert tool("imports").faults(sources, headers.get_all("Requires-Dist", []), name) == []
+
+
 def test_the_server_s_wheel_makes_a_database(wheels: dict[str, ZipFile], tmp_path: Path) -> None:
     unpacked = tmp_path / "unpacked"
     wheels["reticent-server"].extractall(unpacked)
@@ -87,6 +102,7 @@ def test_the_server_s_wheel_makes_a_database(wheels: dict[str, ZipFile], tmp_pat
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_source_distribution_builds_the_same_wheel(
     name: str, wheels: dict[str, ZipFile], tmp_path: Path

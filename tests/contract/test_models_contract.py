@@ -54,6 +54,7 @@ def test_generalised_linear_models(dataset: Any) -> None:
     assert dataset.glm("y ~ x", "gaussian", epsilon=10.0).names == ("Intercept", "x")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("formula", "family"), [("y ~ x", "binomial"), ("y ~ x", "poisson"), ("k ~ x", "binomial")]
 )
@@ -115,6 +116,7 @@ def test_hypotheses_that_cannot_be_tested_are_refused(dataset: Any) -> None:
         dataset.test("y ~ x", test="score", epsilon=1.0)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
 )
@@ -168,6 +170,7 @@ def test_the_biweight_is_of_the_newton_mechanism(dataset: Any) -> None:
 NOBODY = "x > 5 and x < -5"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
@@ -190,6 +193,7 @@ def test_a_mask_that_leaves_nobody_has_a_reply_with_flags(
     assert not all(flag[-1] for flag in flags)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
 )

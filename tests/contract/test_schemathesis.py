@@ -137,6 +137,7 @@ def test_every_phase(installation: Installation, with_key: bool) -> None:
     run(installation, "--continue-on-failure", "--max-examples", "300", *key)
 
 
+@pytest.mark.audit
 def test_a_few_requests_of_every_role(installation: Installation) -> None:
     with opened(installation.settings) as services:
         callers = [caller(key_of(services, role)) for role in STAFF_ROLES]
@@ -146,6 +147,7 @@ def test_a_few_requests_of_every_role(installation: Installation) -> None:
     assert {200, 401, 403} <= set(statuses(installation))
 
 
+@pytest.mark.audit
 def test_a_few_forms_and_pages_of_every_role(installation: Installation, pages: Path) -> None:
     with opened(installation.settings) as services:
         callers = [visitor(services, role) for role in STAFF_ROLES]

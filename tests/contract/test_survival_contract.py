@@ -95,6 +95,7 @@ def test_a_log_rank_test(api: Api) -> None:
     assert len(found.plot().patches) == 3
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["survival_curve", "log_rank"])
 @pytest.mark.parametrize(
     "wrong",

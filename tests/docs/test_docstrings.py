@@ -74,6 +74,7 @@ def write_clinic(place: Path) -> None:
     (place / "clinic.csv").write_text("person,bmi,day\n" + rows)
 
 
+@pytest.mark.audit
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with session(tmp_path, {"RETICENT_REPLY_GRID_MS": "0"}) as terminal:
         prepare(terminal, "served")

@@ -26,6 +26,7 @@ made = {kind: getattr(ds, kind)(**query, epsilon=0.5) for kind, query in asked.i
 """
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
 def test_the_documented_account_runs_what_is_charged_for_delta(page: str, tmp_path: Path) -> None:
     """After the page's own queries, all three; a reply or No Reply, and never a refusal."""

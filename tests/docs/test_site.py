@@ -48,6 +48,7 @@ def parsed(path: Path) -> Page:
     return page
 
 
+@pytest.mark.audit
 def test_every_link_leads_somewhere(site: Path) -> None:
     pages = {path: parsed(path) for path in site.rglob("*.html")}
     assert len(pages) > 30

@@ -2,6 +2,7 @@
 """Samples, targets and figures of the gauntlet, on small tables of its own."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from benchmarks.gauntlet.lines import FitLine, from_json
 from benchmarks.gauntlet.models import every, linear, mean, named
 from benchmarks.gauntlet.questions import in_use, rank_errors
 from benchmarks.gauntlet.replies import estimates, forecast_ratios
-from benchmarks.gauntlet.report import BEGIN, END, number, page
-from benchmarks.gauntlet.run import asked
+from benchmarks.gauntlet.report import number
+from benchmarks.gauntlet.run import asked, run
 
 from reticent_server.kinds.linear_regression.target import noise_free_fit
 
@@ -24,6 +25,8 @@ def frame() -> Any:
     rng = np.random.default_rng(5)
     x = rng.normal(size=3_000)
     found = Frame().put("x", x, -10, 10).put("y", 2 * x + rng.normal(size=3_000), -50, 50)
+    c = rng.normal(size=3_000)
+    found.put("c", c, -10, 10).put("b", x + 2 * c, -30, 30)
     found.put("m", np.where(x > 1, np.nan, x), -10, 10, missing=("NA",))
     return found.factor("g", np.where(x > 1.5, "rare", "often")).booleans(high=x > 0)
 
@@ -93,6 +96,35 @@ def test_a_model_that_is_refused_says_why(small: Any) -> None:
     assert outcome.goals(missed=True) == {"answered"}
 
 
+def test_a_model_that_breaks_is_said_and_the_next_is_asked(
+    small: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_: Any, __: Any) -> Any:
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    whole = linear("broken", "small", 750, "y ~ x")
+    first, second = run([replace(whole, solve=broken), linear("sound", "small", 750, "y ~ x")], 1)
+    assert (first.broken, first.lines) == ("LinAlgError: Eigenvalues did not converge", [])
+    assert first.goals(missed=True) == {"answered"}
+    assert second.lines
+    assert "!! BROKEN broken: LinAlgError" in capsys.readouterr().out
+
+
+def test_what_collinear_terms_do_not_identify_has_no_target_and_no_interval(small: Any) -> None:
+    """b = x + 2c: its sum with the others is identified, and the intercept; none of the three is."""
+    collinear = linear("collinear", "small", 2_000, "y ~ x + c + b", collinear=True)
+    target = collinear.target(collinear.needed(frame()))
+    assert np.isnan(target.coefficients).tolist() == [False, True, True, True]
+    assert np.isnan(target.standard_errors).tolist() == [False, True, True, True]
+    plain = linear("plain", "small", 2_000, "y ~ x + c")
+    known = plain.target(plain.needed(frame()))
+    assert target.coefficients[0] == pytest.approx(known.coefficients[0], abs=0.1)
+    (line,) = asked(collinear, 2, (4.0,)).lines
+    assert isinstance(line, FitLine)
+    assert line.flagged >= 0.75
+    assert np.isfinite(line.rms_z)
+
+
 def test_an_absent_table_is_skipped_aloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tables, "DATA", tmp_path)
     monkeypatch.setitem(tables.TABLES, "nowhere", tables.adult)
@@ -125,7 +157,6 @@ def test_replies_of_every_kind_have_the_same_numbers() -> None:
     assert np.isnan(forecast_ratios(None, 1)).all()
 
 
-def test_a_page_s_figures_are_replaced() -> None:
-    assert page(f"a\n{BEGIN}\nold\n{END}\nb", "new") == f"a\n{BEGIN}\nnew\n{END}\nb"
+def test_figures_have_two_places_and_no_leading_zero() -> None:
     shown = [number(x) for x in (0.931, 0.0, 1.5, 12.0, float("nan"))]
     assert shown == [".93", "0", "1.50", "12.00", "–"]

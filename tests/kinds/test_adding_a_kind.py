@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from support.documents.code_blocks import ROOT
 from support.installations.small import Installation
 
@@ -13,6 +15,7 @@ IMPORTED = "kinds." + "demonstration"
 FOLDER = ROOT / "tests/kinds/demonstration"
 
 
+@pytest.mark.audit
 def test_a_new_kind_is_served_described_and_asked(installation: Installation) -> None:
     path = [str(ROOT / part) for part in ("server", "client", "tests", "tools")]
     run = subprocess.run(

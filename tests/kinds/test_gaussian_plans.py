@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -59,6 +60,7 @@ def status(plan: Plan) -> str:
         engine.close()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
     facts: DatasetFacts, name: str, monkeypatch: pytest.MonkeyPatch
@@ -84,12 +86,14 @@ def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
     assert 0.95 * plan.gaussian_rho < sum(each.rho for each in costs) <= plan.gaussian_rho
 
 
-@pytest.mark.parametrize("delta", [1e-10, 1e-6, 1e-3])
-@pytest.mark.parametrize("epsilon", [0.25, 0.5, 1.0, 2.0])
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", QUERIES)
-def test_no_plan_that_can_have_more_rho_goes_without(
-    facts: DatasetFacts, name: str, epsilon: float, delta: float
-) -> None:
+def test_no_plan_that_can_have_more_rho_goes_without(facts: DatasetFacts, name: str) -> None:
+    for epsilon, delta in product((0.25, 0.5, 1.0, 2.0), (1e-10, 1e-6, 1e-3)):
+        has_all_that_it_can_have(facts, name, epsilon, delta)
+
+
+def has_all_that_it_can_have(facts: DatasetFacts, name: str, epsilon: float, delta: float) -> None:
     """Where zCDP's own ρ leaves room, some more is found; all of it but 1 % by plans whose sums are not mostly counts."""
     query, privacy = stored_query(QUERIES[name]), Privacy(epsilon, delta)
     plain = planning.plan(facts, query, privacy).planned
@@ -113,6 +117,7 @@ def test_what_selects_its_own_profile_is_charged_by_zcdp(facts: DatasetFacts, na
     assert plan.gaussian_rho is None
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("delta", [1e-18, 1e-9, 1e-6, 1e-2])
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize("name", ["count 0", "sum 0", "histogram 0", "linear_regression 1"])

@@ -51,6 +51,7 @@ def records(law: Any, c: Any, n: Any = N, seed: int = 1) -> Any:
     return 0.1 + 1.1 * (z - fit.location)[None, :] / fit.scale
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("c", TUNINGS)
 def test_the_solver_solves_proposal_2_in_its_public_number_of_steps(law: str, c: float) -> None:
@@ -62,6 +63,7 @@ def test_the_solver_solves_proposal_2_in_its_public_number_of_steps(law: str, c:
     assert problem.steps < 40_000
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("c", TUNINGS)
 def test_the_bound_is_the_largest_numerical_influence(law: str, c: float) -> None:
@@ -91,6 +93,7 @@ def _moved(z: Any, y: Any, h: Any, c: Any, base: Any) -> tuple[Any, Any]:
     return m - base.location, s - base.scale
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("law", LAWS)
 def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(law: str) -> None:
     part, rng, farthest = part_of(), np.random.default_rng(3), 0.0
@@ -126,6 +129,7 @@ def test_the_scale_is_that_of_the_formula(law: str) -> None:
     assert found.noise == pytest.approx(gamma * factor, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_noise_that_is_drawn_is_the_noise_that_was_measured() -> None:
     part = part_of(epsilon=20 * EPSILON_UNITS)
     rows = records("exponential", part.tuning)

@@ -44,6 +44,8 @@ def table(rng: np.random.Generator, loss: Any, skewed: bool = False) -> Any:
     return with_responses(rng, loss, np.vstack([np.ones(N), x]))
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
 def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(
@@ -119,6 +121,8 @@ def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss: 
         assert found.alpha_noise[j] < 8.0
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("sd", [0.0, 1e-300, 2.0**-48])
 def test_what_rounding_moves_a_p_value_by_is_nothing_beside_its_noise(sd: float) -> None:
     """Two values on both sides of a half are a step apart: (1/σ)²/2 of ρ, which is nothing at 2¹⁴ steps."""
@@ -129,6 +133,7 @@ def test_what_rounding_moves_a_p_value_by_is_nothing_beside_its_noise(sd: float)
     assert (1 / spread) ** 2 / 2 < 1e-8
 
 
+@pytest.mark.slow
 def test_the_noise_is_of_its_scale_and_of_no_other() -> None:
     sd, step, runs = 0.02, 1e-7, 4000
     values = np.full(runs, 0.3)
@@ -158,6 +163,7 @@ def test_it_always_replies_within_public_bounds_and_shows_no_scale(loss: str) ->
         assert np.all((found.values[Q:] > 0) & (found.values[Q:] < 1))
 
 
+@pytest.mark.slow
 def test_the_noise_that_is_drawn_is_the_noise_that_was_measured() -> None:
     rng, part = np.random.default_rng(7), part_of("huber", epsilon_fit=20 * EPSILON_UNITS)
     rows = table(rng, "huber")[:, :800]

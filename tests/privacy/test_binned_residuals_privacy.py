@@ -44,6 +44,7 @@ def steps(name: Any, max_rows: Any = 1) -> Any:
             return plan, found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("max_rows", [1, 3])
 def test_sums_attain_what_is_charged(name: Any, max_rows: Any) -> None:
@@ -58,6 +59,7 @@ def test_sums_attain_what_is_charged(name: Any, max_rows: Any) -> None:
     assert 0.97 <= share <= 1  # counts have no residual at a bin's very end
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name: Any, seed: Any) -> None:

@@ -72,6 +72,7 @@ def measured(part: Any, data: Any, reach: Any) -> Any:
     return depth_draw.FAMILIES[part.scale].measure(data, DIRECTIONS[len(data)].astype(float), reach)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("tables", [6, pytest.param(350, marks=pytest.mark.audit)])
 def test_certificates_shift_and_margins_have_sensitivity_one(scale: str, tables: int) -> None:
@@ -121,6 +122,8 @@ def grid_of(data: Any, d: Any) -> Any:
     return np.stack([a.ravel() for a in np.meshgrid(*axes)])
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("d", [1, 2])
 def test_neighbours_are_as_close_as_their_certificate_says(scale: str, d: int) -> None:
@@ -292,6 +295,7 @@ def whole_law(part: Any, margins: Any, others: Any, first: Any) -> Any:
     return np.append(np.concatenate(rows), nothing)
 
 
+@pytest.mark.slow
 def test_good_and_bad_settings_together_cost_what_is_charged() -> None:
     """Margins of neighbours that differ by one; laws of the draw as far apart as is allowed."""
     part = part_of(1, "iqr", etas=(8.0, 4.0, 2.0), choice=0.5, delta=1e-2)
@@ -331,6 +335,7 @@ def test_releases_reply_where_it_is_safe_and_are_silent_where_not(scale: str) ->
         assert not depth_draw.release(part, Private(bad)).passed
 
 
+@pytest.mark.slow
 def test_a_private_choice_prefers_the_largest_safe_eta() -> None:
     rng = np.random.default_rng(4)
     data = np.rint(10_000 * rng.normal(size=(2, 4000)))
@@ -366,6 +371,7 @@ def degenerate(rng: np.random.Generator, d: Any, n: int) -> Any:
     return np.rint(across * np.rint(units[0] * rng.normal(size=n)) + rng.integers(-2, 3, (d, n)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", [40, pytest.param(3000, marks=pytest.mark.audit)])
 def test_where_there_is_a_margin_there_is_a_draw(tables: int) -> None:
     """Scales a million million times apart: once the test has passed, nothing can fail."""

@@ -136,6 +136,7 @@ SHORT = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("name", SHORT)
 @pytest.mark.parametrize("simplex", SIMPLICES)
@@ -145,6 +146,7 @@ def test_draws_have_the_density_whatever_the_simplex(d: int, name: str, simplex:
     assert p_value(kept_points(target(program, under, ETA), DRAWS), program) > 1e-7
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_another_eta_is_rejected(d: int) -> None:
     program = program_of("plain", d)
@@ -154,6 +156,8 @@ def test_another_eta_is_rejected(d: int) -> None:
         assert p_value(sample, program) < 1e-12
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("d", [1, 2])
 def test_single_draws_have_the_density(d: int) -> None:
     program = program_of("plain", d)
@@ -162,6 +166,7 @@ def test_single_draws_have_the_density(d: int) -> None:
     assert p_value(sample, program) > 1e-7
 
 
+@pytest.mark.slow
 def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -179,6 +184,8 @@ def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
     assert p_value(np.array(found, dtype=float).T, program) > 1e-7
 
 
+@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2])
 def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d: int) -> None:
     """At η = 2⁻⁶⁰ thousands of whole points begin with the same bits, and all of them are reached."""
@@ -213,6 +220,8 @@ def by_decimals(law: Any, words: Any) -> tuple[Any, Any]:
     return law.eta * (outlying - h) - E[facet], x
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "d"), [("plain", 1), ("plain", 2), ("plain", 3), ("tied", 2), ("tied", 3)]
 )
@@ -269,6 +278,7 @@ def test_words_at_the_ends_are_left_to_exact_arithmetic() -> None:
     ).all()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("eta", [2.0**-33, 2.0**-20, 1.0])
 def test_every_whole_point_near_a_draw_is_reached_by_neighbours_too(eta: float) -> None:
     """In one dimension x = c ± sE/η: for any whole point there are bits that lead to it, on both tables;
@@ -358,6 +368,8 @@ def test_proposals_are_as_few_as_is_proved(d: int, eta: float) -> None:
         assert log_Z - least <= d * np.log(1.02 * np.e * (d + eta * float(optimum.value))) + 1e-9
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("d", [5, 8])
 def test_many_dimensions_keep_enough_of_the_proposals(d: int) -> None:
     rng = np.random.default_rng(d)
@@ -371,6 +383,7 @@ def test_many_dimensions_keep_enough_of_the_proposals(d: int) -> None:
     assert depth_proposals.possible(law, words).mean() > {5: 0.01, 8: 0.0005}[d]
 
 
+@pytest.mark.slow
 def test_degenerate_scales_have_a_draw() -> None:
     """Columns that repeat each other, whole columns of one value but for a few, scales 10¹² apart."""
     rng = np.random.default_rng(7)
@@ -389,6 +402,7 @@ def test_degenerate_scales_have_a_draw() -> None:
                 depth_proposals.decided(law, Bits(tuple(words[:, k].tolist()), 64))
 
 
+@pytest.mark.slow
 def test_a_draw_is_made_in_the_units_of_the_data() -> None:
     """Far from the origin, and of amounts in ninths: the same law, moved."""
 

@@ -59,6 +59,8 @@ def test_what_is_charged_is_attained_by_two_records(name: Any) -> None:
     assert plan.rho >= 0.999 * offer(1).rho
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("pairs", [200, pytest.param(2000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_two_records_are_farther_apart_than_is_charged(name: Any, pairs: int) -> None:

@@ -26,10 +26,10 @@ from reticent_server.domain.steps import (
 from reticent_server.engine.block_sums import block_sums
 from reticent_server.kinds import registry as kinds
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import disjoint_groups, quantile_tree, registry
 from reticent_server.mechanisms.disjoint_groups import GroupsMap, grouped
 from support.attacks.privacy_losses import step_loss
@@ -101,6 +101,8 @@ def records(angles: int = 24) -> list[Block]:
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("unit_rows", [1, 3])
 @pytest.mark.parametrize("name", PARTS)
 def test_a_record_that_moves_or_is_replaced_loses_no_more_than_the_charge_and_one_loses_it(
@@ -189,6 +191,8 @@ def test_one_group_costs_what_it_costs_alone_and_two_unlike_ones_what_a_move_doe
 ASKED = [(0.5,), (0.9,), (0.25, 0.5, 0.75), (0.05, 0.1, 0.9)]
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("asked", ASKED)
 def test_two_trees_between_which_a_record_moves_lose_no_more_than_the_charge(
     asked: tuple[float, ...],
@@ -266,6 +270,8 @@ QUERIES = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_step_of_a_fit_by_group_loses_no_more_than_it_is_charged(name: str) -> None:
     """Along a path that was released: any record replaced by any other, inside its group or out of it."""

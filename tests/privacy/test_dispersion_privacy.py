@@ -12,17 +12,10 @@ from reticent_server.kinds.glm.dispersion_score import DispersionScore, planned_
 from reticent_server.kinds.glm.estimated_dispersion import DispersionMap
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
-from support.attacks.seeded_noise import seed_noise
 from support.fits.dispersion import estimated, made_up
 from support.fits.regressions import drive, totals, whole
 
 RHO, N = 10**12, 400
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path that records are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.name)
 
 
 def steps_of(seed: int, **more: Any) -> Any:
@@ -43,6 +36,7 @@ def records() -> Any:
     return dict(zip(("x0", "x1", "x2", "y", "a"), columns, strict=True))
 
 
+@pytest.mark.slow
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for() -> None:
     """Of the steps that other families do not have: α's between steps, and the last one."""
     _, steps = steps_of(0, weights="a")
@@ -57,6 +51,8 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for() -> None:
     assert min(v for k, v in largest.items() if k.startswith("residual")) > 0.2
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("alpha", [0.01, 0.5, 20.0])
 def test_the_bound_of_the_score_is_attained_and_not_exceeded(alpha: float) -> None:
     """At every α that a step may come to, and every count and mean; the spread's two entries likewise."""
@@ -77,6 +73,7 @@ def test_the_bound_of_the_score_is_attained_and_not_exceeded(alpha: float) -> No
         assert np.sqrt((multiplied(contribution) ** 2).sum(axis=0)).max() <= clip * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_records_that_are_not_in_use_contribute_nothing() -> None:
     _, steps = steps_of(2, where="x1 > 0", weights="a")
     pool = records()
@@ -85,12 +82,14 @@ def test_records_that_are_not_in_use_contribute_nothing() -> None:
         assert not contribution.any()
 
 
+@pytest.mark.slow
 def test_sums_do_not_depend_on_the_blocks() -> None:
     table, steps = steps_of(3)
     cut = [totals(steps[-1], whole(table), rows) for rows in (N, 37)]
     assert all(np.array_equal(a, b) for a, b in zip(*cut, strict=True))
 
 
+@pytest.mark.slow
 def test_all_steps_together_lose_no_more_than_is_charged() -> None:
     pool, worst = records(), 0.0
     for seed in range(2):

@@ -119,6 +119,7 @@ def tables(rows: Any, seed: int, mixed: int = 8) -> Iterator[Any]:
             yield np.where(rng.random((rows, n)) < rng.choice([0.1, 0.5, 1.0]), strange, usual)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("mixed", [2, pytest.param(25, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("name", COLUMN_PARTS)
 def test_column_parts_reply_to_any_table(name: str, mixed: int) -> None:
@@ -130,6 +131,7 @@ def test_column_parts_reply_to_any_table(name: str, mixed: int) -> None:
         assert len(found.values) > 0 or not found.passed
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SUM_PARTS)
 @pytest.mark.parametrize("unit_rows", [1, 5])
 def test_sum_parts_reply_to_any_contributions(name: str, unit_rows: int) -> None:
@@ -148,6 +150,8 @@ def test_sum_parts_reply_to_any_contributions(name: str, unit_rows: int) -> None
 STRANGE = ((0.0, 0.0), (np.nan, 1.0), (np.inf, 0.0), (1e300, -1e300), (1e-300, 5e-324), (0.0, 1.0))
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
 def test_a_fit_replies_for_any_contrasts_that_a_pilot_can_release(loss: str) -> None:
     """Contrasts and offsets are made of released values: of a scale that is almost 0, for one."""

@@ -47,6 +47,7 @@ def steps_on_a_path(plan: Any, data: Any) -> Any:
             return steps
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("plan", [SURVIVAL_PLAN, LOG_RANK_PLAN], ids=["curve", "log-rank"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(plan: Any, seed: int) -> None:
@@ -57,6 +58,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(plan: Any, 
                 assert share > 0.999
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("plan", [SURVIVAL_PLAN, LOG_RANK_PLAN], ids=["curve", "log-rank"])
 def test_all_steps_together_lose_no_more_than_is_charged(plan: Any) -> None:
     rng, worst = np.random.default_rng(11), 0.0

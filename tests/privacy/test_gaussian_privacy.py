@@ -61,6 +61,7 @@ def kappa(t2: Any) -> Any:
     return 2.1 * mpmath.exp(-3.5 * mpmath.pi**2 * t2) + 4.1 * mpmath.exp(-4 * mpmath.pi**2 * t2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("z", [2, pytest.param(0, marks=pytest.mark.audit)])
 def test_a_discrete_gaussian_is_a_rounded_one_up_to_kappa(z: Any) -> None:
     """The lemma at the smallest variance, 4t²: within κ, and off by nine tenths of it."""

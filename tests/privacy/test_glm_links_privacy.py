@@ -37,6 +37,7 @@ def records() -> Any:
     return dict(zip(("x0", "x1", "x2", "y"), np.ascontiguousarray(np.array(values).T), strict=True))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(link: Any, seed: Any) -> None:
@@ -50,6 +51,8 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(link: Any, 
     assert shares[GramSum] > 0.9
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("link", LINKS)
 def test_all_steps_together_lose_no_more_than_is_charged(link: Any) -> None:
     rng, worst, pool = np.random.default_rng(1), 0.0, records()

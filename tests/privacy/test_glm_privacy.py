@@ -13,7 +13,6 @@ from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
 from reticent_server.mechanisms import noisy_sum, quantile_tree, registry
 from support.attacks.privacy_losses import farthest_records, step_loss
-from support.attacks.seeded_noise import seed_noise
 from support.fits.glm import TOP, planned
 from support.fits.regressions import WIDE, boolean, drive, numeric, totals, whole
 
@@ -22,12 +21,6 @@ COLUMNS = [numeric("x0"), numeric("x1"), boolean("common"), boolean("rare")]
 RHO = 5 * 10**12  # little noise: the path goes where the data send it
 FAMILIES = ("binomial", "poisson", "gamma", "negative_binomial")
 MOST = {"binomial": 1.0, "poisson": TOP, "gamma": TOP, "negative_binomial": TOP}
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def table(seed: int, kind: Any, family: Any) -> Any:
@@ -93,6 +86,7 @@ def worst_ratios(plan: Any, data: Any, family: Any, rng: np.random.Generator, ro
     return worst
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["separated", "all zero", "collinear", "leverage"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
@@ -116,6 +110,8 @@ def grid(family: Any) -> Any:
     return dict(zip(("x0", "x1", "common", "rare", "y"), columns, strict=True))
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_two_records_that_are_farthest_apart(family: str) -> None:
     """Of a whole grid, at every step; the first step's point is public, and there they come close."""
@@ -136,6 +132,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nor_in_other_designs(family: str, other: str) -> None:
@@ -147,6 +144,7 @@ def test_nor_in_other_designs(family: str, other: str) -> None:
     assert max(worst.values()) <= 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family: str) -> None:
     rng = np.random.default_rng(13)
@@ -158,6 +156,7 @@ def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family: str) -> None:
             assert step_loss(step, left, right) <= registry.rho(step)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("profile", [True, False])
 def test_the_noise_of_all_parts_together_costs_what_is_charged(family: str, profile: bool) -> None:

@@ -11,7 +11,6 @@ from reticent_server.domain.steps import Block
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import step_loss
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import (
     HUGE_RHO,
     boolean,
@@ -26,12 +25,6 @@ from support.fits.regressions import (
 )
 
 RHO = rho_units(1.0, 1e-6)
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def planned(table: Any, p: Any, rho: Any = RHO, *, max_rows: int = 1, profile: bool = True) -> Any:
@@ -50,6 +43,7 @@ def with_dummy(table: Any, rng: np.random.Generator) -> Any:
 EXTREMES = (1e3, -1e3, 1e9, -1e300, np.inf, np.nan, 0.0)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("max_rows", [1, 2])
 def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows: int) -> None:
     rng = np.random.default_rng(max_rows)
@@ -87,6 +81,7 @@ def test_without_a_profile_the_quartiles_are_paid_for() -> None:
     assert plan.shares["profile"] > 0
 
 
+@pytest.mark.slow
 def test_it_finds_the_coefficients_and_its_intervals_cover() -> None:
     hits, errors = [], []
     for seed in range(12):
@@ -110,6 +105,8 @@ def correlated_table(n: int, p: Any, rng: np.random.Generator, correlation: Any)
     return columns | {"y": X @ slopes + 0.5 * rng.normal(size=n)}, slopes
 
 
+@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("p", "n", "correlation"), [(4, 20_000, 0.8), (10, 5000, 0.5)])
 def test_intervals_count_what_a_descent_has_not_reached(p: int, n: int, correlation: float) -> None:
     """Without the bias the first design's intervals, errors of 20 standard errors, never cover."""

@@ -45,6 +45,8 @@ def records(
     return dict(zip(names, np.ascontiguousarray(np.array(list(grid)).T), strict=True))
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("seed", "offset"), [(0, None), (1, None), (2, "o")])
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
     seed: Any, offset: Any
@@ -80,6 +82,8 @@ def elsewhere(step: Any, rng: Any, slope: Any) -> Any:
     return replace(step, map_fn=replace(step.map_fn, point=moved))
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("stop", "offset"), [(1.0, None), (2.5, None), (1.5, "o")])
 def test_each_bound_is_attained_and_not_exceeded(stop: Any, offset: Any) -> None:
     """Whatever noise has led the fit to: at hazards from low to high and slopes in all directions the proofs' bounds are the
@@ -120,6 +124,7 @@ def test_records_that_are_not_in_use_contribute_nothing() -> None:
             ].any()  # −1: the code of a count's record that is not counted
 
 
+@pytest.mark.slow
 def test_units_of_several_rows_lose_no_more_than_is_charged() -> None:
     """All rows of a unit are one extreme record, then another."""
     data, rng = data_of(0), np.random.default_rng(2)
@@ -135,6 +140,7 @@ def test_units_of_several_rows_lose_no_more_than_is_charged() -> None:
     assert worst > 0.3
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("m", [1, 3])
 def test_all_steps_together_lose_no_more_than_is_charged(m: Any) -> None:
     rng, worst, pool = np.random.default_rng(1), 0.0, records()

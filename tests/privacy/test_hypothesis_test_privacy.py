@@ -10,7 +10,6 @@ import pytest
 from reticent_server.domain.steps import Released
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import WIDE, drive, whole
 from support.kinds.hypotheses import planned, table_of
 from support.kinds.results import replied
@@ -19,12 +18,6 @@ FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")
 RHO = 5 * 10**12  # little noise: the path goes where the data send it
 ENDS = {"linear": (-WIDE, WIDE), "binomial": (0.0, 1.0)}
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def adversarial(kind: Any, family: Any, rng: np.random.Generator) -> Any:
@@ -49,6 +42,7 @@ def grid(family: Any) -> Any:
     return dict(zip(("x0", "x1", "x2", "y"), columns, strict=True))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("kind", "rows"), [("far from true", 1), ("collinear", 1), ("ties", 1), ("leverage", 3)]
 )
@@ -65,6 +59,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
     assert max(ratios) > 0.4
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_pair_of_neighbours_loses_more_than_is_charged(family: str, test: str) -> None:
@@ -87,6 +82,7 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(family: str, test: str
     assert 0.005 * plan.rho < worst <= plan.rho
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_reported_is_a_function_of_what_was_released(family: str, test: str) -> None:
@@ -109,6 +105,7 @@ def replayed(plan: Any, released: Any) -> Any:
     raise AssertionError("the recipe asks for more than was released")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("profile", [True, False])

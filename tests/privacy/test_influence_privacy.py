@@ -90,6 +90,8 @@ def attacked(part: Any, loss: Any, tables: Any, seed: int) -> tuple[Any, Any]:
     return seen, worst
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("tables", [60, pytest.param(1500, marks=pytest.mark.audit)])
 def test_margins_have_sensitivity_one_and_neighbours_are_within_the_bound(
@@ -356,6 +358,8 @@ def test_the_second_phase_converges_from_the_farthest_point_of_the_first(
     assert np.linalg.norm(gradient(problem, records, theta)) > problem.tolerance / 2
 
 
+@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_solver_converges_wherever_a_margin_is_positive(loss: str) -> None:
     """To half of τ, as proved; from the farthest start that the margin allows."""
@@ -391,6 +395,8 @@ def test_what_is_not_finite_or_too_long_is_cut_down() -> None:
     assert np.isfinite(gradient(problem, records, np.zeros(Q))).all()
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
 def test_no_record_has_more_influence_than_the_bound(loss: str, skewed: bool) -> None:
@@ -442,6 +448,7 @@ def gaussian_excess(p: Any, p_: Any, mu: Any, epsilon: Any) -> Any:
     return p * ndtr(cut) - np.exp(epsilon) * p_ * ndtr(cut - mu)
 
 
+@pytest.mark.slow
 def test_good_and_bad_floors_together_cost_what_is_charged() -> None:
     """Margins of neighbours that differ by one; releases as far apart as their claim allows."""
     part = part_of("huber", floors=(0.4, 0.3, 0.2), delta=DELTA_UNITS // 100)
@@ -467,6 +474,7 @@ def test_a_margin_of_nothing_passes_as_rarely_as_is_charged() -> None:
     assert chosen_and_passed(part, [0, 0, 0]).sum() <= 0.02
 
 
+@pytest.mark.slow
 def test_the_noise_is_of_its_scale_and_of_no_other() -> None:
     part, n, runs = part_of("huber"), 300, 3000
     problem = convex_fit.problem_of(part, n)
@@ -502,6 +510,7 @@ def test_the_cost_counts_choice_test_and_release() -> None:
     assert (cost.delta, cost.rho_delta) == (2 * part.delta, part.delta)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss: str) -> None:
     rng = np.random.default_rng(3)
@@ -520,6 +529,7 @@ def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss: str) -> None:
         assert not convex_fit.release(part, Private(bad)).passed
 
 
+@pytest.mark.slow
 def test_a_release_is_that_of_a_neighbour_to_within_what_is_charged() -> None:
     """The loss of the Gaussian releases of real neighbours, from the scale that is drawn."""
     rng, part = np.random.default_rng(21), part_of("huber")

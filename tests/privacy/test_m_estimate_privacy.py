@@ -104,6 +104,7 @@ def test_epsilon_is_attained(base: str) -> None:
     assert 0.999 <= np.ptp(gap) <= 1.0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 @pytest.mark.parametrize("c", [0.3, 7.0, 500.0, 5000.0])
 def test_the_law_is_that_of_the_definition(base: str, c: float) -> None:
@@ -131,6 +132,8 @@ SAMPLES = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 def test_draws_have_the_law_and_not_a_wider_or_narrower_one(base: str, name: str) -> None:
@@ -161,6 +164,7 @@ def planned(tuning: Any, epsilon: Any, n: int, **more: Any) -> Any:
     return plan_m_estimate(facts, facts.schema.columns[0], query, int(epsilon * EPSILON_UNITS))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("tuning", "epsilon", "n"), [(2.0, 1.0, 20_000), (2.0, 0.1, 200), (1e5, 4.0, 20_000)]
 )

@@ -13,9 +13,8 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Compare
 from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, VectorSum
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum, quantile_tree, registry
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import (
     WIDE,
     boolean,
@@ -34,12 +33,6 @@ COLUMNS = [numeric("x0"), numeric("x1"), boolean("common"), boolean("rare")]
 Y = numeric("y")
 EVERY = [*COLUMNS, Y]
 RHO = 5 * 10**12  # little noise: the path goes where the data send it
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def table(seed: int, kind: Any) -> Any:
@@ -114,6 +107,7 @@ def worst_ratios(plan: Any, data: Any, rng: np.random.Generator, rows: Any) -> A
     return worst
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("kind", ["plain", "collinear", "ties", "leverage"])
@@ -130,6 +124,7 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
         assert min(worst.values()) > 0.25
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "design",
     [

@@ -260,6 +260,7 @@ def worst_share(plan: Plan, rows: int, count: int, seed: int) -> float:
 AUDIT = pytest.param(40, marks=pytest.mark.audit)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("pairs", [2, AUDIT])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_draws_can_lose_is_within_the_charge(kind: str, pairs: int) -> None:
@@ -267,6 +268,8 @@ def test_what_draws_can_lose_is_within_the_charge(kind: str, pairs: int) -> None
     assert worst_share(planned(query, 1), 1, pairs, seed=9) >= floor
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("pairs", [4, AUDIT])
 @pytest.mark.parametrize("kind", CONDITIONAL)
 def test_private_scales_lose_no_more_than_the_charge_at_what_was_drawn(
@@ -279,6 +282,7 @@ def test_private_scales_lose_no_more_than_the_charge_at_what_was_drawn(
     assert worst_share(plan, 1, pairs, seed=7) > 0
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("pairs", [2, AUDIT])
 @pytest.mark.parametrize("kind", [*OF_ROWS, *ONLY_OF_ROWS])
 def test_a_persons_rows_together_are_within_the_charge(kind: str, pairs: int) -> None:
@@ -286,6 +290,7 @@ def test_a_persons_rows_together_are_within_the_charge(kind: str, pairs: int) ->
     assert worst_share(planned(query, 3), 3, pairs, seed=8) >= min(floor, OF_PERSONS.get(kind, 1.0))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("pairs", [4, AUDIT])
 @pytest.mark.parametrize("kind", PER)
 def test_a_person_who_counts_as_one_row_is_within_the_charge(kind: str, pairs: int) -> None:
@@ -318,6 +323,7 @@ def delta_of(before: list[Call], after: list[Call], epsilon: float) -> float:
     return float(ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_gaussian_plan_s_draws_keep_its_delta(kind: str, rows: int) -> None:

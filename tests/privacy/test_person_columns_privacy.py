@@ -17,10 +17,9 @@ from reticent_server.domain.steps import Block, CountSum, GramSum, VectorSum
 from reticent_server.engine.block_sums import block_sums
 from reticent_server.kinds.did.kind import Did
 from reticent_server.kinds.event_study.kind import EventStudy
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.registry import kind_of
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import noisy_sum, registry
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, numeric, profile_of, totals
 
 PERSONS, M, RHO = 40, 4, 5 * 10**12
@@ -40,12 +39,6 @@ QUERIES = {
     "means": LinearRegression("y ~ x0 + mean(x0)"),
     "event study": EventStudy("y", "s", "t", before=2, after=1),
 }
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: Any, monkeypatch: Any) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel() -> Any:
@@ -118,6 +111,7 @@ def distance(part: Any, a: Any, b: Any) -> Any:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_persons_of_any_lengths_are_as_near_as_is_billed_and_all_steps_cost_what_is_charged(
     name: str,

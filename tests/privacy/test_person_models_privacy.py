@@ -22,7 +22,6 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.registry import kind_of
 from reticent_server.mechanisms import noisy_sum, registry
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import boolean, drive, numeric, profile_of, totals
 
 PERSONS, M, RHO = 60, 4, 5 * 10**12
@@ -42,12 +41,6 @@ QUERIES = {
     "quantile": QuantileRegression("y ~ x0 + x1", tau=0.8),
 }
 NONE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.001)
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: Any, monkeypatch: Any) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel() -> Any:
@@ -99,6 +92,7 @@ def distance(part: Any, a: Any, b: Any) -> float:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_persons_of_any_lengths_are_within_each_bound_and_the_whole_charge(name: str) -> None:
     plan = planned(name)
@@ -130,6 +124,8 @@ def last_step(name: str) -> Any:
     return next(s for s in reversed(steps) if isinstance(s.map_fn, PersonScoreMap))
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["poisson", "gamma"])
 def test_a_person_s_jacobian_is_bounded_as_a_sum(name: str) -> None:
     """A person at L against one without a row is half of what is billed; curvatures of one sign are √2 L apart at most.

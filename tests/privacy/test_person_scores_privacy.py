@@ -13,20 +13,13 @@ from reticent_server.engine.block_sums import block_sums
 from reticent_server.fitting.maps import ScoreMap
 from reticent_server.fitting.person_scores import PersonLengthsMap, PersonScoreMap
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum, registry
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, facts_of, numeric, profile_of, query, totals
 
 PERSONS, M, RHO = 40, 4, 5 * 10**12
 COLUMNS = [numeric("x0"), numeric("x1"), numeric("y")]
 FORMULA = "y ~ x0 + x1"
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: Any, monkeypatch: Any) -> None:
-    """The released path that neighbours are compared along is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel(seed: Any = 3) -> Any:
@@ -81,6 +74,8 @@ def distance(part: Any, a: Any, b: Any) -> Any:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
+@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["huber", "squared"])
 def test_persons_of_any_lengths_are_as_near_as_is_billed_and_some_sums_as_far(loss: Any) -> None:
     plan = planned(loss)
@@ -100,6 +95,7 @@ def test_persons_of_any_lengths_are_as_near_as_is_billed_and_some_sums_as_far(lo
     assert worst[CountSum, M] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_all_steps_together_cost_what_is_charged() -> None:
     """Over the whole path: the persons that are farthest apart use no more than ρ of all parts."""
     plan = planned()

@@ -44,6 +44,7 @@ def farthest(part: Any, numbers: Any) -> float:
     return float(np.sqrt((squares[:, None] + squares - 2 * q.T @ q).max()))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [*USED, *OTHERS])
 def test_all_pairs_are_within_the_sensitivity_and_one_attains_it(name: str) -> None:
     part = PowerSum((USED | OTHERS)[name], RHO)
@@ -58,6 +59,7 @@ def test_what_is_released_beside_the_first_power_costs_nothing(name: str) -> Non
     assert power_sum.granule(PowerSum(USED[name], RHO)) <= alone * (1 + 2e-4)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("factor", [1.02, 1.5])
 @pytest.mark.parametrize("name", ["masked mean", "score and meat"])
 def test_factors_have_no_room_left(name: str, factor: float) -> None:
@@ -87,6 +89,7 @@ def test_what_is_no_number_gives_nothing_and_what_is_too_large_gives_the_end() -
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     arrays(float, 5, elements=st.floats(allow_nan=True, allow_infinity=True, width=64)),

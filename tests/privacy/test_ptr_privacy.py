@@ -48,6 +48,8 @@ def test_a_margin_at_its_cap_passes() -> None:
     assert ptr.margin_cap(EPSILON, DELTA, 5) == 5
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("q", [0, 1, 2])
 def test_the_draws_have_that_law_and_no_other(q: int) -> None:
     epsilon, runs = EPSILON_UNITS // 2, 8000
@@ -107,6 +109,8 @@ def pairs(n: int, rng: np.random.Generator = None, number: Any = None) -> Iterat
             yield tuple(table), (value, *table[1:])
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PARTS)
 def test_margins_have_sensitivity_one_and_are_safe(name: str) -> None:
     rng, checked, margins = np.random.default_rng(4), 0, set()
@@ -122,6 +126,8 @@ def test_margins_have_sensitivity_one_and_are_safe(name: str) -> None:
     assert {0, 1, 2, 3} <= margins
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PARTS)
 def test_no_pair_of_tables_is_told_apart_by_more_than_is_charged(name: str) -> None:
     part = PARTS[name]
@@ -137,6 +143,8 @@ def test_no_pair_of_tables_is_told_apart_by_more_than_is_charged(name: str) -> N
     assert worst > 0.2 * delta
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PARTS)
 def test_the_release_follows_the_law_that_was_attacked(name: str) -> None:
     part, table = PARTS[name], (0.0, 1.0, 5.0, 5.0, 8.0, 8.0, 12.0, 12.0, 12.0, 40.0)

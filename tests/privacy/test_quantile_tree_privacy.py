@@ -20,6 +20,8 @@ from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tr
 FOUR = Grid(1.0, 4.0, integers=True)
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "asked",
     [(0.5,), (0.25, 0.5, 0.75), pytest.param((0.05, 0.1, 0.9), marks=pytest.mark.audit)],
@@ -114,6 +116,7 @@ def level_loss(nodes: Any, exact: Any, ladder: Any, pairs: Any) -> Any:
     return found.max()
 
 
+@pytest.mark.slow
 def test_release_follows_the_law_that_was_audited() -> None:
     part = QuantileTree(FOUR, (0.25, 0.5, 0.75), RHO_UNITS)
     counts = np.array([3, 1, 0, 4], dtype=np.int64)

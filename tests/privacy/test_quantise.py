@@ -23,6 +23,8 @@ wild = st.one_of(
 )
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
 def test_no_record_is_longer_than_the_limit(kind: Any) -> None:
     part = kind(size=SIZE, clip=1.7, rho=RHO)
@@ -79,6 +81,7 @@ def test_weights_are_the_lengths_of_the_vectors() -> None:
     assert np.abs(difference).max() <= 1
 
 
+@pytest.mark.slow
 def test_a_record_is_the_same_alone_in_used_memory_and_beside_shared_vectors() -> None:
     rng = np.random.default_rng(3)
     u, w, a = rng.standard_cauchy((SIZE, 4096)), rng.normal(size=4096), rng.random(4096)

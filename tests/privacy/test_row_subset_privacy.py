@@ -81,6 +81,8 @@ def pairs(rng: np.random.Generator, places: Any, tries: int = 100) -> Iterator[A
         yield (x, y), (x2, y2)
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("inside", [0, 1, 3])
 def test_no_pair_of_neighbours_differs_by_more_than_is_charged(m: int, inside: int) -> None:

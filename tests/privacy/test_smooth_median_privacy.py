@@ -44,6 +44,7 @@ def beta_of(epsilon: Any) -> Any:
     return smooth_median.smoothness(int(epsilon * EPSILON_UNITS), int(DELTA * DELTA_UNITS))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 12.0, 20.0])
 def test_the_worst_pair_is_within_delta_and_close_to_it(epsilon: float) -> None:
     first, second = worst_pair(epsilon, beta_of(epsilon))
@@ -83,6 +84,8 @@ def neighbours() -> Iterator[Any]:
         yield tuple(table), tuple(other)
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_shift_and_ratio_of_every_pair_are_what_the_proof_needs(epsilon: float) -> None:
     part, beta = part_of(epsilon), beta_of(epsilon)
@@ -112,6 +115,7 @@ def scale_p_value(z: Any) -> Any:
     return 2 * min(F, 1 - F)
 
 
+@pytest.mark.slow
 def test_the_noise_has_that_scale_and_no_other() -> None:
     part = part_of(1.0)
     table = np.linspace(SIZE / 2 - 2e5, SIZE / 2 + 2e5, 501)

@@ -13,7 +13,6 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import CountSum, GramSum
 from reticent_server.kinds.study.kind import Study
 from reticent_server.mechanisms import noisy_sum
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, totals
 from support.kinds.studies import boolean, factor, numeric, planned, whole
 
@@ -31,12 +30,6 @@ BY = Study(("y", "x", "b"), main="y ~ x", by="g", where="x < 900")
 FILLED = Study(("y", "x", "b", "m"), main="y ~ x + m", missing="indicator")
 QUERIES = {"plain": PLAIN, "main": MAIN, "by": BY, "filled": FILLED}
 EPSILON = 30  # little noise: the path goes where the data send it
-
-
-@pytest.fixture(autouse=True)
-def _seeded_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The released path, along which neighbours are compared, is the same in every run."""
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def table(kind: Any) -> Any:
@@ -110,6 +103,7 @@ def ratios(query: Any, data: Any, rows: Any, pairs: int = 25) -> Iterator[Any]:
         ]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize(
     "kind", ["plain", "collinear", "one row", "leverage", "not numbers", "whitening", "empty"]
@@ -128,6 +122,8 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
     assert worst <= rho
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_the_search_attains_the_bounds_that_it_guards(query: Any) -> None:
     worst = {}

@@ -54,6 +54,7 @@ def sums_of(part: Any, mean: Any, T: Any, window: Any) -> tuple[Any, Any]:
     return counts, noisy_sum.encode(unit, scaled)
 
 
+@pytest.mark.slow
 @given(
     equation=st.sampled_from(EQUATIONS),
     seed=st.integers(0, 10**6),

@@ -35,6 +35,7 @@ def test_the_generated_files_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {path.stem for path in (ROOT / "r/man").glob("*.Rd")} == pages | BY_HAND
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.audit)])
 def test_the_package_passes_its_check(tmp_path: Path, whole: bool) -> None:
     """Without the vignette, whose making takes a third of the time, but in the audit."""

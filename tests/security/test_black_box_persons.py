@@ -99,6 +99,7 @@ def share(pair: Pair, query: dict[str, Any]) -> float:
     return total(calls, again).rho / float(rho)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_a_person_loses_no_more_than_is_charged(pairs: dict[str, Pair], kind: str) -> None:
     query, floor = QUERIES[kind]
@@ -106,6 +107,7 @@ def test_a_person_loses_no_more_than_is_charged(pairs: dict[str, Pair], kind: st
     assert floor <= max(shares) <= 1 + ROUNDING
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["count", "mean"])
 def test_noise_for_one_row_is_rejected(
     pairs: dict[str, Pair], kind: str, monkeypatch: pytest.MonkeyPatch
@@ -133,7 +135,7 @@ def served_here(pair: Pair) -> Iterator[Prober]:
 
 
 DRAWS = {"count": 4000, "mean": 4000, "median, per": 1000, "linear_regression": 500}
-FEW_DRAWS = {"count": 600, "mean": 2500}
+FEW_DRAWS = {"count": 600, "mean": 5000}
 """Of noise for one row, which loses m² times as much; a mean tells only the ratio of what it has drawn."""
 
 

@@ -16,7 +16,7 @@ from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy, Query
 from reticent_server.errors import InvalidFormula, ReticentError
 from reticent_server.kinds.count.kind import Count
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from support.installations.small import Installation, opened
 
@@ -122,7 +122,7 @@ def check(facts: DatasetFacts, text: str) -> None:
             assert min(answered(facts, query)[1] for _ in range(2)) <= SECONDS, text[:200]
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=texts)
 def test_a_plan_or_a_clear_refusal(facts: DatasetFacts, text: str) -> None:
     check(facts, text)

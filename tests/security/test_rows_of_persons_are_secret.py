@@ -11,9 +11,8 @@ import html
 import json
 import re
 import shutil
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -34,12 +33,13 @@ from reticent_server.pipeline import browse
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
 from reticent_server.workbench.controls import controls, texts
-from support.attacks.planted_session import metrics
 from support.attacks.tape import Tape
+from support.attacks.transcript import Transcript, counted
 from support.databases.migrated import SetClock
 from support.installations.bench import Browser
 from support.installations.small import SCHEMA, Api, Installation, opened
 from support.kinds.examples import QUERIES
+from support.processes.waiting import until
 
 PERSONS, M = 60, 5
 PANEL = SCHEMA.replace("columns:", f"unit: {{column: id, max_rows: {M}}}\ncolumns:")
@@ -68,28 +68,8 @@ BAD: tuple[dict[str, Any], ...] = (
     {"kind": "histogram", "column": "y"},
 )
 
-PATIENCE_SECONDS = 60.0
 
-_ID = re.compile(r"rel_[A-Za-z0-9_-]+|[0-9a-f]{12,}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[0-9:.]*(Z|\+00:00)?")
-_VARYING = {"reticent_reply_seconds_bucket", "reticent_reply_seconds_sum"}
-"""Of a process, whose replies take as long as they take: the deadlines that hide it are compared by themselves."""
-
-
-@dataclass
-class Transcript:
-    """Everything that was said, with drawn ids by the order in which they appear."""
-
-    said: list[str] = field(default_factory=list)
-    ids: dict[str, str] = field(default_factory=dict)
-
-    def hear(self, text: str) -> None:
-        self.said.append(_ID.sub(lambda m: self.ids.setdefault(m[0], f"<{len(self.ids)}>"), text))
-
-    def reply(self, reply: httpx.Response) -> httpx.Response:
-        headers = sorted((k, v) for k, v in reply.headers.items() if k != "date")
-        self.hear(f"{reply.status_code} {reply.text} {headers}")
-        return reply
 
 
 def rows(lengths: np.ndarray, seed: int) -> str:
@@ -194,11 +174,9 @@ def ask_later(api: Api, heard: Transcript) -> None:
     headers = {"Prefer": "respond-async"}
     release = heard.reply(api.post("/v1/releases", body(ASKED[0]), headers=headers))
     assert release.json()["progress"]["remaining_ms"] > 0
-    path, started = release.headers["location"], time.monotonic()
-    while (reply := api.get(path)).json()["status"] == "pending":
-        assert time.monotonic() - started < PATIENCE_SECONDS
-        time.sleep(0.01)
-    heard.reply(reply)
+    path = release.headers["location"]
+    until(lambda: api.get(path).json()["status"] != "pending")
+    heard.reply(api.get(path))
 
 
 def look_at_the_workbench(
@@ -218,13 +196,6 @@ def look_at_the_workbench(
     for path in dict.fromkeys(re.findall(r"/workbench/releases/rel_[A-Za-z0-9_-]+", history)):
         heard.hear(browser.get(html.unescape(path)).text)
         heard.hear(browser.get(f"{path}/export/csv").text)
-
-
-def counted(services: Services, name: str) -> dict[str, float]:
-    """The curator's metrics, but for how long replies took. name: of the curator who asks."""
-    lines = [line for line in metrics(services, name).splitlines() if not line.startswith("#")]
-    pairs = (line.rpartition(" ") for line in lines)
-    return {k: float(v) for k, _, v in pairs if k.partition("{")[0] not in _VARYING}
 
 
 @pytest.mark.parametrize("planned", [0, pytest.param(len(QUERIES), marks=pytest.mark.audit)])

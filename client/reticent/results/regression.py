@@ -177,7 +177,7 @@ class RegressionResults(Coefficients):
         spread = family is None and "tau" not in self.result and np.isfinite(self.scale)
         scale = self.scale if spread else None
         wider = after_fit.widening(ends, params, bse, level)
-        link = link_of(family, self.result.get("link"))
+        link = link_of(self.result)
         return after_fit.Fitted(
             self.names, params, self.cov_params(), self._can_test, link, scale, wider
         )

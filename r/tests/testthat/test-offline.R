@@ -53,12 +53,16 @@ test_that("predictions are of the server's coding", {
   expect_equal(is.na(unname(predict(unsure, new))), c(FALSE, TRUE))
 })
 
-test_that("inverse links are those of the family", {
+test_that("inverse links are those of the release", {
   fit <- sure(document(query = list(kind = "glm", family = "binomial")))
+  fit$result$family <- "binomial"
+  fit$result$link <- "logit"
   new <- data.frame(x = 0, g = "a", z = 1)
   expect_equal(unname(predict(fit, new, type = "response")), plogis(1))
-  fit$query$family <- "poisson"
+  fit$result$link <- "log"
   expect_equal(unname(predict(fit, new, type = "response")), exp(1))
+  fit$result$link <- NULL
+  expect_error(predict(fit, new, type = "response"), "link")
   fit$result$levels <- list("a", "b", "c")
   expect_error(predict(fit, new), "each level")
 })

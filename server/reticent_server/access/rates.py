@@ -23,12 +23,16 @@ from reticent_server.domain.clock import Clock
 SHARES = 20
 LARGEST_SHARE = 1000
 
+LATEST = 2
+"""In lengths of a window from now: one that ends later is from before the clock was set back, or was written by somebody
+else, and has ended. (Clocks of several machines may differ, and a writer waits for its turn: by much less.)"""
+
 _TAKE = text(
     "INSERT INTO access_rates (id, hits, until_ms) VALUES (:id, :amount, :until_ms) "
     "ON CONFLICT (id) DO UPDATE SET "
-    "hits = CASE WHEN access_rates.until_ms > :now_ms "
+    "hits = CASE WHEN access_rates.until_ms > :now_ms AND access_rates.until_ms <= :latest_ms "
     "THEN access_rates.hits + :amount ELSE :amount END, "
-    "until_ms = CASE WHEN access_rates.until_ms > :now_ms "
+    "until_ms = CASE WHEN access_rates.until_ms > :now_ms AND access_rates.until_ms <= :latest_ms "
     "THEN access_rates.until_ms ELSE :until_ms END "
     "RETURNING hits"
 )
@@ -51,7 +55,8 @@ class DatabaseStorage(Storage):
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         """The hits in the key's window with `amount` more; the first one begins it."""
         now_ms = self._now_ms()
-        given = {"id": key, "amount": amount, "now_ms": now_ms, "until_ms": now_ms + 1000 * expiry}
+        ends = {"until_ms": now_ms + 1000 * expiry, "latest_ms": now_ms + 1000 * LATEST * expiry}
+        given = {"id": key, "amount": amount, "now_ms": now_ms, **ends}
         with writing(self._engine) as connection:
             return int(connection.execute(_TAKE, given).scalar_one())
 
@@ -120,7 +125,7 @@ class RateLimits:
         now = self._clock.now().timestamp()
         with self._lock:
             share = self._shares.get(key_id)
-            if share is not None and share.until > now:
+            if share is not None and 0 < share.until - now <= LATEST * self._limit.get_expiry():
                 if share.left > 0:
                     share.left -= 1
                     return 0.0

@@ -12,8 +12,6 @@ from secrets import token_bytes, token_hex
 from threading import Lock
 from typing import Protocol
 
-import structlog
-
 from reticent_server.access.peppers import Peppers
 from reticent_server.access.secrets import (
     LARGEST_FILE,
@@ -23,6 +21,7 @@ from reticent_server.access.secrets import (
     parse_secrets,
 )
 from reticent_server.errors import CuratorError
+from reticent_server.events import EventLogger
 from reticent_server.settings import Settings
 
 PERSONS_KEY_BYTES = 32
@@ -41,7 +40,7 @@ _READ_ONLY = (
     "of `reticent secrets` print the new one with --print.)"
 )
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 class SecretsPlace(Protocol):

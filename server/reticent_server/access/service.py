@@ -8,7 +8,6 @@ from datetime import datetime
 from secrets import token_hex
 from typing import Any
 
-import structlog
 from sqlalchemy import Connection, Engine, RowMapping
 from sqlalchemy.exc import IntegrityError
 
@@ -24,8 +23,9 @@ from reticent_server.domain.clock import Clock
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import ANALYST, LEAST, STAFF, Role, parse_roles
 from reticent_server.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from reticent_server.events import EventLogger
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _TAKEN = "An analyst or curator of that name, or a project, exists already."

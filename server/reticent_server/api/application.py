@@ -9,7 +9,6 @@ from importlib.metadata import version
 from threading import Event, Thread
 from typing import Any
 
-import structlog
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
@@ -17,6 +16,7 @@ from fastapi.openapi.utils import get_openapi
 from reticent_server.api.middleware import BodyLimit, Edge
 from reticent_server.api.problems import Problem, install_handlers
 from reticent_server.api.routes import open_router, router
+from reticent_server.events import EventLogger
 from reticent_server.intake.staged import sweep
 from reticent_server.pipeline import deferred
 from reticent_server.pipeline.anchoring import keep_anchored
@@ -26,7 +26,7 @@ from reticent_server.web.uploads import LONGER
 
 MAX_SWEEP_SECONDS = 30
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 def make_application(services: Services, *, sweeps: bool = True) -> FastAPI:
@@ -80,6 +80,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     ended.set()
     anchoring.join()
     deferred.close(services)
+    services.planner.close()
     services.settler.close()
     services.readiness.close()
     if services.single_sign_on is not None:

@@ -2,13 +2,27 @@
 """Connections on which no request comes are closed, so that silence takes no place of others' requests.
 
 uvicorn closes a connection that is idle after a reply; it waits without end for the first request of
-one, and for the rest of a head that has begun.
+one, and for the rest of a head that has begun. Header lines that are folded are refused: a proxy in front may
+have read them as others do not (RFC 9112, 5.2).
 """
 
 import asyncio
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import h11
+from h11._receivebuffer import ReceiveBuffer  # h11 has no option for it
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+class _Heads(ReceiveBuffer):
+    """What has come of a connection; a head or a trailer with a folded line is no request."""
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """Called by h11. Raises LocalProtocolError, which h11 turns into one of the caller's: status 400."""
+        lines = super().maybe_extract_lines()
+        if any(line.startswith((b" ", b"\t")) for line in lines or ()):
+            raise h11.LocalProtocolError("a folded header line")
+        return lines
 
 
 class Connection(H11Protocol):
@@ -17,6 +31,10 @@ class Connection(H11Protocol):
 
     seconds: ClassVar[float]
     _head: asyncio.TimerHandle | None = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.conn._receive_buffer = _Heads()  # noqa: SLF001
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Called by the event loop."""

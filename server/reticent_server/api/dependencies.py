@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import Annotated, cast
 
@@ -11,6 +12,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import HTTPConnection
 
 from reticent_server.access.keys import key_id
+from reticent_server.api.threads import read
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, RateLimited, Unauthorized
@@ -41,9 +43,9 @@ async def services_of(request: Request) -> Services:
 WithServices = Annotated[Services, Depends(services_of)]
 
 
-def authenticated(services: WithServices, credentials: _Credentials) -> Principal:
+async def authenticated(services: WithServices, credentials: _Credentials) -> Principal:
     """The holder of the key. Raises Unauthorized, always with the same words, or RateLimited."""
-    return _holder(services, credentials)
+    return await read(partial(_holder, services, credentials))
 
 
 def _holder(services: Services, credentials: HTTPAuthorizationCredentials | None) -> Principal:

@@ -13,9 +13,10 @@ import sys
 import threading
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from types import TracebackType
 
-import structlog
+from reticent_server.events import EventLogger, set_up
 
 PUBLIC_FIELDS = frozenset(
     {
@@ -32,6 +33,7 @@ PUBLIC_FIELDS = frozenset(
         "worker",
         "exit_code",
         "row",
+        "leases",
     }
 )
 _EVENT = re.compile(r"[a-z]+(_[a-z]+){0,7}", re.ASCII)
@@ -45,6 +47,13 @@ def configure_logging(level: str) -> None:
     Several processes share standard error. A line that is written at once, its end included, is never
     mixed with another's, as long as it is shorter than what a pipe takes at once (4 KB).
     """
+    set_up(partial(_configure, level))
+    logging.basicConfig(level=logging.WARNING, handlers=[_Wordless()], force=True)
+
+
+def _configure(level: str) -> None:
+    import structlog  # noqa: PLC0415 - not before the first event: see reticent_server.events
+
     structlog.configure(
         processors=[
             structlog.stdlib.add_log_level,
@@ -55,7 +64,6 @@ def configure_logging(level: str) -> None:
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line in one write: see below
         cache_logger_on_first_use=False,
     )
-    logging.basicConfig(level=logging.WARNING, handlers=[_Wordless()], force=True)
 
 
 def silence() -> None:
@@ -85,16 +93,16 @@ class _Wordless(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         library = record.name.partition(".")[0]
-        structlog.get_logger(__name__).warning("library_message", library=library)
+        EventLogger(__name__).warning("library_message", library=library)
 
 
 def _thread_failed(failure: threading.ExceptHookArgs) -> None:
-    structlog.get_logger(__name__).error("thread_failed", error=failure.exc_type.__name__)
+    EventLogger(__name__).error("thread_failed", error=failure.exc_type.__name__)
 
 
 def _unraisable(failure: "sys.UnraisableHookArgs") -> None:
-    structlog.get_logger(__name__).error("unraisable", error=failure.exc_type.__name__)
+    EventLogger(__name__).error("unraisable", error=failure.exc_type.__name__)
 
 
 def _failed(kind: type[BaseException], _error: BaseException, _trace: TracebackType | None) -> None:
-    structlog.get_logger(__name__).error("process_failed", error=kind.__name__)
+    EventLogger(__name__).error("process_failed", error=kind.__name__)

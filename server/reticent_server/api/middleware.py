@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import cast
 
-import structlog
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reticent_server.api.problems import problem, unexpected
 from reticent_server.domain.clock import Clock
+from reticent_server.events import EventLogger
 from reticent_server.pipeline import metrics
 
-access_log = structlog.get_logger("reticent.access")
-log = structlog.get_logger(__name__)
+access_log = EventLogger("reticent.access")
+log = EventLogger(__name__)
 
 FORGOTTEN = 16
 """How many times the limit on bodies is read of one that is too large."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -14,9 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from reticent_server.errors import CuratorError, QueueFull, RateLimited, ReticentError
+from reticent_server.events import EventLogger
 from reticent_server.web.validation import explained
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -31,7 +31,7 @@ _DESCRIPTIONS = {
     422: "`invalid_request`, `invalid_query`, `invalid_formula` or `invalid_privacy`. "
     "Nothing was charged.",
     408: "The body did not come in time.",
-    429: "`rate_limited`: the key has asked too often; Retry-After says how long to wait.",
+    429: "`rate_limited`: the key has asked too often, or too many of its plans or releases wait; Retry-After says how long to wait.",
     500: "Unexpected; the text is always the same.",
     503: "A database does not answer, or the release is still being computed: send it again, "
     "with the same Idempotency-Key.",

@@ -32,10 +32,12 @@ class SchemaReply(_Reply):
 
 
 class UnitReply(_Reply):
-    """The protected unit: a row (column null), or the rows that share a value of `column`."""
+    """The protected unit: a row (column null), or the rows that share a value of `column`. gaps: a unit has one row at
+    most, and may have none."""
 
     column: str | None
     max_rows: int
+    gaps: bool
 
 
 class ColumnProfileReply(_Reply):

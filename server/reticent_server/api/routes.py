@@ -2,10 +2,11 @@
 """The routes of version 1: each parses, calls the pipeline, and returns."""
 
 import json
+from functools import partial
 from math import ceil, isfinite
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from reticent_server.api import replies
@@ -20,11 +21,11 @@ from reticent_server.api.dependencies import (
 from reticent_server.api.problems import documented
 from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.api.strict_json import StrictRoute
-from reticent_server.api.threads import release_threads
+from reticent_server.api.threads import read, release_threads
 from reticent_server.errors import Unavailable
 from reticent_server.pipeline import answer, browse, deferred, projects, publishing
-from reticent_server.pipeline.documents import plan_json
 from reticent_server.web.bodies import PersonsBody, RequestBody
+from reticent_server.web.free_work import free_work
 from reticent_server.web.project_bodies import ProjectBody
 
 MAX_PAGE = 100
@@ -83,9 +84,9 @@ async def healthz() -> Reply:
 
 
 @open_router.get("/readyz", response_model=replies.ReadyReply, responses=documented(503))
-def readyz(services: WithServices) -> Reply:
+async def readyz(services: WithServices) -> Reply:
     """The database and the vault answer."""
-    away = services.readiness.away()
+    away = await read(services.readiness.away)
     if away:
         raise Unavailable(
             f"The {' and the '.join(away)} of this server did not answer; ask again later."
@@ -94,15 +95,15 @@ def readyz(services: WithServices) -> Reply:
 
 
 @router.get("/datasets", response_model=replies.DatasetsReply)
-def list_datasets(services: WithServices, asker: Asker) -> Response:
+async def list_datasets(services: WithServices, asker: Asker) -> Response:
     """The data sets that you have a grant for."""
-    return _written({"datasets": browse.datasets(services, asker())})
+    return await read(lambda: _written({"datasets": browse.datasets(services, asker())}))
 
 
 @router.get("/datasets/{name}", response_model=replies.DatasetReply, responses=documented(404))
-def show_dataset(services: WithServices, asker: Asker, name: str) -> Response:
+async def show_dataset(services: WithServices, asker: Asker, name: str) -> Response:
     """What is public about one data set."""
-    return _written(browse.dataset(services, asker(), name))
+    return await read(lambda: _written(browse.dataset(services, asker(), name)))
 
 
 @router.get(
@@ -110,12 +111,12 @@ def show_dataset(services: WithServices, asker: Asker, name: str) -> Response:
     response_model=replies.ReleasesReply,
     responses=documented(404, 422),
 )
-def list_published(
+async def list_published(
     services: WithServices, caller: Caller, name: str, limit: Limit = 50, offset: Offset = 0
 ) -> Response:
     """The releases that the curator has published to all who have a grant for the data set, the last published first.
     Free."""
-    return _json(publishing.published(services, caller, name, limit, offset))
+    return _json(await read(partial(publishing.published, services, caller, name, limit, offset)))
 
 
 @router.post(
@@ -123,22 +124,28 @@ def list_published(
     response_model=replies.DatasetReply,
     responses=documented(404, 408, 413, 422),
 )
-def show_persons(services: WithServices, caller: Caller, name: str, body: PersonsBody) -> Response:
+async def show_persons(
+    request: Request, services: WithServices, caller: Caller, name: str, body: PersonsBody
+) -> Response:
     """A data set as a table with one row a person, with these features for columns: their kinds and
     bounds. Free."""
-    return _written(browse.persons(services, caller, name, body.persons))
+
+    def shown() -> Response:
+        return _written(browse.persons(services, caller, name, body.persons))
+
+    return await free_work(services.settings).run(caller.id, request, shown)
 
 
 @router.get("/budget", response_model=replies.BudgetReply)
-def show_budget(services: WithServices, asker: Asker) -> Response:
+async def show_budget(services: WithServices, asker: Asker) -> Response:
     """Your accounts, in the units that they are kept in: ε and δ, or ρ and δ under the rule zcdp."""
-    return _written({"accounts": browse.accounts(services, asker())})
+    return await read(lambda: _written({"accounts": browse.accounts(services, asker())}))
 
 
 @router.get("/projects", response_model=replies.ProjectsReply)
-def list_projects(services: WithServices, asker: Asker) -> Response:
+async def list_projects(services: WithServices, asker: Asker) -> Response:
     """The projects that you are a member of."""
-    return _written({"projects": browse.projects(services, asker())})
+    return await read(lambda: _written({"projects": browse.projects(services, asker())}))
 
 
 @router.post(
@@ -154,18 +161,24 @@ def make_request(services: WithServices, caller: Wisher, body: ProjectBody) -> R
 
 
 @router.get("/requests", response_model=replies.RequestsReply)
-def list_requests(services: WithServices, caller: Wisher) -> Response:
+async def list_requests(services: WithServices, caller: Wisher) -> Response:
     """Your requests for projects: those that wait, then the newest."""
-    requests = services.requests.of(caller.id)
+    requests = await read(partial(services.requests.of, caller.id))
     return _written({"requests": [projects.request_json(request) for request in requests]})
 
 
 @router.post("/plans", response_model=replies.PlanReply, responses=documented(404, 408, 413, 422))
-def make_plan(services: WithServices, caller: Caller, body: PlanBody) -> Response:
+async def make_plan(
+    request: Request, services: WithServices, caller: Caller, body: PlanBody
+) -> Response:
     """What a release would cost, whether your budget covers it, what it would promise, and its
     expected errors. Free."""
-    ready, standing = answer.plan_with_accounts(services, caller, body.ask(), body.widths())
-    return _written(plan_json(ready, standing, body.target))
+
+    def planned() -> Response:
+        document = answer.plan_document(services, caller, body.ask(), body.widths(), body.target)
+        return _written(document)
+
+    return await free_work(services.settings).run(caller.id, request, planned)
 
 
 @router.post(
@@ -175,6 +188,7 @@ def make_plan(services: WithServices, caller: Caller, body: PlanBody) -> Respons
     responses={202: {"model": replies.ReleaseReply}, **documented(404, 408, 409, 413, 422)},
 )
 async def make_release(
+    request: Request,
     services: WithServices,
     caller: Caller,
     body: RequestBody,
@@ -183,28 +197,31 @@ async def make_release(
 ) -> Response:
     """An answer: charged before a private cell is read, stored for ever."""
     ask = body.ask(key)
-    if later:
-        return await run_in_threadpool(
-            lambda: _accepted(deferred.answer_later(services, caller, ask))
-        )
-    threads = release_threads(services.settings.release_threads)
-    return await threads.run(caller.id, lambda: _created(answer.answer(services, caller, ask)))
+    with release_threads(services.settings.release_threads).place(caller.id) as place:
+        asked = await read(partial(answer.covered, services, caller, ask))
+        planned = partial(answer.prepared, services, caller, asked)
+        work = free_work(services.settings)
+        ready = await work.run(caller.id, request, planned, bounded=False)
+        if later:
+            accept = partial(deferred.accept, services, caller, ready)
+            return _accepted(await run_in_threadpool(accept))
+        return _created(await place.run(partial(answer.finished, services, caller, ready)))
 
 
 @router.get("/releases", response_model=replies.ReleasesReply, responses=documented(422))
-def list_releases(
+async def list_releases(
     services: WithServices, caller: Caller, limit: Limit = 50, offset: Offset = 0
 ) -> Response:
     """Your releases, newest first, again and again."""
-    return _json(browse.releases(services, caller, limit, offset))
+    return _json(await read(partial(browse.releases, services, caller, limit, offset)))
 
 
 @router.get(
     "/releases/{release_id}", response_model=replies.ReleaseReply, responses=documented(404)
 )
-def show_release(services: WithServices, asker: Asker, release_id: str) -> Response:
+async def show_release(services: WithServices, asker: Asker, release_id: str) -> Response:
     """One of your releases: the same bytes as when it was made."""
-    return _json(browse.release(services, asker(), release_id))
+    return _json(await read(lambda: browse.release(services, asker(), release_id)))
 
 
 @router.delete(

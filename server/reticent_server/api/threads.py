@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threads of releases that are waited for: a number of their own.
+"""The threads of releases that are waited for, and those of reads: numbers of their own.
 
 A release holds its thread until its deadline. On the threads that answer everything else, a few dozen
 long fits would keep every free call waiting; here they keep only each other waiting, and one analyst's
 at most half of the threads, so that other analysts' begin all the same. Who waits for a thread is
 charged nothing yet; threads become free on the deadlines that plans fixed. How many may wait is limited,
-too, so that one analyst cannot take every connection that the process may hold.
+too, so that one analyst cannot take every connection that the process may hold. Before it is charged, a release is planned
+at its owner's turn among all free work (web.free_work), and holds a place, but no thread.
+
+Reads and probes (keys, accounts, data sets, stored releases, readiness) take milliseconds each: nothing that takes longer has one of
+their threads, so none of it can keep them waiting.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -17,6 +22,9 @@ from anyio.lowlevel import RunVar
 from reticent_server.errors import RateLimited
 
 FULL = 4
+READS = 40
+"""Threads of reads: as many as the library has by default for everything; none is held for longer than a database takes."""
+
 T = TypeVar("T")
 
 
@@ -28,12 +36,12 @@ class ReleaseThreads:
         self._half = -(-number // 2)
         self._waiting: dict[str, tuple[CapacityLimiter, int]] = {}
 
-    async def run(self, owner: str, call: Callable[[], T]) -> T:
-        """What the call returns, from a thread, in the order of asking. Raises RateLimited."""
+    @contextmanager
+    def place(self, owner: str) -> Iterator["ReleasePlace"]:
+        """One of the owner's places, for the time of a release. Raises RateLimited."""
         own = self._joined(owner)
         try:
-            async with own:
-                return await to_thread.run_sync(call, limiter=self._all)
+            yield ReleasePlace(own, self._all)
         finally:
             self._left(owner)
 
@@ -50,6 +58,19 @@ class ReleaseThreads:
             self._waiting[owner] = own, present - 1
 
 
+class ReleasePlace:
+    """Of a release that is waited for; its thread comes in the order of asking."""
+
+    def __init__(self, own: CapacityLimiter, everybodys: CapacityLimiter) -> None:
+        self._own = own
+        self._all = everybodys
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """What the call returns, from a thread."""
+        async with self._own:
+            return await to_thread.run_sync(call, limiter=self._all)
+
+
 _THREADS: RunVar[ReleaseThreads] = RunVar("release_threads")
 
 
@@ -60,3 +81,16 @@ def release_threads(number: int) -> ReleaseThreads:
     except LookupError:
         _THREADS.set(ReleaseThreads(number))
         return _THREADS.get()
+
+
+_READS: RunVar[CapacityLimiter] = RunVar("reads")
+
+
+async def read(call: Callable[[], T]) -> T:
+    """What the call returns, from a thread of the running event loop's reads."""
+    try:
+        limiter = _READS.get()
+    except LookupError:
+        limiter = CapacityLimiter(READS)
+        _READS.set(limiter)
+    return await to_thread.run_sync(call, limiter=limiter)

@@ -4,8 +4,9 @@
 from collections.abc import Collection, Mapping
 from math import isfinite
 
-from reticent_server.catalog.recodes import COLUMN_NAME, MAX_TEXT, column_error
+from reticent_server.catalog.recodes import COLUMN_NAME, column_error
 from reticent_server.domain.derived import DerivedText
+from reticent_server.domain.schema import MAX_TEXT
 from reticent_server.errors import CuratorError
 
 _SHAPE = '`derive` must be a mapping of names to texts, such as income_k: "income / 1000"'

@@ -17,6 +17,7 @@ from reticent_server.domain.source import (
     ParquetFile,
     ParquetFiles,
     Source,
+    Spine,
     SqlTable,
     StoredColumn,
     TableColumn,
@@ -30,10 +31,15 @@ _FIRST_PROBABILITIES = tuple(k / 20 for k in range(1, 20))  # of profiles stored
 def schema_to_json(schema: Schema) -> Json:
     return {
         "description": schema.description,
-        "unit": asdict(schema.unit),
+        "unit": _unit_to_json(schema.unit),
         "columns": [_column_to_json(c) for c in schema.columns],
         **_persons_to_json(schema),
     }
+
+
+def _unit_to_json(unit: Unit) -> Json:
+    """Without `gaps` where there are none, as in schemas of earlier versions, which approvals refer to."""
+    return {key: value for key, value in asdict(unit).items() if key != "gaps" or value}
 
 
 def _persons_to_json(schema: Schema) -> Json:
@@ -105,7 +111,9 @@ def source_from_json(stored: Json) -> Source:
             tables = (
                 NamedTable(**t | {"table": _vault_table(t["table"])}) for t in stored["tables"]
             )
-            return LinkedTables(n=stored["n"], tables=tuple(tables))
+            spine = stored.get("spine")
+            placed = None if spine is None else spine_from_json(spine)
+            return LinkedTables(n=stored["n"], tables=tuple(tables), spine=placed)
         case SqlTable.kind:
             return SqlTable(
                 connection=stored["connection"],
@@ -122,10 +130,19 @@ def source_from_json(stored: Json) -> Source:
 
 
 def _vault_table(stored: Json) -> VaultTable:
-    """Earlier versions had neither several rows a person nor names."""
+    """Earlier versions had neither several rows a person, nor names, nor places in a population."""
+    fields = {key: value for key, value in stored.items() if key != "kind"}
     columns = tuple(StoredColumn(**c) for c in stored["columns"])
-    more = (stored.get("max_rows", 1), stored.get("names", ""))
-    return VaultTable(stored["table"], stored["n"], columns, *more)
+    return VaultTable(**fields | {"columns": columns})
+
+
+def spine_to_json(spine: Spine) -> Json:
+    return asdict(spine)
+
+
+def spine_from_json(stored: Json) -> Spine:
+    table = stored["table"]
+    return Spine(**stored | {"table": None if table is None else _vault_table(table)})
 
 
 def profile_to_json(profile: Profile) -> Json:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from datetime import date
 
 from reticent_server.domain.dates import ISO_DATES, date_days, date_format_error
+from reticent_server.domain.schema import MAX_TEXT
 from reticent_server.errors import CuratorError
 
 MAX_LEVELS = 1024  # levels of a column: the most cells of a table that one column may give
 MAX_TEXTS = (
     10_000  # texts of the file behind one column's levels: keeps a stored schema below a megabyte
 )
-MAX_TEXT = 256  # characters of a level, a marker or a name: they are shown in tables and messages
 
 COLUMN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
 

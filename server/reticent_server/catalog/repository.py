@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from reticent_server.catalog import publications
+from reticent_server.catalog import populations, publications
 from reticent_server.catalog.json_values import (
     policy_from_json,
     policy_to_json,
@@ -38,6 +38,7 @@ from reticent_server.catalog.json_values import (
     source_from_json,
     source_to_json,
 )
+from reticent_server.catalog.populations import Population
 from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets
 from reticent_server.chain.acts import DIFFERS, Change, record, require_recorded
 from reticent_server.chain.recorded import RecordedRows
@@ -46,7 +47,7 @@ from reticent_server.database import reading, writing
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.facts import DatasetFacts, Policy, Profile
 from reticent_server.domain.schema import Schema
-from reticent_server.domain.source import Source, VaultTable
+from reticent_server.domain.source import Source, Spine, VaultTable
 from reticent_server.errors import Conflict, CuratorError, NotFound, Unavailable
 
 CATALOG = "reticent"
@@ -93,17 +94,87 @@ class Catalog:
         with reading(self._engine) as connection:
             return _population(connection, name, population)
 
+    def population(self, name: str) -> Population:
+        """What is known of a population, made or not."""
+        with reading(self._engine) as connection:
+            return populations.population_of(connection, name)
+
+    def populations(self) -> Sequence[Population]:
+        """All that are made, by name."""
+        with reading(self._engine) as connection:
+            names = populations.all_names(connection)
+            return [populations.population_of(connection, name) for name in names]
+
+    def add_population(self, made: Population, *, by: str) -> None:
+        """Makes a population, or declares the places of one whose data sets earlier versions have loaded. Conflict where
+        it is made and declared already."""
+        _check_name(made.name, "population")
+        with writing(self._engine) as connection:
+            if populations.population_of(connection, made.name).is_declared:
+                raise Conflict(f"There is a population {made.name} already.")
+            self._record(connection, populations.make(connection, made, {}), by)
+
+    def declare_places(self, name: str, spine: Spine, *, by: str) -> None:
+        """Gives a population its places, or more of them. Raises NotFound, Conflict where its places are others."""
+        with writing(self._engine) as connection:
+            known = populations.population_of(connection, name)
+            if not known.is_declared:
+                raise NotFound("There is no such population.")
+            if known.spine is not None and known.spine.id != spine.id:
+                raise Conflict("The population has its places already; they can only be widened.")
+            changed = replace(known, spine=spine)
+            self._record(
+                connection, populations.change(connection, changed, "population.places"), by
+            )
+
+    def sources_by_population(self) -> Mapping[str, Sequence[Source]]:
+        """population → the sources of all versions, retired and old ones included, and its register."""
+        found: dict[str, list[Source]] = {}
+        with reading(self._engine) as connection:
+            for row in _read(connection.execute(_FACTS)):
+                source = source_from_json(self._checked(connection, row)["source"])
+                found.setdefault(row["population"], []).append(source)
+            for name in populations.all_names(connection):
+                spine = populations.population_of(connection, name).spine
+                if spine is not None and spine.table is not None:
+                    found.setdefault(name, []).append(spine.table)
+        return found
+
     def add_version(
-        self, *, name: str, population: str | None, schema: Schema, n: int, source: Source, by: str
+        self,
+        *,
+        name: str,
+        population: str | None,
+        schema: Schema,
+        n: int,
+        source: Source,
+        by: str,
+        separate: str | None = None,
     ) -> DatasetFacts:
         """Records a loaded table as the current version of `name`, which a retired name revives.
 
-        population None: the one that the name has, else the name itself. Raises CuratorError for
-        another population, Conflict when two loads of one name meet.
+        population None: the one that the name has, else the name itself; one that is not made yet is made, and the table's
+        persons are its places. separate: a reason for which it is kept apart from others about the same persons.
+        Raises CuratorError for another population or another unit, Conflict when two loads of one name meet.
         """
         try:
             with writing(self._engine) as connection:
                 population = _population(connection, name, population)
+                known = populations.population_of(connection, population)
+                populations.check_unit(known, schema.unit, name)
+                known = replace(known, separate=separate or known.separate)
+                acts: list[Change] = []
+                first = not known.datasets and known.spine is None
+                spine = populations.first_spine(source, name) if first else known.spine
+                if isinstance(source, VaultTable) and first and spine is not None:
+                    source = replace(source, spine=spine.id)
+                if not known.is_made:
+                    made = replace(known, units=frozenset({schema.unit.column}), spine=spine)
+                    acts = populations.make(connection, made, {})
+                elif known.is_declared and (first or separate):
+                    acts = populations.change(
+                        connection, replace(known, spine=spine), "population.load"
+                    )
                 version = _open_version(connection, name, population)
                 values = {
                     "id": secrets.token_hex(16),
@@ -114,7 +185,8 @@ class Catalog:
                     "source": source_to_json(source),
                 }
                 connection.execute(insert(dataset_versions).values(values))
-                self._record(connection, _loaded(values, population), by)
+                told = {"separate": separate} if separate else {}
+                self._record(connection, [*acts, *_loaded(values, population, told)], by)
         except IntegrityError:
             raise Conflict("Another load of this data set finished first; load it again.") from None
         return self.facts(name)
@@ -148,10 +220,11 @@ class Catalog:
 
     def asks_for_second(self, population: str) -> bool:
         """Whether the policy of one of the population's data sets, retired ones too, asks for a second
-        person."""
+        person; of a population without data sets, whether that of any data set does."""
         with reading(self._engine) as connection:
-            rows = _read(connection.execute(_FACTS.where(datasets.c.population == population)))
-            return any(_facts(self._checked(connection, row)).policy.second_person for row in rows)
+            rows = _read(connection.execute(_FACTS))
+            own = [row for row in rows if row["population"] == population] or rows
+            return any(_facts(self._checked(connection, row)).policy.second_person for row in own)
 
     def source(self, version_id: str) -> Source:
         """Where a version's rows are. Raises NotFound."""
@@ -163,21 +236,31 @@ class Catalog:
         with reading(self._engine) as connection:
             rows = _read(connection.execute(_FACTS))
             sources = [source_from_json(self._checked(connection, row)["source"]) for row in rows]
-        return frozenset(s.table for s in sources if isinstance(s, VaultTable))
+            spines = [
+                populations.population_of(connection, name).spine
+                for name in populations.all_names(connection)
+            ]
+        registers = (spine.table for spine in spines if spine is not None and spine.table)
+        stored = (source for source in sources if isinstance(source, VaultTable))
+        return frozenset(table.table for table in (*stored, *registers))
 
-    def set_profile(self, version_id: str, profile: Profile, *, by: str) -> None:
-        """Stores a version's profile, once for ever. Raises Conflict the second time, NotFound."""
+    def set_profile(
+        self, version_id: str, profile: Profile, *, by: str, instead_of: str | None = None
+    ) -> None:
+        """Stores a version's profile. instead_of: the release of the one whose place it takes; None: there is none.
+
+        Raises Conflict where another profile is stored than that, NotFound.
+        """
         this = dataset_versions.c.id == version_id
         with writing(self._engine) as connection:
             if connection.scalar(select(dataset_versions.c.id).where(this)) is None:
                 raise NotFound(NOT_FOUND)
             require_recorded(connection, dataset_versions, (version_id,))
-            changed = connection.execute(
-                update(dataset_versions)
-                .where(this, dataset_versions.c.profile.is_(None))
-                .values(profile=profile_to_json(profile))
-            )
-            if changed.rowcount:
+            stored = connection.scalar(select(dataset_versions.c.profile).where(this))
+            if (stored or {}).get("release_id") == instead_of:
+                connection.execute(
+                    update(dataset_versions).where(this).values(profile=profile_to_json(profile))
+                )
                 detail = {"release_id": profile.release_id}
                 act = Change("version.profile", dataset_versions, (version_id,), detail)
                 self._record(connection, [act], by)
@@ -246,21 +329,27 @@ def _read(result: CursorResult[Any]) -> Sequence[RowMapping]:
         raise Unavailable(DIFFERS) from None
 
 
-def _loaded(version: Mapping[str, Any], population: str) -> list[Change]:
-    """The acts of a load: the data set's row, which it makes or revives, and the new version's."""
+def _loaded(version: Mapping[str, Any], population: str, more: Mapping[str, str]) -> list[Change]:
+    """The acts of a load: the data set's row, which it makes or revives, and the new version's. more: is told, too."""
     told = {key: version[key] for key in ("dataset", "version", "n")}
+    whose = {"population": population} | dict(more)
     return [
-        Change("dataset.load", datasets, (version["dataset"],), {"population": population}),
+        Change("dataset.load", datasets, (version["dataset"],), whose),
         Change("version.add", dataset_versions, (version["id"],), told),
     ]
 
 
+def _check_name(text: str, what: str) -> None:
+    if not _NAME.fullmatch(text):
+        raise CuratorError(
+            f"A {what}'s name is a letter or digit followed by up to 63 letters, digits or _.-"
+        )
+
+
 def _population(connection: Connection, name: str, asked: str | None) -> str:
     for text, what in ((name, "data set"), (asked, "population")):
-        if text is not None and not _NAME.fullmatch(text):
-            raise CuratorError(
-                f"A {what}'s name is a letter or digit followed by up to 63 letters, digits or _.-"
-            )
+        if text is not None:
+            _check_name(text, what)
     query = select(datasets.c.population).where(datasets.c.name == name)
     known: str | None = connection.scalar(query)
     if known is not None:
@@ -268,7 +357,7 @@ def _population(connection: Connection, name: str, asked: str | None) -> str:
     if known is not None and asked is not None and asked != known:
         raise CuratorError(
             f"Data set {name} belongs to population {known} for ever, so that loading again frees "
-            "no budget; leave --population out, or load under another name."
+            "no budget; leave --population out."
         )
     return known or asked or name
 

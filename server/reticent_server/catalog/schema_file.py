@@ -13,7 +13,6 @@ from pathlib import Path
 from reticent_server.catalog.derived import read_derived
 from reticent_server.catalog.recodes import (
     COLUMN_NAME,
-    MAX_TEXT,
     column_error,
     read_date,
     read_format,
@@ -25,8 +24,10 @@ from reticent_server.catalog.strict_yaml import load_yaml
 from reticent_server.domain.schema import (
     BOOLEAN_TEXTS,
     LEAST_WIDTH,
+    MAX_COLUMNS,
     MAX_INTEGER,
     MAX_NUMBER,
+    MAX_TEXT,
     WEIGHT,
     Column,
     ColumnKind,
@@ -36,7 +37,6 @@ from reticent_server.domain.schema import (
 )
 from reticent_server.errors import CuratorError
 
-MAX_COLUMNS = 500
 MAX_MARKERS = 100
 MAX_DESCRIPTION = 4000
 MAX_UNIT_ROWS = 1_000_000

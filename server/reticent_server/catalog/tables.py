@@ -26,6 +26,16 @@ catalog_identity = Table(
     info=chained("catalogue"),
 )
 
+populations = Table(
+    "populations",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("unit", String(200), nullable=True),
+    Column("spine", _json, nullable=True),
+    Column("separate", String(1000), nullable=True),
+    info=chained("population"),
+)
+
 datasets = Table(
     "datasets",
     metadata,

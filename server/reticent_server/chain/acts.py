@@ -34,13 +34,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import structlog
 from sqlalchemy import Connection, Table
 
 from reticent_server.chain import repository
 from reticent_server.chain.entries import Draft, Entry, follows
 from reticent_server.chain.rows import Key, as_stored, row_digest, stored_digest, subject_of
 from reticent_server.errors import Unavailable
+from reticent_server.events import EventLogger
 
 DIGEST = "row_sha256"
 ADOPT = "adopt"
@@ -58,7 +58,7 @@ _ACTION = re.compile(r"[a-z]{1,20}(\.[a-z_]{1,19})?", re.ASCII)
 _LONGEST_ACTOR = 80
 _ENTRY = "last entry"
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

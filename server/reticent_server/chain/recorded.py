@@ -11,14 +11,14 @@ elsewhere, find.
 from collections.abc import Mapping
 from typing import Any
 
-import structlog
 from sqlalchemy import Connection, RowMapping, Table
 
 from reticent_server.chain.acts import DIFFERS, recorded_digest
 from reticent_server.chain.rows import Key, row_digest, subject_of
 from reticent_server.errors import Unavailable
+from reticent_server.events import EventLogger
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 MOST_KNOWN = 10_000
 """Rows whose entries are kept in memory, about 200 bytes each; then it begins anew."""

@@ -53,6 +53,7 @@ class Command:
 COMMANDS = {
     "init": Command("Create or upgrade the databases, and write the secrets file once.", False),
     "dataset": Command("Load private tables and describe them."),
+    "population": Command("Make populations and declare their places."),
     "analyst": Command("Add analysts and manage their keys."),
     "curator": Command("Add curators, budget officers, auditors and operators."),
     "secrets": Command("Show and rotate the peppers that keys are stored under."),

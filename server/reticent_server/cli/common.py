@@ -76,19 +76,21 @@ def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str = "") -> N
         return
     table = Table(title=title or None, title_justify="left")
     for name in rows[0] if rows else ("(none)",):
-        table.add_column(str(name), overflow="fold")
+        table.add_column(str(name), overflow="fold", min_width=_kept(name, rows))
     for row in rows:
         table.add_row(*(_cell(v) for v in row.values()))
     out.print(table)
 
 
+def _kept(name: str, rows: Sequence[dict[str, Any]]) -> int:
+    """The least width of a column in which no word that is kept whole is broken."""
+    cells = [name, *(_cell(row[name]) for row in rows if name in row)]
+    return min(max(len(word) for cell in cells for word in f"{cell} ".split(" ")), _LONGEST_KEPT)
+
+
 def _least_width(rows: Sequence[dict[str, Any]]) -> int:
     """Of a table in which no number and no short word is broken into two lines."""
-    columns = [[name, *(_cell(row[name]) for row in rows)] for name in rows[0]]
-    longest = (
-        max(len(word) for cell in column for word in f"{cell} ".split(" ")) for column in columns
-    )
-    return 1 + sum(min(width, _LONGEST_KEPT) + 3 for width in longest)
+    return 1 + sum(_kept(name, rows) + 3 for name in rows[0])
 
 
 def _show_one_by_one(rows: Sequence[dict[str, Any]], title: str) -> None:

@@ -47,16 +47,33 @@ FormatOption = Annotated[
 ]
 Name = Annotated[str, typer.Argument(help="The data set's name.")]
 
+OverlapReason = Annotated[
+    str | None,
+    typer.Option(
+        help="Why the population is kept apart from another that has some of the same persons; recorded in the ledger."
+    ),
+]
+PublishCount = Annotated[
+    bool,
+    typer.Option(
+        "--publish-count",
+        help="Publish a number of persons although the population declares no places.",
+    ),
+]
+
 
 @app.command()
 @command(Act.LOAD)
 def load(
     name: Name,
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    *,
     schema: Annotated[Path, typer.Option(help="The schema file (YAML).")],
     population: Annotated[
         str | None, typer.Option(help="Whose budget it spends; by default the data set's name.")
     ] = None,
+    overlap_reason: OverlapReason = None,
+    publish_count: PublishCount = False,
     as_format: FormatOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse values outside the bounds; do not clip.")
@@ -75,6 +92,8 @@ def load(
             file,
             schema,
             population=population,
+            separate=overlap_reason,
+            publishes=publish_count,
             as_format=None if as_format is None else FileFormat(as_format),
             strict=strict,
             progress=lambda done: bar.update(task, completed=done),
@@ -87,6 +106,8 @@ def load(
 def append(
     name: Name,
     file: Annotated[Path, typer.Argument(help="A .csv or .parquet file with the new rows.")],
+    overlap_reason: OverlapReason = None,
+    publish_count: PublishCount = False,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Refuse values outside the bounds and rows beyond max_rows."),
@@ -102,6 +123,8 @@ def append(
             Settings(),
             name,
             file,
+            separate=overlap_reason,
+            publishes=publish_count,
             strict=strict,
             progress=lambda done: bar.update(task, completed=done),
         )
@@ -116,6 +139,7 @@ def link(
         list[str],
         typer.Option(help="NAME=DATASET, such as visits=clinic_visits. Repeat it."),
     ],
+    publish_count: PublishCount = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Link tables about the same persons as one data set, which is asked about features of persons."""
@@ -125,7 +149,8 @@ def link(
     tables = {alias: dataset for alias, _, dataset in pairs}
     if len(tables) < len(pairs) or not all(dataset for _, _, dataset in pairs):
         raise CuratorError("Give each table once, as --table NAME=DATASET.")
-    _show_version(link_datasets(Settings(), name, tables), "Linked", as_json=as_json)
+    linked = link_datasets(Settings(), name, tables, publishes=publish_count)
+    _show_version(linked, "Linked", as_json=as_json)
 
 
 @app.command()
@@ -153,6 +178,8 @@ def register(
     population: Annotated[
         str | None, typer.Option(help="Whose budget it spends; by default the data set's name.")
     ] = None,
+    overlap_reason: OverlapReason = None,
+    publish_count: PublishCount = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse values outside the bounds; do not clip.")
     ] = False,
@@ -172,6 +199,8 @@ def register(
             place,
             schema,
             population=population,
+            separate=overlap_reason,
+            publishes=publish_count,
             strict=strict,
             progress=lambda done: bar.update(task, completed=done),
         )
@@ -181,7 +210,8 @@ def register(
 def _show_version(loaded: "LoadedVersion", title: str, *, as_json: bool) -> None:
     if as_json:
         left_out = {"left_out": loaded.left_out} if loaded.facts.schema.unit.many_rows else {}
-        print_json(_summary(loaded.facts) | {"clipped": dict(loaded.clipped)} | left_out)
+        outside = {"outside": loaded.outside} if loaded.outside else {}
+        print_json(_summary(loaded.facts) | {"clipped": dict(loaded.clipped)} | left_out | outside)
         return
     show([_summary(loaded.facts)], as_json=False, title=title)
     _show_clipped(loaded.clipped, loaded.facts)
@@ -189,6 +219,11 @@ def _show_version(loaded: "LoadedVersion", title: str, *, as_json: bool) -> None
         out.print(
             f"Rows left out (private: for the curator only): {loaded.left_out}, beyond the "
             f"{loaded.facts.schema.unit.max_rows} of a {loaded.facts.schema.unit.column}."
+        )
+    if loaded.outside:
+        out.print(
+            f"Persons left out (private: for the curator only): {loaded.outside}, who have no place in population "
+            f"{loaded.facts.population}. More places are declared with `reticent population widen`."
         )
 
 
@@ -287,21 +322,71 @@ def profile(
     name: Name,
     epsilon: Annotated[float, typer.Option(help="ε, charged to the population's cap.")],
     delta: Annotated[float | None, typer.Option(help="δ; by default the policy's.")] = None,
+    forecast: Annotated[
+        bool,
+        typer.Option("--forecast", help="Only tell what it would be worth; nothing is charged."),
+    ] = False,
+    instead: Annotated[
+        bool,
+        typer.Option(
+            "--instead", help="Release another one, charged too, that plans use from then on."
+        ),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Release the profile of the current version, once: private quantiles and noisy counts."""
+    """Release the profile of the current version: private quantiles and noisy counts."""
     from reticent_server.app import build_services  # noqa: PLC0415
-    from reticent_server.pipeline.profile import release_profile  # noqa: PLC0415
+    from reticent_server.pipeline.profile import (  # noqa: PLC0415
+        profile_forecast,
+        release_profile,
+    )
 
     services = build_services(Settings())
+    expected = profile_forecast(services, name, epsilon=epsilon, delta=delta)
+    if forecast:
+        _show_forecast(expected, as_json=as_json)
+        return
     with waiting("Computing the profile"):
-        release = release_profile(services, name, epsilon=epsilon, delta=delta, by=user())
+        release = release_profile(
+            services, name, epsilon=epsilon, delta=delta, by=user(), instead=instead
+        )
     if as_json:
         print_json(release)
         return
     facts = services.catalog.facts(name)
     if facts.profile is not None:
-        show(_profile_rows(facts, facts.profile), as_json=False, title="Profile (released)")
+        rows = _profile_rows(facts, facts.profile)
+        noise = {name: _off_by(each) for name, each in expected["columns"].items()}
+        rows = [{**row, "off by": noise.get(row["column"], "")} for row in rows]
+        show(rows, as_json=False, title="Profile (released)")
+        _name_unresolved(expected)
+
+
+def _show_forecast(expected: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(expected)
+        return
+    rows = [
+        {"column": name, "off by": _off_by(each), "resolved": each["resolved"]}
+        for name, each in expected["columns"].items()
+    ]
+    show(rows, as_json=False, title="What a profile would tell; nothing is charged")
+    _name_unresolved(expected)
+
+
+def _off_by(each: Mapping[str, Any]) -> str:
+    if "count_sd" in each:
+        return f"counts by {each['count_sd']:.3g} records (standard deviation)"
+    return f"quantiles by {each['rank_error']:.2%} of the records"
+
+
+def _name_unresolved(expected: Mapping[str, Any]) -> None:
+    if expected["unresolved"]:
+        out.print(
+            f"Not resolved at this ε: {', '.join(expected['unresolved'])}. Do not rely on their numbers; a larger ε, or narrower "
+            "bounds, tells more.",
+            markup=False,
+        )
 
 
 @app.command()

@@ -8,7 +8,8 @@ from reticent_server.cli.common import user
 from reticent_server.cli.dataset_load import approve_load
 from reticent_server.domain.source import VaultTable
 from reticent_server.errors import CuratorError
-from reticent_server.intake.versions import LoadedVersion, naming_key
+from reticent_server.intake.populations import agreed, check_apart, own_population, placed
+from reticent_server.intake.versions import LoadedVersion, Named, naming_key
 from reticent_server.opening import open_catalog
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file
@@ -23,6 +24,8 @@ def append_dataset(
     name: str,
     file: Path,
     *,
+    separate: str | None = None,
+    publishes: bool = False,
     strict: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> LoadedVersion:
@@ -36,16 +39,22 @@ def append_dataset(
         source = catalog.source(now.version_id)
         if not isinstance(source, VaultTable):
             raise CuratorError(_NOT_LOADED)
+        named = Named(name, None, separate, publishes)
+        population = own_population(catalog, named)
         key = naming_key(settings, now.schema)
         with loading(settings.vault_url, catalog.identity(), catalog.vault_tables) as load:
-            loaded = append(load, source, now.schema, Wave(file, strict, key, progress))
-            approve_load(settings, catalog, (name, None), now.schema, loaded.n)
+            schema, places = placed(settings, catalog, named, now.schema, key)
+            loaded = append(load, source, schema, Wave(file, strict, key, progress, places))
+            agreed(population, named, schema, loaded.n, f"The next version of {name}")
+            check_apart(settings, catalog, population, named.separate, loaded.source)
+            approve_load(settings, catalog, named, schema, loaded.n)
             facts = catalog.add_version(
                 name=name,
                 population=None,
-                schema=now.schema,
+                schema=schema,
                 n=loaded.n,
                 source=loaded.source,
                 by=user(),
+                separate=separate,
             )
-    return LoadedVersion(facts, loaded.clipped, loaded.left_out)
+    return LoadedVersion(facts, loaded.clipped, loaded.left_out, loaded.outside)

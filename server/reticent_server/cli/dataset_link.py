@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from reticent_server.catalog.populations import Population
 from reticent_server.catalog.repository import Catalog
 from reticent_server.cli.common import user
 from reticent_server.cli.dataset_load import approve_load
@@ -12,7 +13,8 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import LinkedTable, Schema, Unit
 from reticent_server.domain.source import LinkedTables, NamedTable, VaultTable
 from reticent_server.errors import CuratorError, Unavailable
-from reticent_server.intake.versions import LoadedVersion
+from reticent_server.intake.populations import agreed, own_population
+from reticent_server.intake.versions import LoadedVersion, Named
 from reticent_server.opening import open_catalog
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import parse_url
@@ -27,9 +29,12 @@ _BAD_NAMES = (
 )
 
 
-def link_datasets(settings: Settings, name: str, tables: Mapping[str, str]) -> LoadedVersion:
+def link_datasets(
+    settings: Settings, name: str, tables: Mapping[str, str], *, publishes: bool = False
+) -> LoadedVersion:
     """Makes the current versions of `tables` (data sets by their names in the link) the next version of `name`.
 
+    publishes: whether the number of persons in any of the tables may be published, where the population declares no places.
     Raises CuratorError where they are not loaded tables of one population, whose unit is the same column.
     """
     if not (2 <= len(tables) <= MOST_TABLES and all(map(_NAME.fullmatch, tables))):
@@ -39,9 +44,11 @@ def link_datasets(settings: Settings, name: str, tables: Mapping[str, str]) -> L
         parts = tuple(_named(catalog, alias, found) for alias, found in facts.items())
         population = _population(facts, parts)
         schema = _schema(facts)
-        source = LinkedTables(_persons(settings, parts), parts)
-        catalog.population_for(name, population)
-        approve_load(settings, catalog, (name, population), schema, source.n)
+        named = Named(name, population, publishes=publishes)
+        own = own_population(catalog, named)
+        source = _source(settings, own, parts)
+        agreed(own, named, schema, source.n, f"Linked as {name}, the tables")
+        approve_load(settings, catalog, named, schema, source.n)
         made = catalog.add_version(
             name=name,
             population=population,
@@ -94,6 +101,21 @@ def _schema(facts: Mapping[str, DatasetFacts]) -> Schema:
         described,
         tables=tuple(LinkedTable(alias, unit.max_rows) for alias, unit in units.items()),
     )
+
+
+def _source(
+    settings: Settings, population: Population, parts: tuple[NamedTable, ...]
+) -> LinkedTables:
+    """The tables in the population's places, or with the persons of all, where it declares none. Raises CuratorError."""
+    spine = population.spine
+    if spine is None:
+        return LinkedTables(_persons(settings, parts), parts)
+    for part in parts:
+        if spine.grows and part.table.spine != spine.id:
+            raise CuratorError(
+                f"{part.dataset} was loaded before the population had places; load it again, then link."
+            )
+    return LinkedTables(spine.n, parts, spine)
 
 
 def _persons(settings: Settings, parts: tuple[NamedTable, ...]) -> int:

@@ -19,13 +19,13 @@ from reticent_server.vault.files import FileFormat
 def approve_load(
     settings: Settings,
     catalog: Catalog,
-    named: tuple[str, str | None],
+    named: Named,
     schema: Schema,
     n: int,
 ) -> None:
-    """As approve_version, by whoever runs the command. named: data set and population."""
+    """As approve_version, by whoever runs the command."""
     with open_approvals(settings) as approvals:
-        approve_version(catalog, approvals, Named(*named), schema, n, by=user())
+        approve_version(catalog, approvals, named, schema, n, by=user())
 
 
 def checked_schema(path: Path) -> Schema:
@@ -40,6 +40,8 @@ def load_dataset(
     schema_file: Path,
     *,
     population: str | None = None,
+    separate: str | None = None,
+    publishes: bool = False,
     as_format: FileFormat | None = None,
     strict: bool = False,
     progress: Callable[[float], None] = lambda _: None,
@@ -47,6 +49,7 @@ def load_dataset(
     """Loads `file` with the schema of `schema_file`, as load_file does."""
     refuse_shared_file(settings.database_url, settings.vault_url)
     schema = checked_schema(schema_file)
-    wanted = FileToLoad(Named(name, population), file, schema, as_format, strict)
+    named = Named(name, population, separate, publishes)
+    wanted = FileToLoad(named, file, schema, as_format, strict)
     with open_catalog(settings) as catalog, open_approvals(settings) as approvals:
         return load_file(settings, catalog, approvals, wanted, by=user(), progress=progress)

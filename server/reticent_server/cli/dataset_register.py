@@ -49,6 +49,8 @@ def register_dataset(
     schema_file: Path,
     *,
     population: str | None = None,
+    separate: str | None = None,
+    publishes: bool = False,
     strict: bool = False,
     progress: Progress = lambda _: None,
 ) -> LoadedVersion:
@@ -65,7 +67,8 @@ def register_dataset(
     register = _register_table if is_table else _register_files
     scan = partial(register, settings, place, schema, strict, progress)
     with open_catalog(settings) as catalog, open_approvals(settings) as approvals:
-        return add_registered(catalog, approvals, Named(name, population), schema, scan, by=user())
+        named = Named(name, population, separate, publishes)
+        return add_registered(settings, catalog, approvals, named, schema, scan, by=user())
 
 
 def _register_files(

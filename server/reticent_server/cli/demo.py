@@ -33,7 +33,7 @@ from reticent_server.cli.temporary import temporary_folder
 from reticent_server.domain.query import Privacy
 from reticent_server.errors import CuratorError
 from reticent_server.fitting.target import Target
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings
 

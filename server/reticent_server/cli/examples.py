@@ -10,6 +10,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "reticent dataset load houses houses.csv --schema houses.yaml",
         "reticent dataset load flats houses.csv --schema houses.yaml --population houses",
     ),
+    "population add": (
+        "reticent population add clinic --column patient --capacity 30000",
+        "reticent population add register --column patient --register patients.csv",
+    ),
+    "population widen": ("reticent population widen clinic --capacity 40000",),
+    "population list": ("reticent population list",),
+    "population show": ("reticent population show houses --json",),
     "dataset register": ("reticent dataset register sales --parquet sales --schema sales.yaml",),
     "dataset list": ("reticent dataset list",),
     "dataset show": ("reticent dataset show houses", "reticent dataset show houses --json"),

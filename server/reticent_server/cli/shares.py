@@ -51,7 +51,7 @@ class WorkerShares:
 
 
 def shares(settings: Settings, workers: int) -> WorkerShares:
-    """An equal part of the cache and of the connections for every worker process."""
+    """An equal part of the cache, of the connections and of the free work at a time for every worker process."""
     if workers == 1:
         return WorkerShares(settings, settings, 1)
     parent = settings.model_copy(update={"database_connections": PARENT})
@@ -59,6 +59,7 @@ def shares(settings: Settings, workers: int) -> WorkerShares:
         "cache_bytes": settings.cache_bytes // workers,
         "database_connections": max(MIN_POOL, (settings.database_connections - PARENT) // workers),
         "vault_connections": max(1, settings.vault_connections // workers),
+        "plan_slots": max(1, settings.plan_slots // workers),
     }
     return WorkerShares(parent, settings.model_copy(update=part), workers)
 

@@ -22,13 +22,12 @@ from threading import Thread
 from time import monotonic, sleep
 from types import FrameType
 
-import structlog
-
 from reticent_server.api.logs import configure_logging, silence
 from reticent_server.app import build_services, create_app
 from reticent_server.cli.listening import Tls
 from reticent_server.cli.running import GRACE_SECONDS, run
 from reticent_server.errors import ReticentError
+from reticent_server.events import EventLogger
 from reticent_server.pipeline.calibration import keep_pace
 from reticent_server.process import keep_to_itself
 from reticent_server.settings import Settings
@@ -38,7 +37,7 @@ PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 30.0
 
 _TICK_SECONDS = 0.25
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

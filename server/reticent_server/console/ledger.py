@@ -14,6 +14,7 @@ from reticent_server.domain.roles import Act
 from reticent_server.pipeline import oversight
 from reticent_server.web.forms import whole
 from reticent_server.web.routing import pages_router
+from reticent_server.web.spreadsheets import cell
 from reticent_server.web.visits import SignedFor, Visit
 
 router = pages_router("console")
@@ -28,7 +29,6 @@ PARTS = {
     TrailPart.BUDGETS: "budgets",
     TrailPart.ACTS: "administrative acts",
 }
-_FORMULAS = frozenset("=+-@\t\r")
 _LONGEST = 100
 
 
@@ -73,7 +73,7 @@ def export(visit: Annotated[Visit, Depends(SignedFor(Act.EXPORT))]) -> Response:
     lines.writerow([*COLUMNS, "asked"])
     for row in rows:
         cells = [str(getattr(row, name)) for name in COLUMNS] + [asked.get(row.release_id, "")]
-        lines.writerow([f"'{cell}" if cell[:1] in _FORMULAS else cell for cell in cells])
+        lines.writerow(map(cell, cells))
     headers = {"Content-Disposition": 'attachment; filename="audit-trail.csv"'}
     return visit.keep(
         Response(out.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)

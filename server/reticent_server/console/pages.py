@@ -12,12 +12,11 @@ from reticent_server.console.looking import Signed
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
-from reticent_server.errors import InvalidRequest, ReticentError
+from reticent_server.errors import InvalidRequest, NotFound, ReticentError
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight, publishing
 from reticent_server.pipeline.account_history import HISTORY, history
-from reticent_server.pipeline.accounts import account_row
-from reticent_server.pipeline.budgets import share_spent
+from reticent_server.pipeline.accounts import account_row, share_of_epsilon
 from reticent_server.pipeline.policies import TIERS
 from reticent_server.pipeline.services import Services
 from reticent_server.web.routing import pages_router
@@ -55,7 +54,7 @@ def account(services: Services, balance: Balance) -> AccountRow:
     shared = {project.id for project in services.projects.all()}
     own = f"/console/analysts/{quote(whose)}"
     place = "/console/projects" if balance.analyst_id in shared else own
-    return AccountRow(balance, whose, share_spent(balance), account_row(balance), place)
+    return AccountRow(balance, whose, share_of_epsilon(balance), account_row(balance), place)
 
 
 def chart(services: Services, balance: Balance | None) -> BurnDown | None:
@@ -86,6 +85,21 @@ class PageProblem:
 
     form: str
     error: ReticentError
+
+
+@router.get("/populations/{name}")
+def population(visit: Signed, name: str) -> Response:
+    """One population: its unit, its places, and what is loaded of it."""
+    catalog = visit.services.catalog
+    known = catalog.population(name)
+    if not known.is_made:
+        raise NotFound("There is no such population.")
+    return visit.page(
+        "population.html",
+        population=known,
+        second_person=catalog.asks_for_second(name),
+        living=[facts.name for facts in catalog.list() if facts.population == name],
+    )
 
 
 @router.get("/datasets/{name}")

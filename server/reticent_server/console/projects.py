@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Projects: who shares what budget until when, what is asked for, and the decision."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Response
@@ -46,9 +47,9 @@ def show(visit: Signed) -> Response:
 
 
 @router.get("/requests/{request_id}")
-def request(visit: Signed, request_id: str) -> Response:
+async def request(visit: Signed, request_id: str) -> Response:
     """One request: the wish, the plan with what it would cost, and the forms that decide."""
-    return _page(visit, visit.services.requests.one(request_id))
+    return await visit.at_its_turn(lambda: _page(visit, visit.services.requests.one(request_id)))
 
 
 def _page(visit: Visit, request: Request, problem: ReticentError | None = None) -> Response:
@@ -87,8 +88,12 @@ def _given(visit: Visit, request: Request, wish: Charter) -> dict[str, Any]:
 
 
 @router.post("/requests/{request_id}/approve")
-def approve(visit: Deciding, request_id: str) -> Response:
+async def approve(visit: Deciding, request_id: str) -> Response:
     """Makes the project, as it was asked for or as the form has changed it."""
+    return await visit.at_its_turn(partial(_approved, visit, request_id))
+
+
+def _approved(visit: Visit, request_id: str) -> Response:
     request = visit.services.requests.one(request_id)
     try:
         charter, shares = _decided(visit, request)
@@ -122,8 +127,12 @@ def _decided(visit: Visit, request: Request) -> tuple[Charter, tuple[Share, ...]
 
 
 @router.post("/requests/{request_id}/refuse")
-def refuse(visit: Deciding, request_id: str) -> Response:
+async def refuse(visit: Deciding, request_id: str) -> Response:
     """Refuses a request, for a reason that its analyst reads."""
+    return await visit.at_its_turn(partial(_refused, visit, request_id))
+
+
+def _refused(visit: Visit, request_id: str) -> Response:
     request = visit.services.requests.one(request_id)
     try:
         visit.services.projects.refuse(request_id, visit.fields.get("reason", ""), by=visit.actor)

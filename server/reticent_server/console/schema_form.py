@@ -19,7 +19,18 @@ Fields = Mapping[str, str]
 Body = dict[str, Any]
 
 OPEN: dict[str, str] = dict.fromkeys(
-    ("dataset", "population", "description", "unit", "max_rows", "strict", "derive"), ""
+    (
+        "dataset",
+        "population",
+        "separate",
+        "publishes",
+        "description",
+        "unit",
+        "max_rows",
+        "strict",
+        "derive",
+    ),
+    "",
 )
 """The fields that are about no single column, still empty."""
 
@@ -60,7 +71,8 @@ def proposed_fields(columns: Sequence[ProposedColumn]) -> dict[str, str]:
 def check(columns: Sequence[ProposedColumn], fields: Fields) -> CheckedForm:
     """The schema that the fields declare, or everything that is wrong with them."""
     chosen = [i for i, c in enumerate(columns) if c.kind and fields.get(f"c{i}.use") == "yes"]
-    bodies = {i: _body(columns[i], i, fields) for i in chosen}
+    parts = _parts(fields)
+    bodies = {i: _body(columns[i], parts.get(f"c{i}", {})) for i in chosen}
     errors: dict[int, str] = {}
     names: set[str] = set()
     for i, (name, body) in bodies.items():
@@ -97,11 +109,17 @@ def _pairs(text: str) -> dict[str, str]:
     return {name.strip(): formula.strip() for name, _, formula in lines}
 
 
-def _body(column: ProposedColumn, i: int, fields: Fields) -> tuple[str, Body]:
+def _parts(fields: Fields) -> dict[str, dict[str, str]]:
+    """The fields of each column, by part."""
+    parts: dict[str, dict[str, str]] = {}
+    for name, text in fields.items():
+        column, _, part = name.partition(".")
+        parts.setdefault(column, {})[part] = text
+    return parts
+
+
+def _body(column: ProposedColumn, given: Mapping[str, str]) -> tuple[str, Body]:
     """(name, what a schema file says of the column)."""
-    given = {
-        part.partition(".")[2]: text for part, text in fields.items() if part.startswith(f"c{i}.")
-    }
     name, kind = given.get("name", ""), given.get("kind", "")
     body: Body = {"kind": kind}
     if name != column.source:

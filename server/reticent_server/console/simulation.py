@@ -2,6 +2,7 @@
 """The simulator's page: what analysts can learn at a cap, from public facts."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from fastapi import Response
 
@@ -11,9 +12,11 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import ReticentError
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight
+from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.simulator import Simulation, ruled, simulate
 from reticent_server.web.forms import amount, whole
 from reticent_server.web.routing import pages_router
+from reticent_server.web.visits import Visit
 
 router = pages_router("console")
 
@@ -28,14 +31,18 @@ _DELTAS = 10
 
 
 @router.get("/datasets/{name}/simulator")
-def show(visit: Signed, name: str) -> Response:
+async def show(visit: Signed, name: str) -> Response:
     """The form, and the planned errors of typical questions at what it says."""
+    return await visit.at_its_turn(partial(_page, visit, name))
+
+
+def _page(visit: Visit, name: str) -> Response:
     facts = visit.services.catalog.facts(name)
     balance = visit.services.ledger.population_balance(facts.population)
     given = _given(visit.request.query_params, facts, balance)
     simulation, problem = None, None
     try:
-        simulation = _simulated(facts, balance, given)
+        simulation = _simulated(visit.services, facts, balance, given)
     except ReticentError as error:
         problem = error
     return visit.page(
@@ -67,9 +74,13 @@ def _given(
 
 
 def _simulated(
-    facts: DatasetFacts, balance: Balance | None, given: Mapping[str, str]
+    services: Services,
+    facts: DatasetFacts,
+    balance: Balance | None,
+    given: Mapping[str, str],
 ) -> Simulation:
     cap, delta = amount(given, "cap", "The cap's ε"), amount(given, "delta", "The cap's δ")
     account = ruled(balance, cap, delta)
     each = amount(given, "epsilon", "ε of a question") if given["epsilon"] else None
-    return simulate(facts, account, whole(given["questions"]) or 0, each)
+    questions = whole(given["questions"]) or 0
+    return services.planner.run(simulate, facts, account, questions, each)

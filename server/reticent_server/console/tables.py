@@ -21,9 +21,9 @@ from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import CuratorError, InvalidRequest, ReticentError
-from reticent_server.intake.loading import FileToLoad, load_file
-from reticent_server.intake.registering import folders, register_folder
-from reticent_server.intake.staged import Incoming, StagedFile, Staging, look, staging
+from reticent_server.intake.loading import FileToLoad
+from reticent_server.intake.registering import folders
+from reticent_server.intake.staged import Incoming, StagedFile, Staging, load, look, staging
 from reticent_server.intake.versions import LoadedVersion, Named
 from reticent_server.web.forms import read_long_form
 from reticent_server.web.routing import pages_router
@@ -130,16 +130,18 @@ def _load(visit: Visit, staged: StagedFile) -> Response:
 def _loaded(visit: Visit, staged: StagedFile) -> LoadedVersion:
     """Raises CuratorError, too where the schema is not whole; what load_file does."""
     services, fields = visit.services, staged.fields
-    form = check(look(staged).columns, fields)
+    form = check(look(services.settings, staged).columns, fields)
     if form.schema is None:
         raise CuratorError(form.problem or _INCOMPLETE)
-    named = Named(fields.get("dataset", ""), fields.get("population") or None)
+    named = Named(
+        fields.get("dataset", ""),
+        fields.get("population") or None,
+        fields.get("separate") or None,
+        fields.get("publishes") == "yes",
+    )
     strict = fields.get("strict") == "yes"
-    catalog, approvals, by = services.catalog, services.approvals, visit.actor
     wanted = FileToLoad(named, staged.path, form.schema, strict=strict)
-    if staged.stays:
-        return register_folder(catalog, approvals, wanted, by=by)
-    return load_file(services.settings, catalog, approvals, wanted, by=by)
+    return load(services.settings, services.catalog, staged, wanted, by=visit.actor)
 
 
 def _clipped(loaded: LoadedVersion) -> list[tuple[str, int, float]]:
@@ -158,7 +160,7 @@ def _editor(
 ) -> Response:
     """is_checked: whether what is wrong with the fields is said; a form that nobody has sent is only open."""
     try:
-        opened = look(staged)
+        opened = look(visit.services.settings, staged)
     except CuratorError as error:
         return visit.page("table_unreadable.html", _BAD, staged=staged, problem=error.detail)
     form = check(opened.columns, staged.fields) if is_checked else CheckedForm()

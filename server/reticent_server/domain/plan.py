@@ -55,6 +55,11 @@ class Forecastable(Protocol):
     @property
     def rho(self) -> int: ...
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether a forecast takes so long that a search makes do with a few."""
+        ...
+
     def noise_ratio(self, rho: int) -> float:
         """The largest forecast ratio of a coefficient's privacy and sampling standard errors at `rho`."""
 

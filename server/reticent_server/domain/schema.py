@@ -11,6 +11,8 @@ from reticent_server.domain.derived import Derived, DerivedText
 MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
 LEAST_WIDTH = 1e-50  # so do those of inverse scales
 MAX_INTEGER = 2**53  # larger integers are not exact in float64
+MAX_COLUMNS = 500  # of a schema, and of a file that one is drafted for: a page with a form for each
+MAX_TEXT = 256  # characters of a level, a marker or a name: they are shown in tables and messages
 
 
 WEIGHT = "weight"
@@ -113,14 +115,24 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The protected unit: a row, or all rows that share a value of `column` (at most `max_rows`)."""
+    """The protected unit: a row, or all rows that share a value of `column` (at most `max_rows`).
+
+    gaps: whether a unit may have no row, where it has one at most: the table has a place for every person of its
+    population, and who is in it is private.
+    """
 
     column: str | None = None
     max_rows: int = 1
+    gaps: bool = False
 
     @property
     def many_rows(self) -> bool:
         """Whether a unit may have another number of rows than its neighbour: the number of rows is private then."""
+        return self.gaps or self.max_rows > 1
+
+    @property
+    def several_rows(self) -> bool:
+        """Whether a unit may have more than one row, so that something can vary within it."""
         return self.max_rows > 1
 
 

@@ -25,7 +25,9 @@ class VaultTable:
 
     max_rows: m > 1 where a person has up to m rows. Then n = N·m is the number of places, person k's rows are
     at positions from k·m on, and those that are not stored are places without a row. names: a fingerprint of the key
-    under which each row's person is stored (vault.names); empty: persons are not named.
+    under which each row's person is stored (vault.names); empty: persons are not named. spine: the id of the spine in
+    whose order persons have their places; empty: in an order of the table's own. gaps: whether a person may have no row,
+    where m is 1. mark: a keyed hash of the file (vault.names.FileMark), by which it is known again.
     """
 
     kind: ClassVar[str] = "vault_table"
@@ -34,6 +36,14 @@ class VaultTable:
     columns: tuple[StoredColumn, ...]
     max_rows: int = 1
     names: str = ""
+    spine: str = ""
+    gaps: bool = False
+    mark: str = ""
+
+    @property
+    def has_empty_places(self) -> bool:
+        """Whether a place may be without a row."""
+        return self.gaps or self.max_rows > 1
 
     @property
     def persons(self) -> int:
@@ -109,12 +119,32 @@ class NamedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Spine:
+    """The places of a population's persons: N = n of them, a declared number, whoever is in the tables.
+
+    id: a random name, which tables carry whose persons have these places. table: whose persons have the first places, in
+    its order; None: nobody has one yet. dataset: the data set whose first version `table` is; empty: a register of
+    identifiers. grows: whether a person that has no place takes the next free one; else it is left out.
+    """
+
+    id: str
+    n: int
+    grows: bool = False
+    table: VaultTable | None = None
+    dataset: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LinkedTables:
-    """Tables about `n` persons, who are the same where their stored names are."""
+    """Tables about `n` persons, who are the same where their stored names are.
+
+    spine: whose places they have; None: the persons of all tables, sorted by their names, are all.
+    """
 
     kind: ClassVar[str] = "linked_tables"
     n: int
     tables: tuple[NamedTable, ...]
+    spine: Spine | None = None
 
 
 Registered = SqlTable | ParquetFiles

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import dask
-import structlog
 from distributed import Client, LocalCluster, Security, wait
 
 from reticent_server.domain.steps import SumStep
@@ -26,6 +25,7 @@ from reticent_server.engine.block_sums import added
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.partition import FAILED, UNREADABLE, sums_of_parts
 from reticent_server.errors import CuratorError, Unavailable
+from reticent_server.events import EventLogger
 
 LOST = "The cluster does not answer at the moment."
 # of one pass, after which a silent cluster counts as lost; a longer wait keeps the slot
@@ -37,7 +37,7 @@ _NO_PAGES = {
     "distributed.admin.log-length": 0,
 }
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

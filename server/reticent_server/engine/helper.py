@@ -13,8 +13,6 @@ It talks to nobody else, gets none of the server's settings, writes nothing, and
 import os
 import pickle
 import socket
-import subprocess
-import sys
 import weakref
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
@@ -25,10 +23,9 @@ from reticent_server.domain.steps import SumStep
 from reticent_server.engine.helper_process import FAILED, MOST_FILES, READY, UNABLE, Message, Order
 from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.shared_memory import File, file_of, numbers
+from reticent_server.process import child, ended
 
 _MODULE = "reticent_server.engine.helper_process"
-_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
-_GRACE_SECONDS = 5  # a helper that was told to end and has not by then is killed
 
 
 class Helper:
@@ -37,14 +34,14 @@ class Helper:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = _started(theirs)
+            self._process = child(_MODULE, theirs)
         self._socket = ours
         self._line = Connection(os.dup(ours.fileno()))
         self._ready = self.lost = False
         self._busy = Lock()
         self._known: set[int] = set()
         self._pass = -1
-        self._end = weakref.finalize(self, _ended, self._process, self._line, ours)
+        self._end = weakref.finalize(self, ended, self._process, self._line, ours)
 
     def sums(self, number: int, step: SumStep, pieces: Sequence[RowSlice]) -> list[Any] | None:
         """The step's integer sums of the pieces; None where the thread must add them up by itself.
@@ -120,31 +117,6 @@ class Helper:
         self._known = (self._known - gone) | {file.number for file in new}
         self._pass = number
         return self._line.recv_bytes()
-
-
-def _started(line: socket.socket) -> subprocess.Popen[bytes]:
-    environment = {k: os.environ[k] for k in _KEPT_VARIABLES if k in os.environ}
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.Popen(  # noqa: S603 - this interpreter
-        [sys.executable, "-P", "-m", _MODULE, str(line.fileno())],
-        pass_fds=(line.fileno(),),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        process_group=0,
-        env=environment,
-    )
-
-
-def _ended(process: subprocess.Popen[bytes], line: Connection, ours: socket.socket) -> None:
-    """Hangs up, which ends the process."""
-    line.close()
-    ours.close()
-    try:
-        process.wait(_GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _files(arrays: Arrays) -> dict[int, File] | None:

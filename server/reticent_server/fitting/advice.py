@@ -10,7 +10,7 @@ import numpy as np
 from reticent_server.domain.design import Design, Expression, Indicator, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.fitting.public_rows import level_shares
-from reticent_server.fitting.report import DOMINATED
+from reticent_server.fitting.trust import NOISE_DOMINATES
 
 if TYPE_CHECKING:
     from reticent_server.fitting.forecast import Forecast
@@ -43,7 +43,7 @@ def advice(fit: "Forecast", design: Design, facts: DatasetFacts) -> list[str]:
             f"{_listed(lost)}."
         )
         said += _rare_levels(design, lost, facts)
-    noisy = (fit.ratios > DOMINATED) & fit.estimable
+    noisy = (fit.ratios > NOISE_DOMINATES.value) & fit.estimable
     if noisy.any():
         worst = float(np.max(fit.ratios[noisy]))
         which = [t for t, x in zip(names, noisy, strict=True) if x]

@@ -51,8 +51,6 @@ ROUNDS = (  # (share of ρ, squared radius per coordinate) of each round, from t
 )
 # (share of ρ, squared radius) of one coordinate, which needs its length only; the forecast picks one
 SINGLE_ROUNDS = (((0.08, NARROW),), ((0.12, NARROW),), ((0.20, NARROW),))
-_EARLY_JACOBIAN = 0.04  # of ρ: the last step's but one, where there is little noise
-_BENT_JACOBIAN = 0.08  # of ρ: the last step's but one, where the curvature changes on the way
 _FIRST_PRECISION, _LAST_PRECISION = 0.35, 0.25  # largest ν of the first and of the last round
 _LAST_SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the gradients' ρ, in the last step
 _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in the others
@@ -134,8 +132,8 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class JointParts:
-    """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian where `step`, with
-    the meat where `meat`. signed: whether a Jacobian's contributions have both signs. used: whether the number of records in
+    """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian where `step`, gradient
+    and meat where `meat`. signed: whether a Jacobian's contributions have both signs. used: whether the number of records in
     use is a count beside the first round; a sum of weights is not, and is charged alone."""
 
     step: bool = False
@@ -151,7 +149,7 @@ class FitBudget:
     precision: ν of the last round. size: q. joint: which parts of a step are of one vector. lengths: of the histogram of
     the lengths of persons' scores, 0 where scores are those of rows; reaches: of that of their Jacobians, 0 where these are.
     tail, rows_tail: of the lengths of scores that are cut as a whole and of their rows (fitting.whole_newton), 0 elsewhere.
-    stride: of the units that early passes go over (`on_part`); 1: all."""
+    stride: of the units that early passes go over (`on_part`); 1: all. entries: of a score, 0 where these are q."""
 
     rounds: tuple[tuple[int, float], ...]
     gradients: tuple[int, ...]
@@ -168,6 +166,7 @@ class FitBudget:
     stride: int = 1
     tail: int = 0
     rows_tail: int = 0
+    entries: int = 0
 
     @property
     def steps(self) -> int:
@@ -239,12 +238,22 @@ class FitBudget:
         gradient, jacobian = self.gradients[t], self.jacobians[t]
         meat = self.meat if t == self.steps - 1 else 0
         within = meat if self.joint.meat else 0
-        if not self.joint.step:
+        curvature = jacobian if self.joint.step else 0
+        if not within + curvature:
             return gradient + jacobian + meat
         together = one_vector.rho(
-            self.size, vector=gradient, curvature=jacobian, meat=within, signed=self.joint.signed
+            self.entries or self.size,
+            vector=gradient,
+            curvature=curvature,
+            meat=within,
+            signed=self.joint.signed,
         )
-        return together + meat - within
+        return together + jacobian - curvature + meat - within
+
+    def with_meat_of(self, entries: int, rho: int) -> "FitBudget":
+        """The meat as that of the scores' own vector (entries,), which has no other part of the step; at `rho`."""
+        joint = replace(self.joint, meat=True)
+        return replace(self, joint=joint, entries=entries).raised(rho)
 
     def raised(self, rho: int) -> "FitBudget":
         """All amounts by one factor, so that the steps cost at most `rho`, and less by a few units only."""
@@ -272,12 +281,31 @@ class FitBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlyJacobian:
+    """Shares of ρ of a Jacobian in the last step but one: where there is little noise, and elsewhere."""
+
+    quiet: float
+    noisy: float
+
+    def share(self, eta: float) -> float:
+        """At η."""
+        return self.quiet if eta < _QUIET else self.noisy
+
+
+NO_EARLY_JACOBIAN = EarlyJacobian(0.0, 0.0)
+"""Far from the solution it tells nothing of the one there."""
+QUIET_JACOBIAN = EarlyJacobian(0.04, 0.0)
+"""It is worth its share where sampling is most of the error."""
+BENT_JACOBIAN = EarlyJacobian(0.08, 0.08)
+"""The curvature changes on the way: what is expected of it is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
 class Signal:
     """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a Score) at the start.
 
-    curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well. bent:
-    whether the score is far from linear (fitting.curvature.Bent). early: whether a Jacobian that is far from the
-    solution tells of the one there. centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
+    curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well.
+    early_jacobian: what a Jacobian before the last step is worth (fitting.curvature says it of a score). centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
     curvatures have both signs. rms: of the score where the model holds. skewed: whether it is where the model
     holds, so that a clipped sum of scores is not 0 on average.
     """
@@ -288,8 +316,7 @@ class Signal:
     unit: float = 1.0
     joint: bool = False
     curvature_bound: float = 1.0
-    bent: bool = False
-    early: bool = True
+    early_jacobian: EarlyJacobian = QUIET_JACOBIAN
     centred: bool = False
     signed: bool = False
     rms: float = 1.0
@@ -320,9 +347,7 @@ def plan_budget(
     meat = _PERSON_MEAT if of_persons else 0.10 if eta < _QUIET else 0.03
     scales = 0.03 if signal.scaled else 0.0
     count = 0.01 if masked or weighted else 0.0
-    early = (
-        _BENT_JACOBIAN if signal.bent else _EARLY_JACOBIAN if eta < _QUIET and signal.early else 0.0
-    )
+    early = signal.early_jacobian.share(eta)
     lengths = _LENGTHS if of_persons else 0.0
     whole = sizes.whole_jacobian(signal.curvature, signal.curvature_bound)
     reaches = _LENGTHS if whole else 0.0

@@ -22,7 +22,7 @@ from reticent_server.numerics.known_total import with_total
 
 MOST_COUNTED = 100  # values of an integer column that is counted; above, the noise of a sum of counts is larger than a quantile's
 _EMPTY = log(4096)  # candidates where no record is, for each one near a quantile
-_SURE = 2.0  # scales of a Gumbel selection: exceeded with probability e⁻²
+SURE = 2.0  # scales of a Gumbel selection: exceeded with probability e⁻²
 _ENDS = (0.01, 0.025, 0.05)  # probabilities beyond which those asked for are left out
 _FEWER = (  # fewer ones have a recursion of fewer levels, and less noise each
     (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95),
@@ -97,7 +97,7 @@ def reliable(part: QuantileTree, n: int, probabilities: Sequence[float]) -> tupl
     the noise of a selection among all candidates is likely to reach; the median where no set is."""
     interior = [tuple(p for p in probabilities if min(p, 1 - p) >= end) for end in _ENDS]
     for chosen in (tuple(probabilities), *interior, *_FEWER):
-        reach = scale(replace(part, probabilities=chosen)) * (_EMPTY + _SURE)
+        reach = scale(replace(part, probabilities=chosen)) * (_EMPTY + SURE)
         if chosen and min(min(p, 1 - p) for p in chosen) * n > reach:
             return chosen
     return (0.5,)

@@ -21,6 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.mallows import mallows_weights, mean_weighted_norm
 from reticent_server.numerics.matrices import eigen, power
@@ -34,7 +35,7 @@ _LEVEL, _TAIL = (
 _SINGULAR = 1e-7  # relative eigenvalue below which the terms as written are collinear
 _CONSTANT = 1e-9  # of a standardised column: it does not vary on the public rows
 _SETTLING = 25  # steps of the fixed point; each leaves about half of the error on heavy tails
-_USUAL, _FEWEST = 110, 8
+USUAL, _FEWEST = 110, 8
 """Coefficients up to which all steps are made, in double precision; and steps of a design of 256, in single precision, whose rounding
 is a hundredth of _SETTLED: .1 s in both cases."""
 _SETTLED = 1e-4  # of κ: closer than any noise lets a length be known
@@ -144,9 +145,10 @@ def _settled(W: FloatArray, X: FloatArray, most: FloatArray) -> FloatArray:
         return W
     U, kappa, limit = X @ W.T, normal_size(WIDE, q), most[free]
     still = np.sum(U[:, ~free] ** 2, axis=1)
-    U = np.ascontiguousarray(U[:, free], dtype=np.float32 if q > _USUAL else np.float64)
+    U = np.ascontiguousarray(U[:, free], dtype=np.float32 if q > USUAL else np.float64)
     A = np.eye(len(limit))
     for _ in range(_rounds(q)):
+        checkpoint()
         V = U @ A.astype(U.dtype)
         w = mallows_weights(still + np.einsum("ij,ij->i", V, V), WIDE * q)
         V *= np.sqrt(w)[:, None].astype(U.dtype)
@@ -163,7 +165,7 @@ def _settled(W: FloatArray, X: FloatArray, most: FloatArray) -> FloatArray:
 
 def _rounds(q: int) -> int:
     """Of the fixed point: all of them for usual designs, and of large ones as many as bound the time of a plan."""
-    return int(np.clip(_SETTLING * (_USUAL / q) ** 2, _FEWEST, _SETTLING))
+    return int(np.clip(_SETTLING * (USUAL / q) ** 2, _FEWEST, _SETTLING))
 
 
 def _inverse(K: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.budget import BENT_JACOBIAN, NO_EARLY_JACOBIAN, EarlyJacobian
 from reticent_server.fitting.filter import (
     Moved,
     StepCurvature,
@@ -28,15 +29,12 @@ from reticent_server.fitting.filter import (
     unfinished,
     within,
 )
+from reticent_server.fitting.trust import BEND
 
 _FARTHER = 4.0  # times C, for which the gain of a bent score's steps is made in all but the last
 _GROWN_STEPS = 12  # Newton steps to the distance of a log link
 _RIDGE = 0.05  # share of J that keeps each of these steps in bounds
 _SMALLEST = 1e-9  # relative singular value at which their system is solved: smaller is rounding
-_BEND = 0.12
-"""Error of a predictor with a log link up to which intervals of 95 % cover .92 to .96 in simulations;
-from .15 on they cover .78 to .95."""
-
 MeanChange = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """From η and a change of it, each (rows,): E q where the solution's predictor is η + change, and its
 derivative by the change."""
@@ -76,6 +74,10 @@ class ScoreCurvature(Protocol):
 
     @property
     def most_off(self) -> float: ...
+    @property
+    def early_jacobian(self) -> EarlyJacobian:
+        """What a Jacobian before the last step is worth."""
+        ...
 
     def spread(self, C: FloatArray) -> FloatArray:
         """(q, q) the distances over which an expected curvature is a mean."""
@@ -99,6 +101,7 @@ class Steady:
     """The mean score is linear in the distance."""
 
     most_off: float = inf
+    early_jacobian: EarlyJacobian = NO_EARLY_JACOBIAN
 
     def spread(self, C: FloatArray) -> FloatArray:
         return C
@@ -123,6 +126,7 @@ class Bent:
 
     away: MeanChange
     most_off: float = inf
+    early_jacobian: EarlyJacobian = BENT_JACOBIAN
 
     def spread(self, C: FloatArray) -> FloatArray:
         """At θ itself: the steps know how the curvature changes."""
@@ -165,7 +169,8 @@ class Growing:
     units of its slope, and the derivative."""
 
     growth: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-    most_off: float = _BEND
+    most_off: float = BEND.value
+    early_jacobian: EarlyJacobian = NO_EARLY_JACOBIAN
 
     def spread(self, C: FloatArray) -> FloatArray:
         return C

@@ -39,6 +39,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
@@ -50,7 +51,8 @@ from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.contributions import contributions_of
-from reticent_server.fitting.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.coordinates import USUAL, Coordinates, public_coordinates
+from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
 from reticent_server.fitting.forecast import Forecast, forecast_fit
 from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
@@ -312,7 +314,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     def precision(self) -> ForecastPrecision:
         """Of the coefficients."""
         fit = self.forecast_fit
-        privacy = np.where(fit.estimable, fit.privacy, np.inf).tolist()
+        privacy = np.where(self.expected_intervals, fit.privacy, np.inf).tolist()
         return ForecastPrecision(
             tuple(self.design.names), tuple(privacy), tuple(fit.sampling.tolist())
         )
@@ -320,11 +322,13 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def forecast(self) -> Mapping[str, Any]:
         """Steps, tuning, shares of ρ, and for each coefficient the expected privacy over its sampling
-        standard error (null where the releases are not expected to identify it), with what to do about it."""
+        standard error (null where no interval is expected), with what to do about it."""
         fit, terms = self.forecast_fit, self.design.names
         notes = [NO_PROFILE] if self.own_profile else []
         notes += self.model.notes(self.ground)
-        pairs = zip(fit.ratios.tolist(), fit.estimable.tolist(), strict=True)
+        expected = self.expected_intervals
+        notes += [NO_INTERVALS] if fit.estimable.any() and not expected.any() else []
+        pairs = zip(fit.ratios.tolist(), expected.tolist(), strict=True)
         return {
             "steps": self.budget.steps,
             "tuning": self.model.tuning,
@@ -337,15 +341,28 @@ class FitPlan(Planned, Generic[ResponseT]):
         }
 
     @property
+    def expected_intervals(self) -> NDArray[np.bool_]:
+        """(q,) whether each coefficient is expected to have one."""
+        declined = bool(self.model.notes(self.ground))
+        return expected_intervals(self.forecast_fit, self.sizes, self.budget, declined=declined)
+
+    @property
     def forecast_fit(self) -> Forecast:
         """What the fit will be worth, from public facts alone."""
         if not self.made:
             self.made["forecast"] = forecast_fit(self.newton)
         return self.made["forecast"]
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether a forecast takes so long that only a few are made."""
+        return self.sizes.size > USUAL
+
     def noise_ratio(self, rho: int) -> float:
         """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were the
         same fit planned at `rho` (with the same share for an own profile)."""
+        if self.is_wide and rho == self.rho:
+            return self.forecast_fit.worst
         left = rho - (rho * self.own_profile.rho // self.rho if self.own_profile else 0)
         return forecast_fit(self._sized(left).newton).worst
 

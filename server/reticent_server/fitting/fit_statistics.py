@@ -20,7 +20,7 @@ Noise: s on the diagonal, s/√2 off it, so by the delta method, s²-fold,
     Var D = 1 + 2k² + k⁴,    Var R² = (1 − R²)² (1/G₂₂² + Var D/D²)
 
 and sampling adds 4R²(1 − R²)²/N for normal errors (Olkin & Finn 1995) to a linear model's, where each row is a unit. An interval is given where D and G₂₂ are above
-SURE standard deviations of their noise. Where many residuals or responses are beyond the ranges, R² is that of what was clipped.
+three standard deviations of their noise. Where many residuals or responses are beyond the ranges, R² is that of what was clipped.
 
 What is left out: information criteria, as N ln σ² has the noise of N s/G₂₂, tens of units where a difference of two matters.
 """
@@ -34,9 +34,9 @@ import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Forecastable, Planned, Recipe
+from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.steps import (
     Block,
-    CountSum,
     FloatArray,
     GramSum,
     Part,
@@ -50,13 +50,13 @@ from reticent_server.fitting.maps import FitState, on_lattice, predictor, respon
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import FitStatistics, RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
+from reticent_server.fitting.trust import clear
 from reticent_server.numerics.evaluate import in_use
 
 SHARE = 10  # of ρ, one part for the statistics
 _REACH = 3.0  # scales on each side: .3 % of normal residuals are beyond, with .5 % of their squares
 _CONSTANT = 0.5  # of v: at 1 the noise of squares is a third larger, at less a mean is poorly known
 _CLIP = sqrt(_CONSTANT**2 + 2)
-_SURE = 3.0  # standard deviations of its noise that a divisor must exceed
 _MICROSECONDS = 0.03  # of a record: its predictor again
 ResponseT = TypeVar("ResponseT")
 
@@ -86,7 +86,7 @@ class FitMomentsMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StatisticsPlan(Planned, Generic[ResponseT]):
+class StatisticsPlan(PlannedOn, Generic[ResponseT]):
     """A planned fit with its statistics. whole: whether responses are 0 or 1."""
 
     plan: FitPlan[ResponseT]
@@ -94,28 +94,9 @@ class StatisticsPlan(Planned, Generic[ResponseT]):
     whole: bool
 
     @property
-    def steady(self) -> bool:
-        return self.plan.steady
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.plan.columns
-
-    @property
-    def mechanism(self) -> str:
-        return self.plan.mechanism
-
-    @property
-    def reference(self) -> str:
-        return self.plan.reference
-
-    @property
-    def of_persons(self) -> bool:
-        return self.plan.of_persons
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return self.plan.gaussian_counts
+    def base(self) -> Planned:
+        """The fit."""
+        return self.plan
 
     @property
     def fit(self) -> Forecastable:
@@ -179,10 +160,11 @@ def statistics_of(
     k = float(np.clip(G[0, 1] / (N * _CONSTANT**2), -1 / _CONSTANT, 1 / _CONSTANT))
     spread = float(G[1, 1]) - N * (_CONSTANT * k) ** 2
     spread_sd = s * sqrt(1 + 2 * k**2 + k**4)
-    known = squares > _SURE * s and spread > _SURE * spread_sd
+    sure = bool(clear(squares, s))
+    known = sure and bool(clear(spread, spread_sd))
     sigma = unit * sqrt(max(squares, 0.0) / (N - q))
     if not known:
-        return FitStatistics(residual_standard_deviation=sigma if squares > _SURE * s else None)
+        return FitStatistics(residual_standard_deviation=sigma if sure else None)
     lost = ratio * squares / spread
     rsquared = min(max(1 - lost, 0.0), 1.0)
     privacy = lost * sqrt((s / squares) ** 2 + (spread_sd / spread) ** 2)

@@ -11,12 +11,14 @@ can tell them apart.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.steps import FloatArray, GramSum, Released, VectorSum
+from reticent_server.fitting import trust
 from reticent_server.fitting.coordinates import clipped_moment
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.filter import (
@@ -28,7 +30,7 @@ from reticent_server.fitting.filter import (
     prior,
 )
 from reticent_server.fitting.identifiability import fit_directions
-from reticent_server.fitting.newton import NoisyNewton, is_settled
+from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import allowance_covariance
@@ -38,6 +40,7 @@ from reticent_server.numerics.matrices import power
 FORECAST_ROWS = 1024  # of the public rows that a forecast uses: its moments are right to 3 %
 # a search for ρ ends within 2 % (ε is shown to three digits, rounded up), or after 16 forecasts
 _CLOSE, _TRIALS = 1.02, 16
+_MARGIN = 1.05  # of a ratio that is aimed at where there are only three forecasts
 _FARTHEST = (
     1e100  # ratio to a target beyond which an amount is a guess: its square is within the floats
 )
@@ -48,7 +51,8 @@ class Forecast:
     """ratios: (q,) privacy over sampling standard error. estimable: (q,) whether the releases are
     expected to resolve it. error: expected L2 distance from the fit without noise, of white
     coordinates in units of the response's scale. privacy, sampling: (q,) standard errors in the units of
-    the data. transform: W (q, q), scale: that of the residuals, as expected. settled: as of StandardFit."""
+    the data. transform: W (q, q), scale: that of the residuals, as expected. settled: whether its error is expected to be
+    small enough for a linear step. unsure: the Jacobian's noise over its smallest eigenvalue, as of standard_fit.Freedom."""
 
     ratios: FloatArray
     estimable: NDArray[np.bool_]
@@ -58,6 +62,7 @@ class Forecast:
     transform: FloatArray
     scale: float
     settled: bool
+    unsure: float = 0.0
 
     @property
     def worst(self) -> float:
@@ -74,6 +79,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     C, scale = prior(whitening, fit.family.offset), fit.family.start
     known, m = no_correction(whitening, fit.family.shape), fit.sizes.unit_rows
     for t, rho in enumerate(fit.budget.gradients):
+        checkpoint()
         step = fit.planned_step(t, scale, public)
         score, model = step.score, step.model
         J = model.curvature(score, theta, C)
@@ -118,17 +124,18 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         sampling=sampling_,
         transform=W,
         scale=scale,
-        settled=is_settled(score, directions, W),
+        settled=trust.linear_step(directions.off(W), score.curvature.most_off).intervals,
+        unsure=directions.unsure(J, W, planned_sd(part) / seen),
     )
 
 
 def _whitened(fit: NoisyNewton, n: float) -> Whitening:
     q = fit.sizes.size
-    rows = fit.coordinates.rows[:FORECAST_ROWS]
-    state = unwhitened(fit.coordinates, fit.budget.rounds[0][1] * q)
-    state = replace(state, rows=rows)
+    start = replace(fit.coordinates, rows=fit.coordinates.rows[:FORECAST_ROWS])
+    state = unwhitened(start, fit.budget.rounds[0][1] * q)
     strides = fit.passes.strides
     for k, ((rho, factor), stride) in enumerate(zip(fit.budget.rounds, strides, strict=True)):
+        checkpoint()
         sd = stride * planned_sd(GramSum(q, sqrt(factor * q), rho, fit.sizes.unit_rows))
         released = Released(n * clipped_moment(state.rows, factor * q), sd)
         last = k == len(fit.budget.rounds) - 1
@@ -156,6 +163,25 @@ def least_rho(
         guess = int(min(at * (1 + _CLOSE) / 2 * min(ratio / target, _FARTHEST) ** 2, high))
         at = guess if low < guess < high else _between(low, high, reached=reached)
     return high if reached else None
+
+
+def rough_rho(
+    worst: Callable[[int], float], target: float, start: int, limits: tuple[int, int]
+) -> int | None:
+    """An amount at which worst(ρ) falls to `target`, of a design whose forecasts take long: after three of them at most, by the
+    straight line in logarithms between `start` and the upper limit; the upper end of the line where it falls elsewhere."""
+    low, high = limits
+    start = min(max(start, low), high)
+    ratio = min(worst(start), _FARTHEST)
+    if ratio <= target:
+        less = max(int(start * (_MARGIN * ratio / target) ** 2), low)
+        return less if less < start and worst(less) <= target else start
+    best = worst(high)
+    if best > target:
+        return None
+    share = log(_MARGIN * ratio / target) / log(ratio / max(best, 1 / _FARTHEST))
+    guess = int(start * (high / start) ** min(share, 1.0))
+    return guess if guess < high and worst(guess) <= target else high
 
 
 def _between(low: int, high: int, *, reached: bool) -> int:

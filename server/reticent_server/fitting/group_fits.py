@@ -25,6 +25,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, Released, Step, SumStep
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting import trust
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, noise_ratio, plan_budget
 from reticent_server.fitting.fit_plan import (
     FitGround,
@@ -40,27 +41,18 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.public_rows import LEAST_SHARE, level_shares
-from reticent_server.fitting.report import without_intervals
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
+from reticent_server.fitting.trust import TrustVerdict, without_intervals
 from reticent_server.mechanisms import disjoint_groups
 
 _MEMBER_NANOSECONDS = (
     5  # of a record and group in one pass: to find the group's records; measured 1 to 2
 )
-_MOST_NOISE = 0.1
-"""η (fitting.budget), at a group's released number of records, from which on a fit whose residual scale is measured is given without
-intervals: up to it they cover .93 to .96 in simulations of three groups, from it to .2 .86 to .90. Models of a known scale
-cover .93 and more at any η at which the releases tell their coefficients from noise."""
-_MOST_UNPROFILED = 0.05  # the same without a profile: from .05 to .1 intervals cover .88
 _STEP_MS = (
     4  # of a group's step after its release: what public rows lead to expect; measured 1 to 3
 )
 
-FEW = (
-    "The group's records are too few for intervals at this epsilon: a larger epsilon, fewer terms, coarser groups or a "
-    "profile by the curator would help."
-)
 ResponseT = TypeVar("ResponseT")
 ResultT = TypeVar("ResultT")
 Fitted = tuple[FitGround[ResponseT], StandardFit]
@@ -219,18 +211,18 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
     def result(self, g: int, ground: FitGround[ResponseT], fit: StandardFit) -> dict[str, Any]:
         """What a reply says of the fit of group g: without intervals where its records are too few for them."""
         plan = self.fits[g]
-        result = plan.result(ground, fit)
-        if not self._too_few(plan, ground, fit):
+        result, verdict = plan.result(ground, fit), self._verdict(plan, ground, fit)
+        if verdict.intervals:
             return result
-        said = [FEW, *result["warnings"]]
+        said = [*verdict.sentences, *result["warnings"]]
         return {**result, **without_intervals(result), "warnings": said}
 
-    def _too_few(
+    def _verdict(
         self, plan: FitPlan[ResponseT], ground: FitGround[ResponseT], fit: StandardFit
-    ) -> bool:
+    ) -> TrustVerdict:
         signal = plan.model.signal(ground)
         eta = noise_ratio(replace(plan.sizes, expected_n=fit.count), plan.budget.rho, signal)
-        return signal.scaled and eta > (_MOST_UNPROFILED if self.own_profile else _MOST_NOISE)
+        return trust.group(eta, measured=signal.scaled, profiled=self.own_profile is None)
 
     def fitted(self) -> Generator[Step, tuple[Released, ...], list[Fitted[ResponseT]]]:
         """The recipe without its report: a ground and a fit for each group."""

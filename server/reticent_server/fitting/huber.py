@@ -8,29 +8,25 @@ v̄ of v already, since s is measured where the predictor stands.
 
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
-from reticent_server.fitting.curvature import STEADY, ScoreCurvature
+from reticent_server.fitting.residual_score import ResidualScore
 from reticent_server.fitting.score import (
     OFFSET,
     SHAPE,
-    Ball,
     BoolArray,
     Joint,
     Residuals,
     Score,
-    whole_ball,
 )
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.psi import Huber
 
 _MEDIAN = float(ndtri(0.75))  # of |z| under the normal law: MAD's consistency constant
-_LEAST_VARIANCE = (
-    0.4  # of a row's residual in s²: rows that are surer than most are not sure of the error
-)
 _LEAST_INSIDE, _MOST_INSIDE = (
     0.05,
     0.97,
@@ -44,26 +40,34 @@ _EXPLAINED, _MOST = (
 _SHRINK, _GROW = 1 / 64, 1.2  # bounds of a step of the scale: residuals shrink as a fit settles
 
 
+class Psi(Protocol):
+    """ψ of a standardised residual, with its moments under the normal law. signed: whether ψ′ has both signs."""
+
+    @property
+    def c(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def mean_square(self) -> float: ...
+    @property
+    def mean_derivative(self) -> float: ...
+    @property
+    def signed(self) -> bool: ...
+    def psi(self, z: FloatArray) -> FloatArray: ...
+    def derivative(self, z: FloatArray) -> FloatArray: ...
+    def mean_derivative_at(self, variance: FloatArray) -> FloatArray: ...
+
+
 @dataclass(frozen=True, slots=True)
-class HuberScore:
-    """Huber's score at the tuning constant c of `psi` and the scale s."""
+class PsiScore(ResidualScore):
+    """q = ψ(z), at the tuning constant c of `psi` and the scale s; |ψ′| ≤ 1."""
 
-    psi: Huber
+    psi: Psi
     scale: float
-    varies: bool = False
-    signed: bool = False
 
     @property
-    def curvature(self) -> ScoreCurvature:
-        return STEADY
-
-    @property
-    def unit(self) -> float:
-        return self.scale
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        return -np.inf, np.inf
+    def signed(self) -> bool:
+        return self.psi.signed
 
     @property
     def bound(self) -> float:
@@ -80,9 +84,6 @@ class HuberScore:
     @property
     def mean_square(self) -> float:
         return self.psi.mean_square / self.psi.mean_derivative
-
-    def leverage(self, eta: FloatArray) -> FloatArray:
-        return np.ones_like(eta)
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return self.psi.psi(self._residual(y, eta))
@@ -100,72 +101,7 @@ class HuberScore:
         return np.asarray((y - eta) * (1 / self.scale))
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
-        excess = (variance - np.mean(variance)) / self.scale**2
-        spread = np.sqrt(np.maximum(1 + excess, _LEAST_VARIANCE))
-        return np.asarray(2 * ndtr(self.psi.c / spread) - 1)
-
-    def ball(self, direction: FloatArray, radius: float) -> Ball:
-        return whole_ball(len(direction), radius * self.bound)
-
-
-@dataclass(frozen=True, slots=True)
-class BiweightScore:
-    """Tukey's biweight at the tuning constant c of `psi` and the scale s; its ψ′ has both signs."""
-
-    psi: Biweight
-    scale: float
-    varies: bool = False
-    signed: bool = True
-
-    @property
-    def curvature(self) -> ScoreCurvature:
-        return STEADY
-
-    @property
-    def unit(self) -> float:
-        return self.scale
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        return -np.inf, np.inf
-
-    @property
-    def bound(self) -> float:
-        return self.psi.bound
-
-    @property
-    def curvature_bound(self) -> float:
-        return 1.0
-
-    @property
-    def most(self) -> float:
-        return 1.0
-
-    @property
-    def mean_square(self) -> float:
-        return self.psi.mean_square / self.psi.mean_derivative
-
-    def leverage(self, eta: FloatArray) -> FloatArray:
-        return np.ones_like(eta)
-
-    def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        return self.psi.psi((y - eta) * (1 / self.scale))
-
-    def with_curvature(
-        self,
-        y: FloatArray,
-        eta: FloatArray,
-        clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
-    ) -> tuple[FloatArray, FloatArray]:
-        z = (y - eta) * (1 / self.scale)
-        return self.psi.psi(z), self.psi.derivative(z)
-
-    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
-        excess = (variance - np.mean(variance)) / self.scale**2
-        return self.psi.mean_derivative_at(np.maximum(1 + excess, _LEAST_VARIANCE))
-
-    def ball(self, direction: FloatArray, radius: float) -> Ball:
-        return whole_ball(len(direction), radius * self.bound)
+        return self.psi.mean_derivative_at(self.residual_variance(variance))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,10 +231,10 @@ class LinearFamily:
     def joint(self) -> Joint | None:
         return None
 
-    def score(self, scale: float, remaining: int) -> HuberScore | BiweightScore:
+    def score(self, scale: float, remaining: int) -> PsiScore:
         if self.biweight is not None and remaining < _BIWEIGHT_STEPS:
-            return BiweightScore(self.biweight, scale)
-        return HuberScore(self.psi, scale)
+            return PsiScore(self.biweight, scale)
+        return PsiScore(self.psi, scale)
 
     def drift(self, remaining: int) -> float:  # noqa: ARG002 - one interface
         """None: the two biweight steps reach their solution from Huber's."""

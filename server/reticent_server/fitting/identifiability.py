@@ -19,17 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray, Released
+from reticent_server.fitting.trust import LEAST_RECORDS, RESOLVED, UNRESOLVED_SHARE, clear
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import eigen
 
-# of a combination's variance: a smaller share flags more, a larger one tells more that rests on what is expected
-UNRESOLVED_SHARE = 0.3
-# standard deviations of its noise that information must exceed: by noise alone once in 700
-RESOLVED = 3.0
-LEAST_RECORDS = (
-    20.0  # that a direction rests on: fewer, and errors are not normal even without noise
-)
 _SMALLEST_NOISE = 1e-12  # keeps the precision 1/sd of a release without noise within the floats
+
+SHOWN_DIGITS = 9  # of a direction's entries: shares of variance are compared with UNRESOLVED_SHARE, to far fewer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,12 +54,16 @@ class Directions:
 
     def estimable(self, R: FloatArray) -> bool:
         """Whether Rθ is: whether all combinations of R's rows (k, q) are."""
-        return self.share(R) <= UNRESOLVED_SHARE
+        return self.share(R) <= UNRESOLVED_SHARE.value
 
     @property
     def flags(self) -> NDArray[np.bool_]:
-        """(q,) whether each coefficient is estimable."""
-        return np.array([self.estimable(row[None]) for row in np.eye(len(self.vectors))])
+        """(q,) whether each coefficient is estimable: `share` of one row is a quotient of two sums of squares."""
+        if not self.unresolved:
+            return np.ones(len(self.vectors), dtype=bool)
+        squared = self.vectors**2
+        lost = np.sum(squared[:, ~self.resolved], axis=1)
+        return np.asarray(lost <= UNRESOLVED_SHARE.value * np.sum(squared, axis=1))
 
     def unsure(self, J: FloatArray, W: FloatArray, sd: float) -> float:
         """The operator norm of a Jacobian's noise relative to its smallest eigenvalue, at most 1: of J (q, q) in u = Wx̃,
@@ -86,14 +86,15 @@ class Directions:
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """As a release shows them."""
-        pairs = zip(self.vectors.T.tolist(), self.resolved.tolist(), strict=True)
+        """As a release shows them, to SHOWN_DIGITS: q vectors of q numbers are a third of a reply with many terms."""
+        short = [[float(f"{v:.{SHOWN_DIGITS}g}") for v in vector] for vector in self.vectors.T]
+        pairs = zip(short, self.resolved.tolist(), strict=True)
         return [{"vector": vector, "resolved": resolved} for vector, resolved in pairs]
 
 
 def any_present(count: Released) -> bool:
     """Whether a released number of records in use is three standard deviations of its noise above 0."""
-    return bool(count.values[0] > RESOLVED * count.sd)
+    return bool(clear(count.values[0], count.sd))
 
 
 def fit_directions(
@@ -141,12 +142,12 @@ def _enough(seen: FloatArray, back: FloatArray, records: float) -> NDArray[np.bo
     """
     lengths, turn = eigen(back)
     told = np.sum(turn * (seen @ turn), axis=0) * records * lengths**2
-    known = told >= LEAST_RECORDS
+    known = told >= LEAST_RECORDS.value
     parts = turn[:, known]
     stretched = np.sum((parts / lengths[known]) ** 2, axis=1)
     own = np.sum(parts**2, axis=1) > 1 / 2
     told = np.diag(seen) * records / np.where(own, stretched, np.inf)
-    return np.asarray(told >= LEAST_RECORDS)
+    return np.asarray(told >= LEAST_RECORDS.value)
 
 
 def _resolved(seen: FloatArray, sd: FloatArray, enough: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -158,7 +159,7 @@ def _resolved(seen: FloatArray, sd: FloatArray, enough: NDArray[np.bool_]) -> ND
     for k in range(q):
         clear = np.where(taken | ~enough, -np.inf, left / noise)
         at = int(np.argmax(clear))
-        if clear[at] < RESOLVED:
+        if clear[at] < RESOLVED.value:
             break
         taken[at] = True
         shared = (seen[:, at] - L[:, :k] @ L[at, :k]) / np.sqrt(left[at])

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released, Step
+from reticent_server.fitting import trust
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.contributions import Contributions
@@ -29,7 +30,7 @@ from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.curvature import StepView
 from reticent_server.fitting.filter import Moved, StepCurvature, no_correction, prior
-from reticent_server.fitting.identifiability import Directions, fit_directions
+from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import on_lattice
 from reticent_server.fitting.passes import Passes
 from reticent_server.fitting.public_model import PublicModel
@@ -184,21 +185,20 @@ class NoisyNewton:
     ) -> StandardFit:
         W, J = last.place.model.whitening.transform, last.curvature.J
         directions = last.directions
-        if errors.freedom is not None and not errors.freedom.known:
-            directions = directions.none
-        settled = is_settled(last.place.score, directions, W)
+        linear = trust.linear_step(directions.off(W), last.place.score.curvature.most_off)
+        verdict = errors.verdict.then(linear)
         return StandardFit(
             theta=after.theta,
             sampling=np.asarray(W.T @ errors.sampling @ W),
             privacy=np.asarray(W.T @ errors.privacy @ W),
             scale=scores.scale,
-            directions=directions if settled else directions.none,
+            directions=directions if verdict.intervals else directions.none,
             count=after.count,
             information=symmetric(np.linalg.solve(W, np.linalg.solve(W, J).T)),
             inverse=np.asarray(W.T @ np.linalg.inv(J) @ W),
             transform=W,
             freedom=errors.freedom,
-            settled=settled,
+            verdict=verdict,
         )
 
 
@@ -212,8 +212,3 @@ class PlannedStep:
     clip: float
     reach: float
     allowance: float = 0.0
-
-
-def is_settled(score: Score, directions: Directions, W: FloatArray) -> bool:
-    """Whether the predictor of a typical record is off by little enough for the standard errors of a linear step."""
-    return not directions.off(W) > score.curvature.most_off

@@ -58,10 +58,10 @@ RECLIPPED = 0.06
 """By how much a row's predictor may differ, in rms of the score over the curvature, between the solutions of the early clip and of the
 last one, of skewed scores: with 0 the last step left .7 standard errors of the way, with .06 none; .02 was too little."""
 _LOWEST, _RATIO, _EDGES = 0.2, 2**0.25, 25  # of √(mq) rms: from .2 to 12.8, in steps of 19 %
-_SURE = 3.0
+SURE = 3.0
 """Standard deviations of the count beyond an edge that is not told from none. Within regressions of 5,000 persons of 1 to 8 rows at ε = 1 have an error of
 1.22 of the within estimator's (190 tables), with 2 of 1.30 (110), at the same coverage."""
-_SKEWED_SURE = (
+SKEWED_SURE = (
     1.0  # the same of skewed scores: with 2 at ε = 1 intervals of 95 % covered .91, with 1 .96
 )
 
@@ -124,9 +124,9 @@ def chosen(lengths: Lengths, released: Released, noise: float | None = None) -> 
     """
     counts, edges = released.values[1:], lengths.edges
     total = max(float(counts.sum()), 1.0)
-    outside, sure = OUTSIDE, _SURE
+    outside, sure = OUTSIDE, SURE
     if noise is not None:
-        outside, sure = min(SKEWED, noise / LOST / total), _SKEWED_SURE
+        outside, sure = min(SKEWED, noise / LOST / total), SKEWED_SURE
     at, beyond = _first(released, outside, sure)
     C = float(edges[at])
     middles = np.minimum(np.append(edges, edges[-1]) / sqrt(_RATIO), C)
@@ -138,7 +138,7 @@ def chosen(lengths: Lengths, released: Released, noise: float | None = None) -> 
 
 def chosen_reach(lengths: Lengths, released: Released) -> float:
     """L from a released histogram."""
-    return float(lengths.edges[_first(released, REACH, _SKEWED_SURE)[0]])
+    return float(lengths.edges[_first(released, REACH, SKEWED_SURE)[0]])
 
 
 def _first(released: Released, outside: float, sure: float) -> tuple[int, float]:
@@ -149,7 +149,7 @@ def _first(released: Released, outside: float, sure: float) -> tuple[int, float]
     noise = released.sd * np.sqrt(np.arange(len(beyond), 0, -1))
     # with a low `sure`, noise alone is often above either: of their maximum the last edge was chosen once in 20 fits
     least, more = outside * total, sure * noise
-    most = least + more if sure < _SURE else np.maximum(least, more)
+    most = least + more if sure < SURE else np.maximum(least, more)
     within = np.flatnonzero(beyond <= most)
     at = int(within[0]) if len(within) else len(beyond) - 1
     return at, float(beyond[at])

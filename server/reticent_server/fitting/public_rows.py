@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
+from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.numerics.evaluate import evaluate, evaluate_term, in_use, shares
@@ -109,6 +110,7 @@ def _rows(
     design: Design, facts: DatasetFacts, profile: Profile, draw: int
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """(rows, q + 3) terms, response, offset and share that counts, and which rows are in use."""
+    checkpoint()
     stored, values, missing = design.stored, {}, {}
     rows = (
         ROWS

@@ -4,12 +4,11 @@
 ỹ = x̃ᵀθ with x̃_j = (x_j − a_j)/b_j and ỹ = (y − m)/s₀ gives β_j = s₀θ_j/b_j and, with an intercept,
 β₀ = m + s₀(θ₀ − Σ θ_j a_j/b_j): β = Lθ + o with a public L (q, q), so cov β = L cov θ Lᵀ.
 
-A coefficient that is not identifiable, or whose noise is above five sampling standard errors, keeps its number
+A coefficient that is not identifiable, or whose noise is its standard error (fitting.trust), keeps its number
 and standard error in the covariance, but has no p-value (null) and no interval ([null, null]).
 `directions` tells the first of any linear combination.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,34 +17,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting import trust
 from reticent_server.fitting.coding import Coding, TermCoding
 from reticent_server.fitting.results import Cut, OpenInterval
 from reticent_server.fitting.row_tail import RowCut
 from reticent_server.fitting.standard_fit import StandardFit
+from reticent_server.fitting.trust import SOUND, CoefficientFlags, TrustVerdict
 
 BoolArray = NDArray[np.bool_]
 UNBOUNDED = 1e300  # squared radius at which every record weighs 1
 
-DOMINATED = 3.0  # privacy over sampling standard error above which a reader is told
-FEW_PERSONS = (
-    "No intervals are given: for the persons and their largest number of rows the noise is too large a part of what "
-    "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
-)
-UNSETTLED = (
-    "No intervals are given: a log link bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
-    "terms would help."
-)
-SAME_IN_ALL_ROWS = (
-    "With person effects a term that is the same in all rows of a person, or nearly, is not identifiable: nothing of it is "
-    "left without the person's mean."
-)
 MOST_DEGREES = 1e6  # of freedom: a t law is normal to the digits of a reply
-LEANS = 0.5  # of a standard error: an allowance for the cut that a reader is told of
-HEAVY = 'Ask for loss="huber", for a logarithm of what has the long tail, or for a larger epsilon.'
-MOST_PLAIN_NOISE = 7.0  # the same of least squares, whose intervals hold with any noise
-MOST_NOISE = (
-    5.0  # privacy over sampling standard errors; above it an interval's width is the noise alone
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,20 +57,22 @@ def back_transform(coding: Coding) -> BackTransform:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reported:
-    """A fit in the units of the data. covariance and privacy (q, q); estimable (q,). degrees: (q,) of freedom of the
-    variances, where these are cluster-robust; None for normal intervals. known: whether there are intervals at all. heavy: (q,) those that a few records decide. allowance: (q,)
-    standard errors for what a cut takes; None without one."""
+    """A fit in the units of the data. covariance and privacy (q, q). degrees: (q,) of freedom of the
+    variances, where these are cluster-robust; None for normal intervals. allowance: (q,) standard errors for what a cut takes; None without one."""
 
     coefficients: FloatArray
     covariance: FloatArray
     privacy: FloatArray
     sampling: FloatArray
     directions: list[dict[str, Any]]
-    estimable: BoolArray
+    flags: CoefficientFlags
     degrees: FloatArray | None = None
-    known: bool = True
-    heavy: BoolArray | None = None
     allowance: FloatArray | None = None
+
+    @property
+    def estimable(self) -> BoolArray:
+        """(q,) which coefficients have an interval."""
+        return self.flags.estimable
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -100,27 +84,27 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     back = back_transform(coding)
     privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
     directions = fit.directions.mapped(back.matrix)
-    taken = None if fit.taken is None else back.covariance(fit.taken)
-    heavy = None
-    if taken is not None and fit.cut is not None:
-        heavy = fit.cut.decides(roots(taken), roots(privacy + sampling - taken))
-    most = MOST_NOISE if fit.cut is None else MOST_PLAIN_NOISE
-    above_noise = roots(privacy) <= most * roots(sampling)
-    degrees, enough = None, True
+    taken, rest, index = None, None, None
+    if fit.taken is not None and fit.cut is not None:
+        allowed = back.covariance(fit.taken)
+        taken, index = roots(allowed), fit.cut.alpha
+        rest = roots(privacy + sampling - allowed)
+    degrees = None
     if fit.freedom is not None:
         degrees = fit.freedom.degrees(back.matrix, np.diag(sampling), np.diag(privacy + sampling))
-        enough = fit.freedom.known
     return Reported(
         coefficients=back.coefficients(fit.theta),
         covariance=privacy + sampling,
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        estimable=directions.flags & above_noise & ~_flags(heavy, len(privacy)),
+        flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling))
+        if taken is None or rest is None or index is None
+        else trust.cut_coefficients(
+            directions.flags, roots(privacy), roots(sampling), trust.heavy_tails(index, taken, rest)
+        ),
         degrees=degrees,
-        known=enough,
-        heavy=heavy,
-        allowance=None if taken is None else roots(taken),
+        allowance=taken,
     )
 
 
@@ -145,7 +129,10 @@ def fit_result(
             coding, fit.transform, radius_squared if fit.cut is None else UNBOUNDED
         ),
         "n": n,
-        "warnings": warnings(coding, estimates, fit.cut) if fit.settled else [UNSETTLED],
+        "warnings": [
+            *cut_warnings(coding, estimates, fit.cut),
+            *warnings(coding, estimates, fit.verdict),
+        ],
         **_cut(estimates, fit.cut),
         **_records(coding, fit),
         **_clusters(estimates, fit),
@@ -186,16 +173,6 @@ def _clusters(estimates: Reported, fit: StandardFit) -> dict[str, Any]:
     }
 
 
-def without_intervals(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What changes in a result whose coefficients are all given without intervals."""
-    q = len(result["terms"])
-    return {
-        "estimable": [False] * q,
-        "confidence_intervals": [(None, None)] * q,
-        "p_values": [None] * q,
-    }
-
-
 def weighting(coding: TermCoding, transform: FloatArray, radius_squared: float) -> dict[str, Any]:
     """Of W (q, q): the matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design row in the data's units."""
     matrix = transform / coding.scales
@@ -229,52 +206,20 @@ def p_values(
     return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]
 
 
-def warnings(coding: Coding, estimates: Reported, cut: RowCut | None = None) -> list[str]:
+def warnings(coding: Coding, estimates: Reported, verdict: TrustVerdict = SOUND) -> list[str]:
     """What a reader of the intervals must know, in sentences; from released values only."""
-    if not estimates.known:
-        return [FEW_PERSONS]
-    terms = np.array(coding.design.names)
-    said = [] if cut is None else _tails(terms, estimates, cut)
-    names = terms[~estimates.estimable & ~_flags(estimates.heavy, len(terms))].tolist()
-    if names:
-        said.append(
-            "Not identifiable at this epsilon (collinear, constant or too rare: the data's information is "
-            "below the noise): " + ", ".join(names) + "."
-        )
-        if coding.design.deviations:
-            said.append(SAME_IN_ALL_ROWS)
-    noisy = (roots(estimates.privacy) > DOMINATED * roots(estimates.sampling)) & estimates.estimable
-    if noisy.any():
-        which = [t for t, x in zip(coding.design.names, noisy, strict=True) if x]
-        said.append(
-            "Privacy noise dominates the standard errors of "
-            + ", ".join(which)
-            + ": a larger epsilon would help."
-        )
-    return said
+    if not verdict.intervals:
+        return list(verdict.sentences)
+    names, deviations = coding.design.names, coding.design.deviations
+    return [*verdict.sentences, *estimates.flags.warnings(names, deviations=deviations)]
 
 
-def _flags(heavy: BoolArray | None, q: int) -> BoolArray:
-    """(q,) none of them where nothing was asked."""
-    return np.zeros(q, dtype=bool) if heavy is None else heavy
-
-
-def _tails(terms: NDArray[np.str_], estimates: Reported, cut: RowCut) -> list[str]:
-    """Which coefficients a few records decide, and which intervals allow for it."""
-    said = []
-    heavy = _flags(estimates.heavy, len(terms))
-    if heavy.any():
-        which = ", ".join(terms[heavy].tolist())
-        said.append(f"About {cut.beyond:.0f} records decide {which}. {HEAVY}")
-    if estimates.allowance is not None:
-        leaning = estimates.estimable & (estimates.allowance > LEANS * estimates.standard_errors)
-        if leaning.any():
-            which = ", ".join(terms[leaning].tolist())
-            said.append(
-                f"Half or more of the standard errors of {which} allows for about {cut.beyond:.0f} records with "
-                "the largest scores, which are cut."
-            )
-    return said
+def cut_warnings(coding: Coding, estimates: Reported, cut: RowCut | None) -> list[str]:
+    """What a cut takes of which coefficients, in sentences."""
+    if cut is None or estimates.allowance is None:
+        return []
+    share = estimates.allowance / np.maximum(estimates.standard_errors, np.finfo(float).tiny)
+    return estimates.flags.tail_warnings(coding.design.names, share, cut.beyond)
 
 
 def roots(C: FloatArray) -> FloatArray:

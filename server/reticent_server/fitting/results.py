@@ -99,7 +99,7 @@ class RegressionResult:
     residuals. clusters: noisy number of persons with a row in use, where a person's rows are summed first;
     effective_clusters: how many equal ones would have scores that vary as theirs; degrees_of_freedom: (p,) of the t laws
     of intervals and p-values; clipped_share: of the persons, those whose sum of scores is clipped. tuning: where they are cut, null for no cut. estimand: what is estimated, in words. shares: what part of the
-    budget went where. link: where it is not the family's canonical one. dispersion: of a
+    budget went where. link: of a generalised linear model; variance_power: k where its variance grows with the mean's power k. dispersion: of a
     negative binomial, given or estimated; with its errors and interval where it is estimated and its information above the noise. records_in_use: noisy, of a design with a condition or missing cells;
     sum_of_weights: the same of a weighted one. calibration,
     least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. effects: "person" where terms and
@@ -126,6 +126,7 @@ class RegressionResult:
     warnings: list[str]
     family: str | None = None
     link: str | None = None
+    variance_power: float | None = None
     dispersion: float | None = None
     dispersion_standard_error: Size | None = None
     dispersion_privacy_standard_error: Size | None = None

@@ -14,7 +14,7 @@ is fitted to the edges where N is clear, by precision, with a public prior of a 
 *Allowance.* Clipping moves the sum of scores by a vector of length E at most, and by LEANING·E in any one direction as a rule
 (tails have several directions). It is added to the covariance as a noise of that size would be: for a bias b of a normal
 estimate with error s, 1.96 √(s² + b²) is longer than the interval that holds with 95 % whatever the bias's sign (Armstrong &
-Kolesár 2018). Where α is below HEAVIEST, or the allowance is the larger part of an interval, no interval is given.
+Kolesár 2018). Where that is not enough no interval is given (fitting.trust).
 """
 
 from dataclasses import dataclass, replace
@@ -22,16 +22,14 @@ from functools import lru_cache
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from reticent_server.domain.steps import FloatArray, Released, RunningCounts
+from reticent_server.fitting.trust import TAIL_INDEX
 from reticent_server.numerics.matrices import floored
 from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 
 LEANING = 0.3
-HEAVIEST = 1.5
-MOST_ALLOWED = 2.0  # times an interval's other part, that the allowance may be
 _CAUTION = 0.5  # standard deviations by which the tail is taken to be heavier than it looks
 _LEAST_ALPHA, _MOST_RAISED = 1.05, 20.0
 _FIRST, _RATIO, _EDGES = 0.5, 2**0.25, 48  # of the unit: .5 to 1,700 in steps of 19 %
@@ -103,14 +101,7 @@ class RowCut:
     @property
     def told(self) -> bool:
         """Whether the tail is light enough for an allowance."""
-        return self.alpha >= HEAVIEST
-
-    def decides(self, allowance: FloatArray, rest: FloatArray) -> NDArray[np.bool_]:
-        """(q,) whether a few records decide a coefficient. allowance, rest: (q,) standard errors for what the cut takes, and of all
-        else."""
-        return (
-            np.asarray(allowance > MOST_ALLOWED * rest) if self.told else np.ones(len(rest), bool)
-        )
+        return self.alpha >= TAIL_INDEX.value
 
     @property
     def allowance(self) -> float:

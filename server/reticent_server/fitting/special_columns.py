@@ -15,7 +15,7 @@ from reticent_server.domain.design import (
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.errors import InvalidQuery
 
-_PERSONS = "Weights and offsets are proved for tables whose protected unit has one row; here it has several."
+_PERSONS = "Weights and offsets are proved for tables whose protected unit has exactly one row; here it may have none, or more."
 
 
 def weighted_design(design: Design, schema: Schema, name: str | None) -> Design:

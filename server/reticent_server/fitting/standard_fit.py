@@ -6,19 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting import trust
 from reticent_server.fitting.identifiability import Directions
 from reticent_server.fitting.person_scores import Clusters
 from reticent_server.fitting.row_tail import RowCut
+from reticent_server.fitting.trust import SOUND, TrustVerdict
 from reticent_server.numerics.matrices import symmetric
-
-LEAST_CLUSTERS = 50
-"""Effective persons: with 30, intervals of 95 % cover .94, of unbalanced ones .91."""
-MOST_CLIPPED = 0.12
-"""Share of the persons. With 1,000 to 1,500 persons of 8 rows at epsilon = 1, where more are clipped,
-intervals of 95 % cover .82 to .87 within persons."""
-MOST_UNSURE = 0.5
-"""Noise of the Jacobian over its smallest eigenvalue: up to there intervals of 95 % cover .94 to .98 in
-simulations, beyond it .6 to .96."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,8 +20,8 @@ class StandardFit:
 
     theta (q,); sampling and privacy covariances (q, q); scale; directions: which the releases can tell from none;
     count: records in use, as released; freedom: where scores are those of persons; information: (q, q) mean weighted curvature, per unit of the
-    response; inverse: (q, q) its inverse, as the fit used it; transform: W. settled: whether errors are small enough for a linear step's. cut, taken: where scores were cut as a
-    whole, and the part (q, q) of `privacy` that allows for what the cut takes; None elsewhere.
+    response; inverse: (q, q) its inverse, as the fit used it; transform: W. verdict: whether its standard errors are to be trusted (fitting.trust).
+    cut, taken: where scores were cut as a whole, and the part (q, q) of `privacy` that allows for what the cut takes; None elsewhere.
     """
 
     theta: FloatArray
@@ -41,7 +34,7 @@ class StandardFit:
     inverse: FloatArray
     transform: FloatArray
     freedom: "Freedom | None" = None
-    settled: bool = True
+    verdict: TrustVerdict = SOUND
     cut: RowCut | None = None
     taken: FloatArray | None = None
 
@@ -64,10 +57,9 @@ class Freedom:
     unsure: float
 
     @property
-    def known(self) -> bool:
-        """Whether intervals are right: persons enough, few of them cut, and a Jacobian that is above its noise."""
-        enough = self.clusters.effective >= LEAST_CLUSTERS
-        return enough and self.clusters.clipped <= MOST_CLIPPED and self.unsure <= MOST_UNSURE
+    def verdict(self) -> TrustVerdict:
+        """Whether intervals are right: persons enough, few of them clipped, a Jacobian above its noise."""
+        return trust.persons(self.clusters.effective, self.clusters.clipped, self.unsure)
 
     def degrees(
         self, combinations: FloatArray, sampling: FloatArray, total: FloatArray

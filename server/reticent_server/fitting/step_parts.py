@@ -29,6 +29,7 @@ from reticent_server.fitting.person_scores import (
 from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.standard_fit import Freedom
 from reticent_server.fitting.state import StepPlace
+from reticent_server.fitting.trust import SOUND, TrustVerdict
 
 RowMap = Callable[[Block], tuple[Contribution, ...]]
 
@@ -138,3 +139,8 @@ class Errors:
     sampling: FloatArray
     privacy: FloatArray
     freedom: Freedom | None = None
+
+    @property
+    def verdict(self) -> TrustVerdict:
+        """Whether standard errors between persons are to be trusted; those of rows are."""
+        return SOUND if self.freedom is None else self.freedom.verdict

@@ -63,7 +63,7 @@ def with_person_means(design: Design, schema: Schema) -> Design:
 
 def person_effects(design: Design, schema: Schema) -> Design:
     """The design of deviations from a person's means. InvalidQuery where there are no persons, or nothing is left."""
-    if not schema.unit.many_rows:
+    if not schema.unit.several_rows:
         raise InvalidQuery(_ONE_ROW)
     if not design.intercept:
         raise InvalidQuery(_NO_INTERCEPT)
@@ -90,7 +90,7 @@ def person_deviations(design: Design, schema: Schema) -> Design:
     """A design without response, of deviations from a person's means; its intercept counts the rows in use.
 
     InvalidQuery where there are no persons, or a term reads as an earlier value of another."""
-    if not schema.unit.many_rows:
+    if not schema.unit.several_rows:
         raise InvalidQuery(_ONE_ROW)
     _refuse_constant(design)
     for term in design.terms:

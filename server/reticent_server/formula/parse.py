@@ -49,7 +49,7 @@ def parse_formula(
     Raises InvalidFormula, whose text holds constant words, declared names and positions only.
     """
     cursor = Cursor(text, schema, "formula", limits, profile)
-    means = person_means and schema.unit.many_rows
+    means = person_means and schema.unit.several_rows
     model = ModelParser(cursor, person_means=means, levels=levels).parse()
     _check(model)
     response = make_term(
@@ -82,7 +82,7 @@ def parse_variables(
     columns of each text. Raises InvalidFormula as parse_formula; a term that two texts share counts once. person_means: as
     of parse_formula.
     """
-    means = person_means and schema.unit.many_rows
+    means = person_means and schema.unit.several_rows
     named = {text: _terms_of(text, schema, limits, profile, person_means=means) for text in texts}
     distinct: dict[frozenset[str], tuple[Factor, ...]] = {}
     for factors in (f for terms in named.values() for f in terms):
@@ -113,7 +113,7 @@ def _response_name(response: Expression, schema: Schema) -> str:
 def _terms_of(
     text: str, schema: Schema, limits: Limits, profile: Profile | None, *, person_means: bool
 ) -> list[tuple[Factor, ...]]:
-    cursor = Cursor(text, schema, "formula", limits, profile)
+    cursor = Cursor(text, schema, "variable", limits, profile)
     return ModelParser(cursor, person_means=person_means).parse_terms()
 
 
@@ -135,8 +135,7 @@ def mask_design(
     """
     if any(schema.column(name) is None for name in columns):
         raise InvalidQuery(
-            "The query names an unknown column; the data set's columns are listed at "
-            "GET /v1/datasets/{name}."
+            "The query names an unknown column; the data set's description lists its columns."
         )
     predicate, filtering = _where(where, schema, limits)
     return Design(None, (), False, predicate, *_columns([*columns, *filtering], schema))

@@ -151,7 +151,7 @@ class Cursor:
         column = self.columns.get(token.text) if token.kind == "name" else None
         if column is None:
             self.fail(
-                "unknown column; the data set's columns are listed at GET /v1/datasets/{name}",
+                "unknown column; the data set's description lists its columns",
                 token,
             )
         return column

@@ -8,6 +8,7 @@ from pathlib import Path
 from reticent_server.access.approvals import Approvals
 from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.schema import Schema
+from reticent_server.intake.populations import agreed, check_apart, own_population, placed
 from reticent_server.intake.versions import LoadedVersion, Named, approve_version, naming_key
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file
@@ -44,8 +45,10 @@ def load_file(
     """
     refuse_shared_file(settings.database_url, settings.vault_url)
     named, schema = wanted.named, wanted.schema
-    catalog.population_for(named.name, named.population)
+    population = own_population(catalog, named)
+    key = naming_key(settings, schema)
     with loading(settings.vault_url, catalog.identity(), catalog.vault_tables) as load:
+        schema, places = placed(settings, catalog, named, schema, key)
         loaded = ingest(
             load,
             wanted.file,
@@ -53,8 +56,11 @@ def load_file(
             as_format=wanted.as_format,
             strict=wanted.strict,
             progress=progress,
-            key=naming_key(settings, schema),
+            key=key,
+            placing=places,
         )
+        agreed(population, named, schema, loaded.n, f"This version of {named.name}")
+        check_apart(settings, catalog, population, named.separate, loaded.source)
         approve_version(catalog, approvals, named, schema, loaded.n, by=by)
         facts = catalog.add_version(
             name=named.name,
@@ -63,5 +69,6 @@ def load_file(
             n=loaded.n,
             source=loaded.source,
             by=by,
+            separate=named.separate,
         )
-    return LoadedVersion(facts, loaded.clipped, loaded.left_out)
+    return LoadedVersion(facts, loaded.clipped, loaded.left_out, loaded.outside)

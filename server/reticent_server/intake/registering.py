@@ -6,19 +6,24 @@ from functools import partial
 from pathlib import Path
 
 from reticent_server.access.approvals import Approvals
+from reticent_server.catalog.populations import check_unit
 from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError
 from reticent_server.intake.loading import FileToLoad
+from reticent_server.intake.populations import agreed, check_apart, own_population
 from reticent_server.intake.versions import LoadedVersion, Named, approve_version
+from reticent_server.settings import Settings
 from reticent_server.vault.registering import Registration, register_files
 
 _PERSONS = (
     "Rows of persons are kept in the vault, in the order of persons: use `reticent dataset load`."
 )
+_PLACES = "The population has places for its persons, which rows that stay where they are do not take: use `reticent dataset load`."
 
 
 def add_registered(
+    settings: Settings,
     catalog: Catalog,
     approvals: Approvals,
     named: Named,
@@ -31,9 +36,14 @@ def add_registered(
     PolicyRefused, Conflict."""
     if schema.unit.many_rows:
         raise CuratorError(_PERSONS)
-    catalog.population_for(named.name, named.population)
+    population = own_population(catalog, named)
+    check_unit(population, schema.unit, named.name)
+    if population.spine is not None and schema.unit.column is not None:
+        raise CuratorError(_PLACES)
     registration = scan()
     n = registration.source.n
+    agreed(population, named, schema, n, f"This version of {named.name}")
+    check_apart(settings, catalog, population, named.separate, registration.source)
     approve_version(catalog, approvals, named, schema, n, by=by)
     facts = catalog.add_version(
         name=named.name,
@@ -42,16 +52,17 @@ def add_registered(
         n=n,
         source=registration.source,
         by=by,
+        separate=named.separate,
     )
     return LoadedVersion(facts, registration.clipped)
 
 
 def register_folder(
-    catalog: Catalog, approvals: Approvals, wanted: FileToLoad, *, by: str
+    settings: Settings, catalog: Catalog, approvals: Approvals, wanted: FileToLoad, *, by: str
 ) -> LoadedVersion:
     """Registers a folder of Parquet files. Raises as `add_registered`."""
     scan = partial(register_files, wanted.file, wanted.schema, strict=wanted.strict)
-    return add_registered(catalog, approvals, wanted.named, wanted.schema, scan, by=by)
+    return add_registered(settings, catalog, approvals, wanted.named, wanted.schema, scan, by=by)
 
 
 def folders(root: Path | None) -> list[Path]:

@@ -20,19 +20,26 @@ from reticent_server.settings import Settings
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:
     """For the curator's eyes only: clipped, by column, how many values were outside the bounds; left_out, how many
-    rows beyond `max_rows` of a person."""
+    rows beyond `max_rows` of a person; outside, how many persons have no place in the population."""
 
     facts: DatasetFacts
     clipped: Mapping[str, int]
     left_out: int = 0
+    outside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Which data set, and whose budget; population None: the one that the name has, else the name."""
+    """Which data set, and whose budget; population None: the one that the name has, else the name.
+
+    separate: a reason why the population is kept apart from others about some of the same persons; None: it has none.
+    publishes: whether the curator has agreed that a number of persons is published which is not declared.
+    """
 
     name: str
     population: str | None = None
+    separate: str | None = None
+    publishes: bool = False
 
 
 def checked(schema: Schema) -> Schema:
@@ -50,8 +57,13 @@ def checked(schema: Schema) -> Schema:
 
 
 def naming_key(settings: Settings, schema: Schema) -> bytes:
-    """The key under which the vault names persons; empty where rows are nobody's."""
-    return b"" if schema.unit.column is None else persons_key(place_of(settings))
+    """The key under which the vault names persons and files; empty where rows are nobody's and secrets cannot be written."""
+    try:
+        return persons_key(place_of(settings))
+    except CuratorError:
+        if schema.unit.column is None:
+            return b""
+        raise
 
 
 def approve_version(
@@ -61,4 +73,5 @@ def approve_version(
     schema and number of records. Raises SecondPerson, PolicyRefused."""
     population = catalog.population_for(named.name, named.population)
     wish = {"name": named.name, "n": n, "schema": schema_to_json(schema)}
+    wish |= {"separate": named.separate} if named.separate else {}
     require(catalog, approvals, "load", population, wish, by=by)

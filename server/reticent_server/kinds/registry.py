@@ -7,6 +7,7 @@ from typing import Any
 from reticent_server import kinds
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
@@ -33,6 +34,7 @@ def plan(facts: DatasetFacts, query: Query, offer: PrivacyCost) -> Planned:
 
     Raises InvalidQuery for what takes rows as independent, where the unit has several.
     """
+    checkpoint()
     places = facts.of_places()
     planned = kind_of(query).plan(places, query, offer)
     if places.persons is not None and not planned.holds_for_persons:

@@ -10,17 +10,20 @@ from reticent_server.chain.entries import GENESIS, Entry, digest, follows
 from reticent_server.domain.amounts import ZERO, Amounts
 from reticent_server.ledger.model import Balance, ReleaseRecord
 from reticent_server.ledger.queueing import CANCELLED
-from reticent_server.ledger.reservations import release_digest
+from reticent_server.ledger.reservations import QUEUED, TURN, release_digest
 from reticent_server.ledger.rules import charge
 
 
 @dataclass(slots=True)
 class _Paid:
-    """What the entries say of one release: debits by account, digests, and how it was settled."""
+    """What the entries say of one release: debits by account, digests, and how it was settled. begins, ends: its turn
+    as it was charged and as it was settled; None: of an earlier version of this software."""
 
     debits: dict[str, Amounts] = field(default_factory=dict)
     digests: set[str] = field(default_factory=set)
     settled: tuple[str, str] | None = None
+    begins: list[Any] | None = None
+    ends: list[Any] | None = None
 
 
 @dataclass(slots=True)
@@ -149,10 +152,12 @@ def _pay(books: _Books, entry: Entry, account: str, release_id: str) -> None:
         if paid.settled is not None:
             books.problems.append(f"Entry {entry.seq} settles a release twice.")
         paid.settled = (draft.detail["status"], draft.detail["body_sha256"])
+        paid.ends = draft.detail.get(TURN)
         return
     paid.debits[account] = paid.debits.get(account, ZERO) + draft.change
     if draft.action == "debit":
         paid.digests.add(draft.detail["release_sha256"])
+        paid.begins = draft.detail.get(TURN)
 
 
 def _accounts(books: _Books, stored: Mapping[str, Balance]) -> list[str]:
@@ -198,7 +203,31 @@ def _release(books: _Books, record: ReleaseRecord) -> str | None:
     stored = None if record.body is None else (record.status, digest(record.body))
     if stored != paid.settled or (stored is None and record.status != "pending"):
         return "is not settled as its entry says"
+    if not (_pending_on_time(paid, record) if stored is None else _settled_on_time(paid, record)):
+        return "has not the times or the lease that its entries say"
     return None
+
+
+def _pending_on_time(paid: _Paid, record: ReleaseRecord) -> bool:
+    """Of one that waits for its turn, or was never to wait, all is as it was charged; one that was to wait and does not
+    any more has begun at a time that its settlement will say."""
+    if paid.begins is None:
+        return True
+    start, duration, waited = paid.begins
+    waits = record.lease.startswith(QUEUED)
+    is_start = record.start_ms == start or (waited and not waits)
+    return is_start and record.duration_ms == duration and waits <= waited
+
+
+def _settled_on_time(paid: _Paid, record: ReleaseRecord) -> bool:
+    """Times are as they were when it was settled, there is no lease, and a cancelled one had never begun."""
+    if paid.ends is None:
+        return True
+    start, duration, _ = paid.ends
+    of_row = [record.start_ms, record.duration_ms, record.lease, record.lease_until_ms]
+    charged = paid.begins or [start, duration, False]
+    never_begun = record.status != CANCELLED or charged[0] == start
+    return of_row == [start, duration, "", 0] and charged[1] == duration and never_begun
 
 
 def _due(books: _Books, record: ReleaseRecord) -> dict[str, Amounts]:

@@ -18,7 +18,7 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import Conflict, NotFound
 from reticent_server.ledger import repository
 from reticent_server.ledger.model import CURATOR, Pending, ReleaseRecord
-from reticent_server.ledger.reservations import Moment, shown
+from reticent_server.ledger.reservations import TURN, Moment, shown
 from reticent_server.ledger.rules import charge
 
 CANCELLED = "cancelled"
@@ -80,6 +80,7 @@ def _reversal(
 
 def _settled(record: ReleaseRecord, body: bytes, moment: Moment) -> Draft:
     """A cancellation's time is the analyst's own, so it may be kept."""
-    detail = {"status": CANCELLED, "body_sha256": digest(body)}
+    turn = [record.start_ms, record.duration_ms, False]
+    detail = {"status": CANCELLED, "body_sha256": digest(body), TURN: turn}
     actor = record.owner or CURATOR
     return Draft("settle", record.accounts[-1], actor, moment.at, record.id, detail=detail)

@@ -51,10 +51,13 @@ _RELEASE_BY_KEY = select(releases).where(
     releases.c.owner == bindparam("owner"), releases.c.idempotency_key == bindparam("key")
 )
 _INSERT_RELEASE = insert(releases)
+_NO_LEASE = {"lease": "", "lease_until_ms": 0}
+"""Of a release that is settled: nobody computes it any more."""
+
 _SETTLE = (
     update(releases)
     .where(releases.c.id == bindparam("wanted"), releases.c.status == "pending")
-    .values(status=bindparam("outcome"), body=bindparam("stored"))
+    .values(status=bindparam("outcome"), body=bindparam("stored"), **_NO_LEASE)
     .returning(releases)
 )
 
@@ -207,7 +210,7 @@ def cancel(connection: Connection, record: ReleaseRecord, body: bytes) -> bool:
         update(releases)
         .where(releases.c.id == record.id, releases.c.status == "pending")
         .where(releases.c.lease == record.lease)
-        .values(status="cancelled", body=body)
+        .values(status="cancelled", body=body, **_NO_LEASE)
     )
     return connection.execute(query).rowcount == 1
 
@@ -226,6 +229,14 @@ def waiting(connection: Connection) -> int:
     """How many releases are charged and not settled, of all owners."""
     query = select(func.count()).select_from(releases).where(releases.c.status == "pending")
     return int(connection.execute(query).scalar_one())
+
+
+def held_leases(connection: Connection, now_ms: int) -> list[str]:
+    """The leases of pending releases that have not expired."""
+    query = select(releases.c.lease).where(
+        releases.c.status == "pending", releases.c.lease_until_ms > now_ms
+    )
+    return list(connection.execute(query).scalars())
 
 
 def end_leases(connection: Connection, leases: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from reticent_server.chain.entries import Draft, canonical_json, digest
 from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, NotFound
 from reticent_server.ledger import repository
+from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import (
     CURATOR,
     Balance,
@@ -28,9 +29,12 @@ from reticent_server.ledger.model import (
     population_account,
 )
 from reticent_server.ledger.rules import MAX_AMOUNT, charge
+from reticent_server.living import own_mark
 
 SETTLED = ("reply", "no_reply", "failed")
 QUEUED = "queued-"
+TURN = "turn"
+"""In the detail of a debit and of a settlement: when the release is computed and shown, by plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +99,11 @@ def _debit(connection: Connection, record: ReleaseRecord, account_id: str) -> Dr
     """Debits one account, and gives the entry that says so. Raises BudgetExhausted."""
     account = repository.account(connection, account_id)
     if account is None:
-        raise BudgetExhausted(_NO_ACCOUNT[account_id.startswith("analyst:")])
+        raise no_account(is_analysts=account_id.startswith("analyst:"))
     amount = charge(record.cost, account.rule)
     if not repository.spend(connection, account_id, amount):
-        raise _exhausted(repository.account(connection, account_id) or account)
-    detail = {"release_sha256": release_digest(record)}
+        raise exhausted(repository.account(connection, account_id) or account)
+    detail = {"release_sha256": release_digest(record), TURN: turn_of(record)}
     actor = record.owner or CURATOR
     return Draft("debit", account_id, actor, record.created_at, record.id, amount, detail)
 
@@ -110,7 +114,13 @@ _NO_ACCOUNT = {
 }
 
 
-def _exhausted(account: Balance) -> BudgetExhausted:
+def no_account(*, is_analysts: bool) -> BudgetExhausted:
+    """Of a request that no account would pay for."""
+    return BudgetExhausted(_NO_ACCOUNT[is_analysts])
+
+
+def exhausted(account: Balance) -> BudgetExhausted:
+    """Of a request for more than the account has left."""
     whose = (
         "Your remaining budget on this data set"
         if account.analyst_id
@@ -118,7 +128,7 @@ def _exhausted(account: Balance) -> BudgetExhausted:
     )
     return BudgetExhausted(
         f"{whose} does not cover this request; ask for less, or ask its curator for more.",
-        account.remaining.floats(account.rule),
+        implied(account, account.remaining),
     )
 
 
@@ -140,6 +150,11 @@ def release_digest(record: ReleaseRecord) -> str:
     if record.promise is not None:  # of an earlier version of this software
         fixed.append(digest(record.promise))
     return digest(canonical_json(fixed))
+
+
+def turn_of(record: ReleaseRecord) -> list[int | bool | None]:
+    """(beginning since the epoch, from there to when it is shown, whether it can be cancelled), in ms: as stored now."""
+    return [record.start_ms, record.duration_ms, record.lease.startswith(QUEUED)]
 
 
 def standing(
@@ -207,9 +222,19 @@ def queue_again(
     return _stale(stored, lease)
 
 
+LEASE_BYTES = 12
+"""Of chance in a lease: 96 bits, so that nobody guesses one; with the mark of its holder and QUEUED it has 36 of the 40
+characters of its column."""
+
+
 def new_lease() -> str:
-    """A lease that nobody else can have. (Of a queued release, QUEUED stands before it.)"""
-    return token_urlsafe(16)
+    """A lease that nobody else can have, with the mark of this process. (Of a queued release, QUEUED stands before it.)"""
+    return f"{own_mark()}.{token_urlsafe(LEASE_BYTES)}"
+
+
+def holder_of(lease: str) -> str:
+    """The mark of the process that has made a lease; empty where it says none."""
+    return lease.removeprefix(QUEUED).partition(".")[0] if "." in lease else ""
 
 
 def confirm(connection: Connection, reservation: Reservation, moment: Moment) -> bool:
@@ -232,7 +257,7 @@ def settle(connection: Connection, release_id: str, status: str, body: bytes) ->
         if first is None or first.body is None:
             raise NotFound("There is no such release.")
         return first.body
-    detail = {"status": status, "body_sha256": digest(body)}
+    detail = {"status": status, "body_sha256": digest(body), TURN: turn_of(won)}
     actor = won.owner or CURATOR
     draft = Draft("settle", won.accounts[-1], actor, None, release_id, detail=detail)
     chain.append(connection, [draft])

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import IntegrityError
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.chain import guards
 from reticent_server.chain import repository as chain
 from reticent_server.chain.anchors import Anchor
 from reticent_server.chain.entries import Entry, canonical_json, entry_row
@@ -37,6 +38,7 @@ from reticent_server.ledger.model import (
 )
 from reticent_server.ledger.reservations import Moment
 from reticent_server.ledger.rules import ZcdpCaps
+from reticent_server.living import gone
 
 __all__ = [
     "Balance",
@@ -270,6 +272,19 @@ class Ledger:
         with writing(self._engine) as connection:
             repository.end_leases(connection, leases)
 
+    def give_up_of_the_dead(self) -> int:
+        """Ends the leases of processes of this machine that are gone, which nobody would wait for; how many.
+
+        (A process that has a lease began before it was read here, so that it is seen if it is alive.)
+        """
+        with reading(self._engine) as connection:
+            leases = repository.held_leases(connection, self._moment().now_ms)
+        dead = gone({reservations.holder_of(lease) for lease in leases})
+        lost = [lease for lease in leases if reservations.holder_of(lease) in dead]
+        if lost:
+            self.give_up(*lost)
+        return len(lost)
+
     def stale(self, limit: int = 100) -> tuple[str, ...]:
         """Ids of pending releases whose lease has expired, oldest first; for take_over at start."""
         with reading(self._engine) as connection:
@@ -355,12 +370,12 @@ class Ledger:
     def verify(self, *heads: str) -> list[str]:
         """What is wrong, in sentences; empty if all is well.
 
-        Recomputes every hash, and from the entries every account, every release and every row of
-        access and catalogue. heads: anchored ones, which must be in the chain (else an old copy
+        Looks for the triggers that keep entries as they are. Recomputes every hash, and from the entries every
+        account, every release and every row of access and catalogue. heads: anchored ones, which must be in the chain (else an old copy
         was restored).
         """
         with reading(self._engine) as connection:
-            return problems_in(connection, heads)
+            return guards.problems(connection) + problems_in(connection, heads)
 
     def export(self) -> Iterator[str]:
         """The chain as JSON lines: what is hashed of each entry, and the hash. No results."""

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.numerics.matrices import pseudo_inverse
 
 # c: 95 % efficient at the normal law, as R's MASS::psi.bisquare (4.685)
 EFFICIENT_95 = 4.685061
@@ -73,6 +74,11 @@ class Biweight:
         fourth = (3 * inside - 2 * a * (a * a + 3) * density) / a**4
         return np.asarray(inside - 6 * second + 5 * fourth)
 
+    @property
+    def signed(self) -> bool:
+        """Whether ψ′ has both signs."""
+        return True
+
     @cached_property
     def mean_weight(self) -> float:
         """E ψ(z)/z."""
@@ -124,7 +130,7 @@ def fit_biweight(
         s = _mad(r) if scale is None else scale
         a = w * family.weight(r / s)
         hessian = (X.T * a) @ X
-        moved = beta + np.linalg.pinv(hessian, hermitian=True) @ (X.T @ (a * r))
+        moved = beta + pseudo_inverse(hessian) @ (X.T @ (a * r))
         change = float(np.max(np.abs(moved - beta)))
         beta = moved
         if change <= 1e-14 * max(1.0, float(np.max(np.abs(beta)))):
@@ -138,7 +144,7 @@ def _sandwich(
     X: FloatArray, z: FloatArray, s: float, w: FloatArray, family: Biweight
 ) -> FloatArray:
     n = len(z)
-    inverse = np.linalg.pinv((X.T * (w * family.derivative(z))) @ X / (n * s), hermitian=True)
+    inverse = pseudo_inverse((X.T * (w * family.derivative(z))) @ X / (n * s))
     Q = (X.T * (w * family.psi(z)) ** 2) @ X / n
     return np.asarray(inverse @ Q @ inverse / n)
 

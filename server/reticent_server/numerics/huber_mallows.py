@@ -3,7 +3,8 @@
 
     Σ w_i ψ_c(r_i/s) x_i = 0,  r = y − Xβ, with given weights w and a scale s that is measured on the residuals
 
-It is solved to the precision of floats, by Newton steps that fall back to reweighting.
+It is solved to the precision of floats, by Newton steps that fall back to reweighting. Of terms that depend on each
+other the solution of the least norm is found; their covariance is that of what the data identify.
 
 Source: Huber & Ronchetti (2009), ch. 7.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.numerics.matrices import pseudo_inverse
 from reticent_server.numerics.psi import Huber
 
 # a bound that is not reached where the loss has a minimum: iteration ends at the gradient's rounding before
@@ -48,7 +50,7 @@ def sandwich(X: FloatArray, z: FloatArray, s: float, w: FloatArray, family: Hube
     n = len(z)
     M = (X.T * (w * family.derivative(z))) @ X / (n * s)
     Q = (X.T * (w * family.psi(z)) ** 2) @ X / n
-    inverse = np.linalg.pinv(M, hermitian=True)
+    inverse = pseudo_inverse(M)
     return np.asarray(inverse @ Q @ inverse / n)
 
 
@@ -85,7 +87,7 @@ def _step(
     loss = float(w @ family.loss(z))
     for curvature in (family.derivative(z), family.weight(z)):
         hessian = (X.T * (w * curvature)) @ X
-        moved = beta + s * (np.linalg.pinv(hessian, hermitian=True) @ gradient)
+        moved = beta + s * (pseudo_inverse(hessian) @ gradient)
         if float(w @ family.loss((y - X @ moved) / s)) <= loss * (1 + 1e-15):
             break
     return np.asarray(moved)

@@ -2,8 +2,15 @@
 """Symmetric matrices that came out of a noisy release: always usable, never an exception."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
+
+LEAST_INFORMATION = 1e-10
+"""Of the largest eigenvalue: below it a direction counts as without information. Rounding leaves 10⁻¹⁴ or less to terms
+that depend on each other; a term that differs from the others by 10⁻⁵ of its own spread is still told apart."""
+LEAST_SHARE = 1e-6
+"""Of an entry's size: what rounding gives at most to one that has no part in a direction without information."""
 
 
 def eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -33,6 +40,34 @@ def cholesky(matrix: FloatArray) -> FloatArray:
     if len(values) and values[0] < 1e-12 * largest:
         matrix = rebuild(np.maximum(values, 1e-12 * largest), vectors)
     return np.asarray(np.linalg.cholesky(matrix))
+
+
+def pseudo_inverse(matrix: FloatArray) -> FloatArray:
+    """The inverse (q, q) of a symmetric matrix on what it identifies: a solution has no part in the rest.
+
+    It does not depend on the units of the unknowns, up to what is not identified.
+    """
+    units = _units(matrix)
+    inverse = np.linalg.pinv(matrix / units, rcond=LEAST_INFORMATION, hermitian=True)
+    return np.asarray(inverse / units)
+
+
+def identified(information: FloatArray, transform: FloatArray) -> NDArray[np.bool_]:
+    """(k,) which entries of transform (k, q) @ θ a symmetric positive semi-definite information (q, q) identifies.
+
+    The others change along a direction of θ about which there is no information: terms that depend on each other.
+    """
+    units = _units(information)
+    values, vectors = eigen(information / units)
+    scaled = transform / np.sqrt(np.diag(units))
+    free = scaled @ vectors[:, values <= LEAST_INFORMATION * values[-1]]
+    return np.asarray(np.linalg.norm(free, axis=1) <= LEAST_SHARE * np.linalg.norm(scaled, axis=1))
+
+
+def _units(matrix: FloatArray) -> FloatArray:
+    """(q, q) what a matrix is divided by, entry by entry, so that its diagonal is ±1, or 0."""
+    sizes = np.sqrt(np.abs(np.diag(matrix)))
+    return np.outer(*[np.where(sizes > 0, sizes, 1.0)] * 2)
 
 
 def power(matrix: FloatArray, exponent: float, least: float = 1e-12) -> FloatArray:

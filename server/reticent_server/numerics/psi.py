@@ -54,6 +54,15 @@ class Huber:
         return float(2 * ndtr(self.c) - 1)
 
     @property
+    def signed(self) -> bool:
+        """Whether ψ′ has both signs."""
+        return False
+
+    def mean_derivative_at(self, variance: FloatArray) -> FloatArray:
+        """E ψ′(z) = 2Φ(c/√v) − 1 of z ~ N(0, v), elementwise (Stein's lemma)."""
+        return np.asarray(2 * ndtr(self.c / np.sqrt(variance)) - 1)
+
+    @property
     def mean_weight(self) -> float:
         """k_c = E min(1, c/|z|) = b_c + c E₁(c²/2)/√(2π)."""
         return self.mean_derivative + self.c * float(exp1(self.c**2 / 2)) / sqrt(2 * pi)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from reticent_server.chain.entries import Entry
 from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import EPSILON_UNITS, from_units
+from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import Balance
-from reticent_server.pipeline.accounts import implied
 from reticent_server.pipeline.services import Services
 
 HISTORY = 2_000

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """An account as JSON and in words, as analysts, the console and the command line show it."""
 
-from functools import lru_cache
 from typing import Any
 
-from reticent_server.accounting.conversions import epsilon_of
-from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
+from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import Balance
 
 Json = dict[str, Any]
-
-_epsilon_of = lru_cache(maxsize=4096)(epsilon_of)  # a bisection of 1 ms
 
 
 def account_json(balance: Balance, project: str | None = None) -> Json:
@@ -52,9 +48,8 @@ def _given(balance: Balance) -> dict[str, float]:
     }
 
 
-def implied(balance: Balance, amount: Amounts) -> dict[str, float]:
-    """An amount of an account as floats, with the ε that it amounts to."""
-    if balance.rule == "basic":
-        return amount.floats("basic")
-    conversion = from_units(balance.delta - balance.cap.secondary, DELTA_UNITS)  # δ′ = δ − δ″
-    return {"epsilon": _epsilon_of(amount.primary, conversion)} | amount.floats("zcdp")
+def share_of_epsilon(balance: Balance) -> float:
+    """The spent part of the ε that was given, in [0, 1], or of δ where that is the larger: in the units in which it was promised."""
+    spent, given = implied(balance, balance.spent), from_units(balance.epsilon, EPSILON_UNITS)
+    secondary = balance.spent.secondary / max(balance.cap.secondary, 1)
+    return min(max(spent["epsilon"] / given, secondary), 1.0)

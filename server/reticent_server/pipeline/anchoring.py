@@ -7,13 +7,12 @@ twice; so every process of a server looks, and ends itself when the last anchor 
 
 from threading import Event
 
-import structlog
-
 from reticent_server.chain.anchors import Anchors
 from reticent_server.errors import ReticentError
+from reticent_server.events import EventLogger
 from reticent_server.pipeline.services import Services
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 def keep_anchored(services: Services, ended: Event, *, writes: bool) -> bool:

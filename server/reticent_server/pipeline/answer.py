@@ -3,9 +3,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-
-import structlog
+from dataclasses import dataclass, replace
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
@@ -17,6 +15,7 @@ from reticent_server.errors import (
     ReticentError,
     Unavailable,
 )
+from reticent_server.events import EventLogger
 from reticent_server.ledger.model import Charge
 from reticent_server.ledger.service import (
     Fresh,
@@ -30,7 +29,9 @@ from reticent_server.ledger.service import (
 from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.authorising import Admitted, authorised
+from reticent_server.pipeline.coverage import refuse_uncovered
 from reticent_server.pipeline.documents import (
+    Json,
     as_promised,
     plan_json,
     promise_json,
@@ -49,7 +50,7 @@ STILL_COMPUTED = "The release is still being computed; send the request again."
 # between looks at a release that another process computes: at most that much is added to the wait
 _POLL_SECONDS = 0.05
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 def plan(services: Services, principal: Principal, ask: Ask) -> Plan:
@@ -65,18 +66,43 @@ def plan_with_accounts(
     admitted = authorised(services, principal, ask.dataset, ask.project)
     facts = admitted.facts
     standing = standing_of(services, facts, ask, principal.id, admitted.project_id)
+    ready = services.planner.run(_planned, facts, ask, standing, wanted)
+    return promised(services, ready), standing
 
+
+def plan_document(
+    services: Services,
+    principal: Principal,
+    ask: Ask,
+    wanted: Wanted | None = None,
+    target: float | None = None,
+) -> Json:
+    """The same as JSON, with its forecast, whose target is a ratio (pipeline.forecasts)."""
+    admitted = authorised(services, principal, ask.dataset, ask.project)
+    facts = admitted.facts
+    standing = standing_of(services, facts, ask, principal.id, admitted.project_id)
+    ready, document = services.planner.run(_document, facts, ask, standing, wanted, target)
+    return document | {"deadline_ms": promised(services, ready).deadline_ms}
+
+
+def _planned(facts: DatasetFacts, ask: Ask, standing: Standing, wanted: Wanted | None) -> Plan:
     def planned(epsilon: float) -> Plan:
         privacy = replace(ask.privacy, epsilon=epsilon)
         return defaults.planned(facts, replace(ask, privacy=privacy), standing)[1]
 
     epsilon = ask.privacy.epsilon
     if wanted is None:
-        return promised(services, planned(epsilon)), standing
+        return planned(epsilon)
     highest = min(epsilon, facts.policy.max_epsilon or epsilon)
     delta = ask.privacy.delta or facts.default_delta
-    ready = least_plan(planned, wanted, delta, highest)
-    return promised(services, ready), standing
+    return least_plan(planned, wanted, delta, highest)
+
+
+def _document(
+    facts: DatasetFacts, ask: Ask, standing: Standing, wanted: Wanted | None, target: float | None
+) -> tuple[Plan, Json]:
+    ready = _planned(facts, ask, standing, wanted)
+    return ready, plan_json(ready, standing, target)
 
 
 def promised(services: Services, ready: Plan, *, beside: int | None = None) -> Plan:
@@ -97,40 +123,78 @@ def standing_of(
     return services.ledger.standing(analyst_id, facts.name, facts.population, key, project_id)
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request that was planned and is charged nothing yet. ask: with its δ. project_id: of the shared project that pays."""
+
+    plan: Plan
+    ask: Ask
+    project_id: str | None
+
+
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
-    with services.pace.arriving():
-        admitted = authorised(services, principal, ask.dataset, ask.project)
-        ready = plan_or_stored(services, principal, ask, admitted)
+    request = covered(services, principal, ask)
+    return finished(services, principal, prepared(services, principal, request))
+
+
+def finished(services: Services, principal: Principal, ready: Prepared | bytes) -> bytes:
+    """Reserve → execute → settle of what was prepared; or what was stored."""
     if isinstance(ready, bytes):
         return ready
-    return charge_and_execute(services, *ready, principal.id, admitted.project_id)
+    return charge_and_execute(services, ready.plan, ready.ask, principal.id, ready.project_id)
 
 
-def plan_or_stored(
-    services: Services, principal: Principal, ask: Ask, admitted: Admitted
-) -> tuple[Plan, Ask] | bytes:
-    """The plan, and the ask with its δ; or the stored bytes for a retry of what cannot be planned any more,
-    after a change of the policy or of the schema: a refusal would say that nothing was charged."""
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """A request that may be planned. standing: what it met in the ledger."""
+
+    admitted: Admitted
+    ask: Ask
+    standing: Standing
+
+
+def covered(services: Services, principal: Principal, ask: Ask) -> Covered | bytes:
+    """Authorise, and ask the accounts: takes a few reads. The stored bytes where the request's key has made a release of it already.
+
+    Raises BudgetExhausted, before anything is planned, for what the accounts cannot cover (pipeline.coverage).
+    """
+    admitted = authorised(services, principal, ask.dataset, ask.project)
     standing = standing_of(services, admitted.facts, ask, principal.id, admitted.project_id)
     ask = defaults.with_stored_delta(ask, standing)
+    if standing.request is None:
+        refuse_uncovered(standing, defaults.least_cost(admitted.facts, ask, standing))
+    elif isinstance(stored := _stored(services, principal, ask), bytes):
+        return stored
+    return Covered(admitted, ask, standing)
+
+
+def prepared(
+    services: Services, principal: Principal, request: Covered | bytes
+) -> Prepared | bytes:
+    """Plans it: free. What was stored where it cannot be planned any more, after a change of the policy or of the schema: a refusal
+    would say that nothing was charged."""
+    if isinstance(request, bytes):
+        return request
+    admitted, ask, standing = request.admitted, request.ask, request.standing
     try:
-        ask, ready = defaults.planned(admitted.facts, ask, standing)
+        with services.pace.arriving():
+            planned = services.planner.run(defaults.planned, admitted.facts, ask, standing)
     except (InvalidRequest, PolicyRefused):
         stored = _stored(services, principal, ask)
-        if stored is None:
-            raise
-        return stored
-    return ready, ask
+        if isinstance(stored, bytes):
+            return stored
+        if stored is not None:
+            raise Unavailable(STILL_COMPUTED) from None
+        raise
+    ask, ready = planned
+    return Prepared(ready, ask, admitted.project_id)
 
 
-def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | None:
-    """What the request's key has made, if anything. Unavailable where it is pending."""
+def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | Pending | None:
+    """What the request's key has made of it, if anything."""
     key = ask.idempotency_key
-    stored = services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
-    if isinstance(stored, Pending):
-        raise Unavailable(STILL_COMPUTED)
-    return stored
+    return services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
 
 
 def charge_and_execute(

@@ -8,7 +8,6 @@ from statistics import fmean
 from threading import Thread
 
 import pyarrow as pa
-import structlog
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
@@ -16,6 +15,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
 from reticent_server.engine.local import LocalEngine
+from reticent_server.events import EventLogger
 from reticent_server.kinds import KINDS, example
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.pace import Shares
@@ -31,7 +31,7 @@ ROUNDS = 3
 USUAL = 0.5
 """What the examples take of what is expected of them, on average, on the machine whose pace is 1."""
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 class MadeUp:

@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the accounts cover a plan: said before anything is charged, in the units that the accounts are kept in."""
+"""Whether the accounts cover a plan: said before anything is charged, in the units that the accounts are kept in.
+
+A request for more than is left is refused before it is planned (planning takes a server's time and its answer is known); the ledger
+decides, when it charges.
+"""
 
 from typing import Any
 
+from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Plan
+from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import Balance, Standing
+from reticent_server.ledger.reservations import exhausted, no_account
 from reticent_server.ledger.rules import charge
 
 
@@ -17,6 +24,15 @@ def coverage_json(ready: Plan, standing: Standing) -> dict[str, Any]:
     return {"covered": covered, "analyst": analyst, "dataset": dataset}
 
 
+def refuse_uncovered(standing: Standing, least: PrivacyCost) -> None:
+    """Raises BudgetExhausted, as charging would, where an account is not set or has less left than `least`."""
+    for account, is_analysts in ((standing.population, False), (standing.analyst, True)):
+        if account is None:
+            raise no_account(is_analysts=is_analysts)
+        if not charge(least, account.rule).within(account.remaining):
+            raise exhausted(account)
+
+
 def _account(ready: Plan, balance: Balance | None) -> dict[str, Any] | None:
     if balance is None:
         return None
@@ -24,6 +40,6 @@ def _account(ready: Plan, balance: Balance | None) -> dict[str, Any] | None:
     return {
         "rule": balance.rule,
         "cost": amount.floats(balance.rule),
-        "remaining": balance.remaining.floats(balance.rule),
+        "remaining": implied(balance, balance.remaining),
         "covered": amount.within(balance.remaining),
     }

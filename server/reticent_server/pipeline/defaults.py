@@ -11,8 +11,16 @@ change of the account in between does not make another request of it.
 """
 
 from dataclasses import replace
+from fractions import Fraction
 
-from reticent_server.domain.cost import DELTA_UNITS, PrivacyCost, from_units
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.cost import (
+    DELTA_UNITS,
+    EPSILON_UNITS,
+    PrivacyCost,
+    decimal_units,
+    from_units,
+)
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy
@@ -25,6 +33,9 @@ from reticent_server.pipeline.ask import Ask
 QUERIES = 10
 """Requests with the default δ that an account's δ covers. A δ ten times as small costs a test of safety a threshold
 larger by ln(10)/ε records; fewer than ten requests would use up an account in one sitting."""
+
+_LEAST = Fraction(1, 2)
+"""Of the ρ of an offer: the kinds' plans spend .93 of it or more (a test over all examples holds them to it)."""
 
 
 def with_stored_delta(ask: Ask, standing: Standing) -> Ask:
@@ -47,6 +58,19 @@ def planned(facts: DatasetFacts, ask: Ask, standing: Standing) -> tuple[Ask, Pla
         privacy = Privacy(privacy.epsilon, from_units(payable, DELTA_UNITS))
         ready = planning.plan(facts, ask.query, privacy, gaussian=gaussian)
     return replace(ask, privacy=privacy), ready
+
+
+def least_cost(facts: DatasetFacts, ask: Ask, standing: Standing) -> PrivacyCost:
+    """What a plan of the ask costs at least, known before it is made: ε as asked, and _LEAST of the ρ that (ε, δ) allow, at the smallest δ
+    that `planned` could choose. Raises InvalidPrivacy."""
+    delta = ask.privacy.delta
+    if delta is None:
+        payable = min((b.cap.secondary for b in standing.accounts), default=0) // QUERIES
+        least = from_units(max(payable, LEAST_DELTA), DELTA_UNITS)
+        delta = min(least, facts.default_delta)
+    epsilon, delta = planning.checked_privacy(facts, Privacy(ask.privacy.epsilon, delta))
+    rho = rho_units(epsilon, delta) * _LEAST.numerator // _LEAST.denominator
+    return PrivacyCost(decimal_units(epsilon, EPSILON_UNITS), 0, rho)
 
 
 def _payable(cost: PrivacyCost, standing: Standing) -> int | None:

@@ -17,15 +17,16 @@ from reticent_server.errors import QueueFull, RateLimited, Unavailable
 from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
 from reticent_server.pipeline import browse
 from reticent_server.pipeline.answer import (
+    Prepared,
+    covered,
     execute,
-    plan_or_stored,
     planned_ms,
+    prepared,
     promised,
     reserve,
     resume,
 )
 from reticent_server.pipeline.ask import Ask
-from reticent_server.pipeline.authorising import authorised
 from reticent_server.pipeline.documents import cancelled_body
 from reticent_server.pipeline.schedule import Computation, Job
 from reticent_server.pipeline.services import Services
@@ -39,15 +40,19 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
 
     Raises QueueFull, and then charges nothing, and what `answer` raises before it computes.
     """
-    admitted = authorised(services, principal, ask.dataset, ask.project)
-    planned = plan_or_stored(services, principal, ask, admitted)
+    request = covered(services, principal, ask)
+    return accept(services, principal, prepared(services, principal, request))
+
+
+def accept(services: Services, principal: Principal, planned: Prepared | bytes) -> bytes:
+    """The same of what was prepared; or what was stored."""
     if isinstance(planned, bytes):
         return planned
-    ready, ask = planned
-    ready = promised(services, ready, beside=services.settings.release_slots)
+    ask, project_id = planned.ask, planned.project_id
+    ready = promised(services, planned.plan, beside=services.settings.release_slots)
     with services.queue.admission:
         start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
-        outcome = reserve(services, ready, ask, principal.id, admitted.project_id, start_ms)
+        outcome = reserve(services, ready, ask, principal.id, project_id, start_ms)
     _put(services, ready, outcome, principal.id)
     match outcome:
         case Replay(body=body):

@@ -188,7 +188,8 @@ def dataset_json(facts: DatasetFacts) -> Json:
 
 
 def _unit_json(schema: Schema) -> Json:
-    return {"column": schema.unit.column, "max_rows": schema.unit.max_rows}
+    unit = schema.unit
+    return {"column": unit.column, "max_rows": unit.max_rows, "gaps": unit.gaps}
 
 
 def _column_json(column: Column) -> Json:

@@ -27,12 +27,17 @@ def guarantee_of(
 def unconditional(
     facts: DatasetFacts, planned: Planned, epsilon: float, delta: float, rows: int | None = None
 ) -> Guarantee:
-    """(ε, δ) for every pair of neighbouring tables, at every n, without assumptions."""
+    """(ε, δ) for every pair of neighbouring populations, at every n, without assumptions.
+
+    Neighbours differ in one row of one table, and in what became of it in later versions; or, where the unit is a column, in
+    all rows of the person of one place, in every table, version and link of the population (docs/proofs.md).
+    """
     unit = facts.schema.unit
     replaced = (
         "one row"
         if unit.column is None
-        else f"all rows of one {unit.column} by any others (at most {rows or unit.max_rows})"
+        else f"all rows of one {unit.column} by any others (at most {rows or unit.max_rows}, or none), in every table and version "
+        f"of its population,"
     )
     event = f", but for an event of probability {delta:g}" if delta else ""
     statement = (
@@ -40,7 +45,7 @@ def unconditional(
         f"exp({epsilon:g}){event}; this holds for every table."
     )
     mechanism = planned.mechanism
-    if unit.many_rows and not planned.of_persons:
+    if unit.several_rows and not planned.of_persons:
         mechanism += f"; every row at its own bound, times {unit.max_rows} rows"
     return Guarantee(
         tier="unconditional",

@@ -7,7 +7,7 @@ when a computation ended. With several worker processes the library adds their n
 where PROMETHEUS_MULTIPROC_DIR is set before it is imported).
 """
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # times of first events, which nobody asked for
 
@@ -15,6 +15,7 @@ LABELS = {
     "method": frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other"}),
     "status": frozenset(map(str, range(100, 600))),
     "outcome": frozenset({"reply", "no_reply", "failed"}),
+    "reason": frozenset({"full", "left"}),
 }
 """Allowed values; a route's template comes from the application's own list of routes."""
 
@@ -34,6 +35,18 @@ SECONDS = Histogram(
 RELEASES = Counter("reticent_releases", "Releases settled.", ("outcome",), registry=REGISTRY)
 OVERRUNS = Counter(
     "reticent_deadline_overruns", "Releases later than their deadline.", registry=REGISTRY
+)
+FREE_WORK_WAITING = Gauge(
+    "reticent_free_work_waiting",
+    "Plans, forecasts and previews that wait for their turn.",
+    registry=REGISTRY,
+    multiprocess_mode="livesum",
+)
+FREE_WORK_REFUSED = Counter(
+    "reticent_free_work_refused",
+    "Plans, forecasts and previews that were not made: too many waited (full), or the caller had hung up (left).",
+    ("reason",),
+    registry=REGISTRY,
 )
 RECOVERIES = Counter("reticent_recoveries", "Abandoned releases finished.", registry=REGISTRY)
 

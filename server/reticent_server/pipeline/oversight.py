@@ -116,7 +116,7 @@ def _note(detail: Mapping[str, Any]) -> str:
 
 def _told(detail: Mapping[str, Any]) -> str:
     """The public facts of an administrative act."""
-    hidden = {DIGEST, "body_sha256", "release_sha256"}
+    hidden = {DIGEST, "body_sha256", "release_sha256", "turn"}
     shown = {k: v for k, v in detail.items() if k not in hidden and not k.endswith("_cap")}
     return ", ".join(f"{name} {value}" for name, value in sorted(shown.items()))
 

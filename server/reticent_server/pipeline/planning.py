@@ -41,7 +41,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
     rows_ms = 0 if view is None else reading_ms(facts, view)
     most_rows = facts.schema.unit.max_rows
     facts = facts if view is None else facts_of_persons(facts, view)
-    epsilon, delta = _checked_privacy(facts, privacy)
+    epsilon, delta = checked_privacy(facts, privacy)
     rho = rho_units(epsilon, delta)
     if rho < MIN_RHO:
         raise InvalidPrivacy("epsilon and delta are too small to release anything; raise them.")
@@ -82,7 +82,8 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
     )
 
 
-def _checked_privacy(facts: DatasetFacts, privacy: Privacy) -> tuple[float, float]:
+def checked_privacy(facts: DatasetFacts, privacy: Privacy) -> tuple[float, float]:
+    """ε and δ of a request, δ by default. Raises InvalidPrivacy for what is out of range."""
     epsilon = privacy.epsilon
     delta = facts.default_delta if privacy.delta is None else privacy.delta
     if not (isfinite(epsilon) and 0 < epsilon <= MAX_EPSILON):

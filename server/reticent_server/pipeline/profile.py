@@ -4,6 +4,8 @@
 import json
 from typing import Any
 
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy
 from reticent_server.errors import Conflict, Unavailable
 from reticent_server.kinds.profile.kind import ProfileQuery
@@ -15,23 +17,50 @@ from reticent_server.pipeline.services import Services
 
 
 def release_profile(
-    services: Services, name: str, *, epsilon: float, delta: float | None = None, by: str = CURATOR
+    services: Services,
+    name: str,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    by: str = CURATOR,
+    instead: bool = False,
 ) -> dict[str, Any]:
-    """Releases and publishes the profile of the current version, once; the release as JSON.
+    """Releases and publishes the profile of the current version; the release as JSON.
 
-    The version is the idempotency key: a curator who tries again after a crash is not charged twice,
-    and is given the stored draw. Raises Conflict where the version has a profile.
+    The version and the profile before are the idempotency key: a curator who tries again after a crash is not charged
+    twice, and is given the stored draw. instead: whether a profile that is there gives way, for planning, to the new one; the
+    old release stays and was paid. Raises Conflict where the version has a profile and instead is False.
     """
     facts = services.catalog.facts(name)
-    if facts.profile is not None:
-        raise Conflict(f"Version {facts.version} of {name} has a profile already.")
-    privacy = Privacy(epsilon=epsilon, delta=delta)
-    ask = Ask(name, ProfileQuery(), privacy, idempotency_key=f"profile-{facts.version_id}")
-    standing = standing_of(services, facts, ask, None)
-    ask, ready = defaults.planned(facts, defaults.with_stored_delta(ask, standing), standing)
+    before = None if facts.profile is None else facts.profile.release_id
+    if before is not None and not instead:
+        raise Conflict(
+            f"Version {facts.version} of {name} has a profile already. Another one is charged as well and takes its place for "
+            "planning: ask for that with --instead."
+        )
+    ask, ready = _planned(services, facts, epsilon, delta, before)
     release: dict[str, Any] = json.loads(charge_and_execute(services, ready, ask, None))
     if release["status"] != "reply":
         raise Unavailable("The profile could not be computed; its cost has been charged.")
     profile = profile_of(release["result"], release["id"])
-    services.catalog.set_profile(facts.version_id, profile, by=by)
+    services.catalog.set_profile(facts.version_id, profile, by=by, instead_of=before)
     return release
+
+
+def profile_forecast(
+    services: Services, name: str, *, epsilon: float, delta: float | None = None
+) -> dict[str, Any]:
+    """What a profile would tell of each column, and which it would not resolve; from public facts, nothing is charged."""
+    facts = services.catalog.facts(name)
+    _, ready = _planned(services, facts, epsilon, delta, None)
+    return dict(ready.planned.forecast)
+
+
+def _planned(
+    services: Services, facts: DatasetFacts, epsilon: float, delta: float | None, before: str | None
+) -> tuple[Ask, Plan]:
+    key = f"profile-{facts.version_id}" + (f"-after-{before}" if before else "")
+    privacy = Privacy(epsilon=epsilon, delta=delta)
+    ask = Ask(facts.name, ProfileQuery(), privacy, idempotency_key=key)
+    standing = standing_of(services, facts, ask, None)
+    return defaults.planned(facts, defaults.with_stored_delta(ask, standing), standing)

@@ -7,7 +7,9 @@ from typing import Any
 
 from reticent_server.access.projects import Charter, Project
 from reticent_server.access.requests import Request
+from reticent_server.catalog.repository import NOT_FOUND
 from reticent_server.domain.cost import EPSILON_UNITS, from_units
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import InvalidRequest, ReticentError
 from reticent_server.ledger import budgets
@@ -50,13 +52,22 @@ def shares_of(request: Request) -> tuple[Share, ...]:
 
 def lines_of(services: Services, request: Request) -> tuple[PlanLine, ...]:
     """The attached plan, planned now: what each query would cost, from public facts alone."""
-    return tuple(_line(services, item) for item in request.document["plan"])
+    items = request.document["plan"]
+    facts = {facts.name: facts for facts in services.catalog.list()}
+    return services.planner.run(_lines, items, facts)
 
 
-def _line(services: Services, item: Mapping[str, Any]) -> PlanLine:
+def _lines(
+    items: Sequence[Mapping[str, Any]], facts: Mapping[str, DatasetFacts]
+) -> tuple[PlanLine, ...]:
+    return tuple(_line(item, facts.get(item["dataset"])) for item in items)
+
+
+def _line(item: Mapping[str, Any], facts: DatasetFacts | None) -> PlanLine:
+    if facts is None:
+        return PlanLine(item["dataset"], item["query"], None, NOT_FOUND)
     try:
         ask = Ask.from_canonical(item)
-        facts = services.catalog.facts(ask.dataset)
         cost = planning.plan(facts, ask.query, ask.privacy).cost
     except ReticentError as error:
         return PlanLine(item["dataset"], item["query"], None, error.detail)

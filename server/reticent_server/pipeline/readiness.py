@@ -11,6 +11,7 @@ from concurrent.futures import TimeoutError as StillAsked
 from threading import Lock
 
 from reticent_server.domain.clock import Clock
+from reticent_server.errors import Damaged
 
 FRESH_SECONDS = 1.0
 """How long what a database has said is believed."""
@@ -30,10 +31,14 @@ class Readiness:
         self._lock = Lock()
 
     def away(self) -> Sequence[str]:
-        """The parts that do not answer, by name."""
+        """The parts that do not answer, by name. Raises Damaged where one is."""
         answers = {name: self._answer(name) for name in self._parts}
         end = self._clock.monotonic() + PATIENCE_SECONDS
-        return [name for name, answer in answers.items() if not self._came(answer, end)]
+        failures = {name: self._failure(answer, end) for name, answer in answers.items()}
+        for failure in failures.values():
+            if isinstance(failure, Damaged):
+                raise failure
+        return [name for name, failure in failures.items() if failure is not None]
 
     def _answer(self, name: str) -> "Future[object]":
         """The last answer, where it is fresh or still to come; else a new one."""
@@ -45,12 +50,12 @@ class Readiness:
                 self._asked[name] = now, answer
             return answer
 
-    def _came(self, answer: "Future[object]", end: float) -> bool:
+    def _failure(self, answer: "Future[object]", end: float) -> BaseException | None:
+        """Why a part does not answer; None where it has."""
         try:
-            failure = answer.exception(max(0.0, end - self._clock.monotonic()))
-        except StillAsked:
-            return False
-        return failure is None
+            return answer.exception(max(0.0, end - self._clock.monotonic()))
+        except StillAsked as still:
+            return still
 
     def close(self) -> None:
         """Waits for no answer."""

@@ -11,14 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Condition, Lock, Thread
 
-import structlog
-
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.reservation import Reservation
+from reticent_server.events import EventLogger
 from reticent_server.ledger.model import Pending
 from reticent_server.pipeline.fair_queue import FairQueue, Waiting
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 THREADS_PER_SLOT = 2
 """So that a computation that overruns its turn (which is counted) does not keep the next one waiting."""

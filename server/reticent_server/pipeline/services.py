@@ -9,6 +9,7 @@ from reticent_server.access.rates import RateLimits
 from reticent_server.engine.local import LocalEngine
 from reticent_server.pipeline.books import Books
 from reticent_server.pipeline.pace import Pace
+from reticent_server.pipeline.planner import Planner
 from reticent_server.pipeline.readiness import Readiness
 from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.settling import Settler
@@ -29,6 +30,7 @@ class Services(Books):
     sign_in_limits: RateLimits
     engine: LocalEngine
     pace: Pace
+    planner: Planner
     queue: ReleaseQueue
     settler: Settler
     readiness: Readiness

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Condition, Thread
 
-import structlog
-
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import Unavailable
+from reticent_server.events import EventLogger
 from reticent_server.ledger.service import Ledger, Undecided
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 PATIENCE_SECONDS = 10.0
 """How long a caller waits for an answer to be stored, beyond its deadline: longer than a restart of a

@@ -16,8 +16,7 @@ from reticent_server.accounting.conversions import epsilon_of, rho_units
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
-from reticent_server.fitting.forecast import least_rho
-from reticent_server.pipeline.forecasts import LEAST_RHO, rounded_up
+from reticent_server.pipeline.forecasts import LEAST_RHO, rounded_up, search_of
 
 Widths = float | Mapping[str, float]
 _START = 1.0  # ε at which the search begins: a usual amount
@@ -108,7 +107,7 @@ def least_plan(
             return inf
 
     limits = (LEAST_RHO, rho_units(highest, delta))
-    rho = least_rho(excess, 1.0, rho_units(min(_START, highest), delta), limits)
+    rho = search_of(widest)(excess, 1.0, rho_units(min(_START, highest), delta), limits)
     if rho is None:
         return widest
     return planned(min(rounded_up(epsilon_of(rho, delta)), highest))

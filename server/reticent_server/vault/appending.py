@@ -6,7 +6,7 @@ order, of which the first `max_rows` are kept, as at a load.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +23,14 @@ from reticent_server.vault.ingest import (
     Naming,
     Progress,
     encode_block,
+    names_in,
     stored_arrays,
     wanted_columns,
 )
 from reticent_server.vault.loading import Load
-from reticent_server.vault.names import PERSON
+from reticent_server.vault.names import PERSON, file_mark
 from reticent_server.vault.person_rows import PersonRows
+from reticent_server.vault.placing import Placing
 
 _NOT_NAMED = (
     "The version's persons have no names in the vault, or under another key than the secrets file's, so that "
@@ -40,12 +42,14 @@ Arrays = dict[str, pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A file of new rows. strict: as at a load. key: under which persons are named."""
+    """A file of new rows. strict: as at a load. key: under which persons are named. placing: their places in the
+    population, if it has a spine."""
 
     path: Path
     strict: bool
     key: bytes
     progress: Progress = lambda _: None
+    placing: Placing | None = None
 
 
 def append(load: Load, old: VaultTable, schema: Schema, wave: Wave) -> Loaded:
@@ -55,7 +59,7 @@ def append(load: Load, old: VaultTable, schema: Schema, wave: Wave) -> Loaded:
         raise CuratorError(_NOT_NAMED)
     stored = load.create(schema, naming.fingerprint)
     clipped = {column.name: 0 for column in schema.columns}
-    rows = _Together(load, schema)
+    rows = _Together(load, schema, wave)
     for arrays in _old_rows(load.vault, old, stored):
         rows.add(arrays)
     kept = rows.count
@@ -67,16 +71,18 @@ def append(load: Load, old: VaultTable, schema: Schema, wave: Wave) -> Loaded:
         wave.progress(block.done)
     if rows.count == kept:
         raise CuratorError(f"{wave.path.name} has no rows.")
-    return rows.published(clipped, strict=wave.strict)
+    return rows.published(clipped)
 
 
 class _Together:
-    """Rows of both, stored at once where each is by itself, and at the end where persons have several."""
+    """Rows of both, stored at once where each is by itself, and at the end where persons have places or several rows."""
 
-    def __init__(self, load: Load, schema: Schema) -> None:
+    def __init__(self, load: Load, schema: Schema, wave: Wave) -> None:
         self._load = load
         self._unit = schema.unit
-        self._persons = PersonRows(schema.unit)
+        self._wave = wave
+        self._by_persons = wave.placing is not None or schema.unit.several_rows
+        self._persons = PersonRows(schema.unit, wave.placing)
         self._seen = set[int]()
         self.count = 0
 
@@ -84,13 +90,12 @@ class _Together:
         """block: of the file, for an error's place."""
         rows = len(next(iter(arrays.values())))
         self.count += rows
-        if self._unit.many_rows:
-            names = np.asarray(arrays[PERSON]).astype(str).tolist()
-            self._persons.add_named(names, arrays)
-            return
-        if PERSON in arrays:
+        if PERSON in arrays and not self._unit.several_rows:
             self._once(np.asarray(arrays[PERSON]).tolist(), block)
-        self._load.append(arrays, rows)
+        if self._by_persons:
+            self._persons.add_named(names_in(arrays), arrays)
+        else:
+            self._load.append(arrays, rows)
 
     def _once(self, names: list[int], block: FileBlock | None) -> None:
         """Each person has one row. Raises CuratorError for the first that has another."""
@@ -102,19 +107,22 @@ class _Together:
                 )
             self._seen.add(name)
 
-    def published(self, clipped: dict[str, int], *, strict: bool) -> Loaded:
+    def published(self, clipped: dict[str, int]) -> Loaded:
         """Stores what is left and commits."""
-        many = self._unit.many_rows
+        placing = self._wave.placing
         for positions, arrays in self._persons.batches():
             self._load.append_at(positions, arrays)
         left_out = self._persons.left_out
-        if strict and left_out:
+        if self._wave.strict and left_out:
             raise CuratorError(
                 f"{left_out} rows are more than the {self._unit.max_rows} that `unit: max_rows` allows a "
                 f"{self._unit.column}; leave --strict out to keep each one's first rows."
             )
-        table = self._load.publish(self._persons.count if many else None)
-        return Loaded(table, clipped, left_out)
+        table = self._load.publish(self._persons.count if self._by_persons else None)
+        table = replace(table, mark=file_mark(self._wave.path, self._wave.key))
+        if placing is not None:
+            table = replace(table, spine=placing.spine.id, gaps=self._unit.gaps)
+        return Loaded(table, clipped, left_out, self._persons.outside)
 
 
 def _old_rows(

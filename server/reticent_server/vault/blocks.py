@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reader of private files yields: the same kind of block for CSV and for Parquet."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from reticent_server.domain.schema import MAX_COLUMNS, MAX_TEXT
 from reticent_server.errors import CuratorError
 
 CELLS_PER_BLOCK = 1 << 19
@@ -38,9 +40,24 @@ def rows_per_block(width: int) -> int:
 
 def find_columns(header: Sequence[str], wanted: Sequence[str], file: str) -> list[int]:
     """Positions of the wanted columns. Raises CuratorError for absent and for repeated names."""
+    times = Counter(header)
     for name in wanted:
-        if header.count(name) != 1:
-            problem = "has no column" if name not in header else "has more than one column"
+        if times[name] != 1:
+            problem = "has more than one column" if times[name] else "has no column"
             hint = "; is it separated by commas?" if len(header) == 1 else ""
             raise CuratorError(f"{file} {problem} {name!r} in its header{hint}.")
-    return [header.index(name) for name in wanted]
+    places = {name: place for place, name in enumerate(header)}
+    return [places[name] for name in wanted]
+
+
+def draftable(header: Sequence[str], file: str) -> Sequence[str]:
+    """The names of a file's columns, for which a schema is to be drafted. Raises CuratorError where there are more
+    columns than a schema declares, or names that are longer than it takes."""
+    if len(header) > MAX_COLUMNS:
+        raise CuratorError(
+            f"{file} has {len(header)} columns, and a schema declares at most {MAX_COLUMNS}: leave out those "
+            "that analysts do not need."
+        )
+    if any(len(name) > MAX_TEXT for name in header):
+        raise CuratorError(f"{file} has a column whose name is longer than {MAX_TEXT} characters.")
+    return header

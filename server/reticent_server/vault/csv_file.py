@@ -8,7 +8,7 @@ are no rows.
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,24 @@ from reticent_server.vault.blocks import FileBlock, find_columns, rows_per_block
 
 Row = tuple[int, list[str]]
 
+BLOCK_BYTES = 16 << 20
+"""Of the file, in one block: its texts are in memory several times over while they are checked."""
 
-def csv_blocks(path: Path, wanted: Sequence[str]) -> Iterator[FileBlock]:
-    """The wanted columns as texts. Raises CuratorError naming row and line, after the rows before."""
+MOST_BLANK = 10_000
+"""Blank lines one after the other: more of them are no table, and each costs as much as a row."""
+
+
+def csv_blocks(path: Path, wanted: Sequence[str], most: int | None = None) -> Iterator[FileBlock]:
+    """The wanted columns as texts. most: rows of a block. Raises CuratorError naming row and line, after the rows
+    before."""
     with _opened(path) as (raw, text):
         size = max(1, path.stat().st_size)
         rows = _rows(path, text)
         header = [name.strip() for name in next(rows, (0, []))[1]]
         positions = find_columns(header, wanted, path.name)
         start = 0
-        for chunk in _chunks(_same_width(rows, len(header)), rows_per_block(len(header))):
+        same = _same_width(rows, len(header))
+        for chunk in _chunks(same, most or rows_per_block(len(header)), raw.tell):
             cells = list(zip(*(row for _, row in chunk), strict=True))
             columns = {
                 name: pa.array(cells[at], pa.string())
@@ -59,11 +67,14 @@ def _opened(path: Path) -> Iterator[tuple[Any, io.TextIOWrapper]]:
 def _rows(path: Path, text: io.TextIOWrapper) -> Iterator[Row]:
     """Every row that is not blank, with the line on which it begins."""
     reader = csv.reader(text, strict=True, skipinitialspace=True)
-    line = 1
+    line, blank = 1, 0
     try:
         for row in reader:
+            blank = 0 if row else blank + 1
             if row:
                 yield line, row
+            elif blank > MOST_BLANK:
+                raise CuratorError(f"{path.name}, line {line}: too many blank lines.")
             line = reader.line_num + 1
     except csv.Error as error:
         raise CuratorError(f"{path.name}, line {line}: {error}.") from None
@@ -92,16 +103,18 @@ def _same_width(rows: Iterator[Row], width: int) -> Iterator[Row]:
         yield line, row
 
 
-def _chunks(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:
-    """Lists of up to `size` rows; an error in reading comes after the rows that precede it."""
+def _chunks(rows: Iterator[Row], size: int, position: Callable[[], int]) -> Iterator[list[Row]]:
+    """Lists of up to `size` rows and about BLOCK_BYTES of the file; an error in reading comes after the rows that
+    precede it. position: how far the file is read."""
     chunk: list[Row] = []
+    began = position()
     failure: CuratorError | None = None
     try:
         for row in rows:
             chunk.append(row)
-            if len(chunk) == size:
+            if len(chunk) == size or position() - began >= BLOCK_BYTES:
                 yield chunk
-                chunk = []
+                chunk, began = [], position()
     except CuratorError as error:
         failure = error
     if chunk:

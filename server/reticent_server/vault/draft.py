@@ -17,6 +17,7 @@ import pyarrow as pa
 from reticent_server.domain.dates import ISO_DATES
 from reticent_server.domain.schema import Column, ColumnKind, Recode
 from reticent_server.errors import CuratorError
+from reticent_server.vault.blocks import draftable
 from reticent_server.vault.cells import Fault, encode
 from reticent_server.vault.csv_file import csv_header
 from reticent_server.vault.date_cells import is_temporal
@@ -91,11 +92,13 @@ def draft_schema(path: Path, as_format: FileFormat | None = None) -> str:
 def _names(sources: list[str]) -> dict[str, str]:
     """A name for each column of the file: its own where it is one, else one that is made from it."""
     names = {source: source for source in sources if _NAME.fullmatch(source)}
+    taken = set(names)
     for number, source in enumerate(sources, start=1):
         if source not in names:
             made = re.sub(r"[^A-Za-z0-9]+", "_", source).strip("_")[:_MADE]
             made = made if made[:1].isalpha() else f"column_{made}".strip("_")
-            names[source] = made if made not in names.values() else f"{made}_{number}"
+            names[source] = made if made not in taken else f"{made}_{number}"
+            taken.add(names[source])
     return names
 
 
@@ -112,7 +115,7 @@ def _line(column: ProposedColumn) -> str:
 
 
 def _csv_columns(path: Path) -> dict[str, Guess | None]:
-    names = csv_header(path)
+    names = draftable(csv_header(path), path.name)
     block = next(read_blocks(path, names, FileFormat.CSV), None)
     if block is None:
         raise CuratorError(f"{path.name} has no rows.")
@@ -134,7 +137,9 @@ def _are_dates(cells: pa.Array, form: str) -> bool:
 
 
 def _parquet_columns(path: Path) -> dict[str, Guess | None]:
-    return {field.name: _kind_of_type(field.type) for field in parquet_schema(path)}
+    schema = parquet_schema(path)
+    draftable(schema.names, path.name)
+    return {field.name: _kind_of_type(field.type) for field in schema}
 
 
 def _kind_of_type(kind: pa.DataType) -> Guess | None:

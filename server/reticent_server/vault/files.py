@@ -34,7 +34,11 @@ def file_format(path: Path) -> FileFormat:
 
 
 def read_blocks(
-    path: Path, wanted: Sequence[str], as_format: FileFormat | None = None
+    path: Path,
+    wanted: Sequence[str],
+    as_format: FileFormat | None = None,
+    most: int | None = None,
 ) -> Iterator[FileBlock]:
-    """The wanted columns of a file, in its order; as_format: None for what it begins with. CuratorError."""
-    return _READERS[as_format or file_format(path)](path, wanted)
+    """The wanted columns of a file, in its order; as_format: None for what it begins with; most: rows of a block,
+    None for as many as memory is meant for. CuratorError."""
+    return _READERS[as_format or file_format(path)](path, wanted, most)

@@ -2,7 +2,7 @@
 """A private file → a table of the vault, checked cell by cell against the schema."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,9 @@ from reticent_server.vault.blocks import FileBlock
 from reticent_server.vault.cells import Encoded, Fault, encode
 from reticent_server.vault.files import FileFormat, read_blocks
 from reticent_server.vault.loading import Load
-from reticent_server.vault.names import PERSON, fingerprint, hashes
+from reticent_server.vault.names import PERSON, file_mark, fingerprint, hashes
 from reticent_server.vault.person_rows import PersonRows
+from reticent_server.vault.placing import Placing
 from reticent_server.vault.units import UnitCounter, unit_texts
 
 Progress = Callable[[float], None]
@@ -27,11 +28,13 @@ Progress = Callable[[float], None]
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """A stored table. n: its rows, or its persons. For the curator only: clipped, by column, how many values were
-    outside the bounds; left_out, how many rows beyond `max_rows` of a person are not stored."""
+    outside the bounds; left_out, how many rows beyond `max_rows` of a person are not stored; outside, how many
+    persons of the file have no place in the population."""
 
     source: VaultTable
     clipped: Mapping[str, int]
     left_out: int = 0
+    outside: int = 0
 
     @property
     def n(self) -> int:
@@ -48,24 +51,28 @@ def ingest(
     strict: bool = False,
     progress: Progress = lambda _: None,
     key: bytes = b"",
+    placing: Placing | None = None,
 ) -> Loaded:
     """Stores every row of a CSV or Parquet file in its order, or by persons, and commits the table.
 
     as_format: None for what the file begins with. strict: a value outside the bounds is refused instead of clipped, and so is a person's row beyond `max_rows`.
     progress: called after every block with the fraction done. Raises CuratorError naming row and column of the
-    first bad cell. key: under which the vault names persons (vault.names); empty: it does not.
+    first bad cell. key: under which the vault names persons and files (vault.names); empty: it does not. placing: the
+    places of the population's persons, which the table takes; None: it has an order of its own.
     """
     clipped = {column.name: 0 for column in schema.columns}
     naming = Naming(schema.unit, key)
     stored = load.create(schema, naming.fingerprint)
-    counter, persons = UnitCounter(schema.unit), PersonRows(schema.unit)
-    many = schema.unit.many_rows
+    counter, persons = UnitCounter(schema.unit), PersonRows(schema.unit, placing)
+    many, placed = schema.unit.several_rows, placing is not None
     for block in read_blocks(path, wanted_columns(schema), as_format):
         encoded = encode_block(schema, block, strict=strict)
         if strict or not many:
             counter.add(block)
         arrays = stored_arrays(stored, encoded) | naming.column(block)
-        if many:
+        if placed:
+            persons.add_named(names_in(arrays), arrays)
+        elif many:
             persons.add(block, arrays)
         else:
             load.append(arrays, block.rows)
@@ -75,8 +82,20 @@ def ingest(
     for positions, rows in persons.batches():
         load.append_at(positions, rows)
     if not load.rows:
-        raise CuratorError(f"{path.name} has no rows.")
-    return Loaded(load.publish(persons.count if many else None), clipped, persons.left_out)
+        raise CuratorError(
+            f"{path.name} has no rows{' of persons of the population' if placed else ''}."
+        )
+    source = load.publish(persons.count if placed or many else None)
+    source = replace(source, mark=file_mark(path, key) if key else "")
+    if placing is not None:
+        source = replace(source, spine=placing.spine.id, gaps=schema.unit.gaps)
+    return Loaded(source, clipped, persons.left_out, persons.outside)
+
+
+def names_in(arrays: Mapping[str, pa.Array]) -> list[str]:
+    """The stored hashes of the rows' persons, as texts."""
+    names: list[str] = np.asarray(arrays[PERSON]).astype(str).tolist()
+    return names
 
 
 def wanted_columns(schema: Schema) -> list[str]:

@@ -9,6 +9,7 @@ rows would be one person's, which is what the guarantee then protects.
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 PERSON = "person"
 """The stored column of hashes."""
 
+_MARK_READ = 1 << 20  # bytes at once: few calls, and little memory
 _BYTES = 8  # of a hash: a whole number that both databases store
+_FILE_BYTES = 16  # of a file's hash: no two files of a curator's have the same by chance
 _MARK_BYTES = 8  # of a fingerprint: enough to tell one key from another
 
 
@@ -29,6 +32,17 @@ def hashes(names: Sequence[str], key: bytes) -> NDArray[np.int64]:
 def _hash(name: str, key: bytes) -> int:
     digest = blake2b(name.encode(), digest_size=_BYTES, key=key).digest()
     return int.from_bytes(digest, "big", signed=True)
+
+
+def file_mark(path: Path, key: bytes) -> str:
+    """A keyed hash of a file's bytes, by which the same file is known again in another population; empty without a key."""
+    if not key:
+        return ""
+    digest = blake2b(digest_size=_FILE_BYTES, key=key)
+    with path.open("rb") as file:
+        while part := file.read(_MARK_READ):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def fingerprint(key: bytes) -> str:

@@ -10,16 +10,27 @@ import pyarrow.parquet as pq
 from reticent_server.errors import CuratorError
 from reticent_server.vault.blocks import FileBlock, find_columns, rows_per_block
 
+BLOCK_BYTES = 64 << 20
+"""Of a block's cells as the footer says their size: twice what a block of rows_per_block numbers takes, and longer
+texts come in shorter blocks."""
 
-def parquet_blocks(path: Path, wanted: Sequence[str]) -> Iterator[FileBlock]:
-    """The wanted columns with the file's types. Raises CuratorError."""
+CELL_BYTES = 8
+"""What a cell takes in memory at least, however few bytes of the file tell a run of equal ones."""
+
+
+def parquet_blocks(
+    path: Path, wanted: Sequence[str], most: int | None = None
+) -> Iterator[FileBlock]:
+    """The wanted columns with the file's types. most: rows of a block. Raises CuratorError."""
     failed = False
     try:
         with pq.ParquetFile(path) as file:
             find_columns(file.schema_arrow.names, wanted, path.name)
-            yield from _blocks(file, wanted)
+            yield from _blocks(file, wanted, most)
     except FileNotFoundError:
         raise CuratorError(f"{path} cannot be opened: no such file.") from None
+    except MemoryError:  # Arrow's, too: no fault of the file's form
+        raise
     except (pa.ArrowException, OSError):  # their texts may quote the file's bytes
         failed = True
     if failed:
@@ -34,9 +45,32 @@ def parquet_schema(path: Path) -> pa.Schema:
         raise CuratorError(f"{path.name} cannot be read as Parquet.") from None
 
 
-def _blocks(file: pq.ParquetFile, wanted: Sequence[str]) -> Iterator[FileBlock]:
+def unpacked_bytes(path: Path) -> int:
+    """What the cells of a Parquet file take at least in memory, by its footer alone. Raises CuratorError."""
+    try:
+        footer = pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        raise CuratorError(f"{path.name} cannot be read as Parquet.") from None
+    cells: int = footer.num_rows * footer.num_columns
+    return max(CELL_BYTES * cells, _held(footer))
+
+
+def _held(footer: pq.FileMetaData) -> int:
+    """Bytes of all columns before they were packed, as the footer says them."""
+    groups = range(footer.num_row_groups)
+    return int(sum(footer.row_group(i).total_byte_size for i in groups))
+
+
+def _rows_at_once(file: pq.ParquetFile, width: int) -> int:
+    """Rows of a block, by the footer: fewer where they are long."""
+    footer = file.metadata
+    fitting = BLOCK_BYTES * max(1, int(footer.num_rows)) // max(1, _held(footer))
+    return max(1, min(rows_per_block(width), fitting))
+
+
+def _blocks(file: pq.ParquetFile, wanted: Sequence[str], most: int | None) -> Iterator[FileBlock]:
     total = max(1, file.metadata.num_rows)
-    size = rows_per_block(len(wanted))
+    size = most or _rows_at_once(file, len(wanted))
     start = 0
     for batch in file.iter_batches(batch_size=size, columns=list(wanted)):
         if batch.num_rows:

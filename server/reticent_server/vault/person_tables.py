@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows in the order of persons: of one table, or of several that are linked by the names of persons.
 
-A link's persons are those of all of its tables, each once; a person may have no row in some of them. Which
-place a person has among the N is where its name stands among all names, sorted.
+A link's persons are those of its population's spine, in their places there (vault.placing); a person may have no row in
+some of the tables, and whoever has no place is left out. A link in a population without a spine has the persons of all of
+its tables, each once, in the order of their names: its N says how many these are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.private import Private
 from reticent_server.domain.schema import ABSENT
-from reticent_server.domain.source import LinkedTables, VaultTable
+from reticent_server.domain.source import LinkedTables, Spine, VaultTable
 from reticent_server.errors import Unavailable
 from reticent_server.vault.adbc import DRIVER_ERRORS, Permits, VaultUrl, parse_url, stream
 from reticent_server.vault.names import PERSON
+from reticent_server.vault.placing import OUTSIDE, persons_of
 from reticent_server.vault.ports import Reader, RowsOfPersons
 from reticent_server.vault.readers import open_reader
 from reticent_server.vault.registered import BAD_SUFFIX, MASK_SUFFIX, UNREADABLE
@@ -68,6 +70,7 @@ class LinkedReader:
         self._permits = permits
         self._tables = {table.name: table.table for table in source.tables}
         self._n = source.n
+        self._spine = source.spine
         self._places: Mapping[str, NDArray[np.int64]] | None = None
 
     @property
@@ -93,10 +96,12 @@ class LinkedReader:
         own = [name.partition(".")[2] for name in columns]
 
         def named(rows: RowsOfPersons) -> RowsOfPersons:
+            place = places[rows.slots]
+            there = place != OUTSIDE
             return RowsOfPersons(
-                places[rows.slots],
-                {f"{table}.{name}": values for name, values in rows.columns.items()},
-                {f"{table}.{name}": mask for name, mask in rows.missing.items()},
+                place[there],
+                {f"{table}.{name}": values[there] for name, values in rows.columns.items()},
+                {f"{table}.{name}": mask[there] for name, mask in rows.missing.items()},
             )
 
         for batch in OneTable(reader, source.persons).rows_of_persons(None, own):
@@ -105,6 +110,9 @@ class LinkedReader:
     def _placed(self) -> Mapping[str, NDArray[np.int64]]:
         """Of each table the places, among all persons, of its own. Raises Unavailable where these are not N."""
         vault = parse_url(self._vault_url)
+        if self._spine is not None:
+            tables, spine = self._tables.items(), self._spine
+            return {n: _in_spine(vault, t, spine, self._permits) for n, t in tables}
         names = {n: _names(vault, t, self._permits) for n, t in self._tables.items()}
         everybody = np.unique(np.concatenate(list(names.values())))
         if len(everybody) != self._n:
@@ -122,6 +130,20 @@ def person_names(
 def number_of_persons(vault: VaultUrl, tables: Sequence[VaultTable]) -> int:
     """How many persons there are in any of the tables: the N of their link, which is published. Raises Unavailable."""
     return len(np.unique(np.concatenate([_names(vault, table, None) for table in tables])))
+
+
+def _in_spine(
+    vault: VaultUrl, table: VaultTable, spine: Spine, permits: Permits | None
+) -> NDArray[np.int64]:
+    """(table.persons,) the spine's place of each of a table's: the same, or found by the name where the table was loaded
+    before there was a spine."""
+    if table.spine == spine.id or spine.table is None:
+        return np.arange(table.persons)
+    names, places = persons_of(vault, spine.table, permits)
+    order = np.argsort(names)
+    own = _names(vault, table, permits)
+    index = order[np.searchsorted(names, own, sorter=order).clip(max=len(order) - 1)]
+    return np.where(names[index] == own, places[index], OUTSIDE)
 
 
 def _names(vault: VaultUrl, table: VaultTable, permits: Permits | None) -> NDArray[np.int64]:

@@ -5,7 +5,6 @@ They are private cells: whatever holds them has a repr without them, and they ar
 """
 
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,9 +35,8 @@ def preview(path: Path) -> Preview:
     """Raises CuratorError, without a cell in its text."""
     csv = file_format(path) is FileFormat.CSV
     names = csv_header(path) if csv else [column.name for column in parquet_schema(path)]
-    for block in islice(read_blocks(path, names), 1):
-        return Preview({name: _shown(block.columns[name]) for name in names})
-    return Preview({})
+    block = next(read_blocks(path, names, most=ROWS), None)
+    return Preview({} if block is None else {n: _shown(block.columns[n]) for n in names})
 
 
 def _shown(cells: pa.Array) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ class VaultReader:
         self._permits = permits
         self._table = source.table
         self._n = source.n
-        self._persons = source.max_rows > 1
+        self._persons = source.has_empty_places
         self._stored = {column.name: column for column in source.columns}
 
     @property

@@ -9,6 +9,7 @@ reply, so the page tells nothing to whoever does not hold the release. No record
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from sys import float_info
 from typing import Any
 
 from reticent_server.chain.entries import digest
@@ -50,17 +51,51 @@ def _release(text: str) -> dict[str, Any] | None:
         return None
     given = document["guarantee"]
     is_whole = isinstance(given, dict) and given.keys() >= _GUARANTEE
-    is_named = isinstance(document["id"], str) and document["id"].isprintable()
-    return document if is_whole and is_named and _numbers(given) else None
+    is_shown = is_whole and _is_name(document["id"]) and _texts(given) and _numbers(given)
+    return document if is_shown else None
 
 
 _NEEDED = {"id", "dataset", "version", "status", "query", "guarantee", "created_at"}
 _GUARANTEE = {"tier", "unit", "epsilon", "delta", "mechanism", "statement"}
 
 
+LONGEST_ID = 40
+"""Characters of a release's id, as its column has: what is searched for in the ledger is never longer."""
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_ID and value.isprintable()
+
+
+def _texts(given: Mapping[str, Any]) -> bool:
+    """Whether what the page shows as text is text that UTF-8 can hold."""
+    assumptions = given.get("assumptions") or []
+    if not isinstance(assumptions, list):
+        return False
+    shown = [given[name] for name in ("tier", "unit", "mechanism", "statement")] + assumptions
+    return all(isinstance(each, str) and _is_unicode(each) for each in shown)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+        return False
+    return True
+
+
 def _numbers(given: Mapping[str, Any]) -> bool:
-    plain = all(isinstance(given[name], int | float) for name in ("epsilon", "delta"))
-    return plain and isinstance(given.get("assumptions", []), list)
+    """Whether ε and δ can be a guarantee's: finite and not negative, δ a probability."""
+    epsilon, delta = given["epsilon"], given["delta"]
+    if any(
+        isinstance(each, bool) or not isinstance(each, int | float) for each in (epsilon, delta)
+    ):
+        return False
+    return bool(0 <= epsilon <= _LARGEST_FLOAT and 0 <= delta <= 1)
+
+
+_LARGEST_FLOAT = float_info.max
+"""A whole number above it, which JSON can spell, cannot be computed with."""
 
 
 def _entry(services: Services, release_id: str, written: str) -> tuple[int, str] | None:

@@ -6,11 +6,11 @@ from contextlib import suppress
 from math import ceil
 from typing import Annotated, Any
 
-import structlog
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
 from reticent_server.domain.roles import Act
+from reticent_server.events import EventLogger
 from reticent_server.web.routing import pages_router
 from reticent_server.web.visits import (
     Fields,
@@ -28,7 +28,7 @@ from reticent_server.web.visits import (
     site_of,
 )
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 NO_KEY = "unknown"
 """Where attempts are counted whose key has no id that there is."""

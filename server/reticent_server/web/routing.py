@@ -2,15 +2,17 @@
 """Routes of pages: their errors are pages, and their replies carry the headers of pages."""
 
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
+from inspect import iscoroutinefunction
 from typing import Any
 
-import structlog
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
-from reticent_server.errors import NotFound, ReticentError
+from reticent_server.errors import NotFound, RateLimited, ReticentError
+from reticent_server.events import EventLogger
 from reticent_server.web.visits import (
     PAGE_HEADERS,
     SignInNeeded,
@@ -19,7 +21,7 @@ from reticent_server.web.visits import (
     to_sign_in,
 )
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -31,10 +33,12 @@ class PageRoute(APIRoute):
 
     def get_route_handler(self) -> Handler:
         handler = super().get_route_handler()
+        in_a_thread = not iscoroutinefunction(self.endpoint)
 
         async def handled(request: Request) -> Response:
             try:
-                response = await handler(request)
+                async with site_of(request).turns if in_a_thread else nullcontext():
+                    response = await handler(request)
             except Exception as error:  # noqa: BLE001 - the class is logged, and no more
                 response = _answer_to(request, error)
             for name, value in PAGE_HEADERS.items():
@@ -55,6 +59,10 @@ def _answer_to(request: Request, error: Exception) -> Response:
             return to_sign_in(request, error)
         case RequestValidationError():
             return _page(request, NOTHING.status, NOTHING.title, NOTHING.detail)
+        case RateLimited():
+            page = _page(request, error.status, error.title, error.detail)
+            page.headers["Retry-After"] = str(error.retry_after)
+            return page
         case ReticentError():
             return _page(request, error.status, error.title, error.detail)
         case _:

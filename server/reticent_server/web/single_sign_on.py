@@ -10,7 +10,6 @@ import re
 from shlex import quote as shell_word
 from urllib.parse import quote, unquote
 
-import structlog
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
@@ -20,6 +19,7 @@ from reticent_server.access.oidc.tokens import Claims
 from reticent_server.chain.entries import digest
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import Unavailable, WeakSignIn
+from reticent_server.events import EventLogger
 from reticent_server.web.entrance import inside, sign_in_again
 from reticent_server.web.routing import NOTHING, pages_router
 from reticent_server.web.site import Site
@@ -31,7 +31,7 @@ from reticent_server.web.visits import (
     site_of,
 )
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 FLOW_SECONDS = 600
 """In which somebody types a password and a second factor at the provider."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A set of pages below one path, with sessions of its own: the curator's console, the analyst's workbench."""
 
+from asyncio import Semaphore
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -14,6 +15,10 @@ from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
 from reticent_server.web import filters
 from reticent_server.web.sessions import Sessions
+
+PAGES_AT_ONCE = 8
+"""Threads that a site's pages take at most, of 40 that answer everything that is no release: pages that take long
+(an audit of a long ledger, a simulation) keep each other waiting, and nobody else."""
 
 _SHARED = Path(__file__).parent / "templates"
 
@@ -41,7 +46,8 @@ class SiteIdentity:
 @dataclass(frozen=True, slots=True)
 class Site:
     """What the routes of a set of pages share. rates: of each holder's requests; None: no limit but that of
-    signing in. flow: of the sign-in at the identity provider; None: keys only."""
+    signing in. flow: of the sign-in at the identity provider; None: keys only. turns: of pages that are made in threads,
+    which all of a process's requests share."""
 
     identity: SiteIdentity
     services: Services
@@ -49,6 +55,7 @@ class Site:
     templates: Environment
     rates: RateLimits | None = None
     flow: Any = field(default=None)
+    turns: Semaphore = field(default_factory=lambda: Semaphore(PAGES_AT_ONCE))
 
 
 def templates(folder: Path, extra: Mapping[str, Any] | None = None) -> Environment:

@@ -1,28 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release's result as tables and a forest plot: made from the shape of its fields, so that every kind has them.
-
-Lists of one length that stand beside each other are a table's columns; the first list of texts names its rows. An
-estimate with an interval is drawn.
-"""
+"""A release's result as tables of texts and a forest plot for a page. What stands where is web.layout's."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+from reticent_server.web.layout import IDENTIFIABLE, PlainTable, is_pair, laid_out
+
 Json = Mapping[str, Any]
 
-LONGEST = 1_000
-"""Rows of a table that is shown; the rest is in the release's JSON."""
-
-_INTERVALS = ("interval", "bin", "quartiles", "range")
-"""How fields are called that hold one interval."""
+LONGEST = 5_000
+"""Rows of a table that a page shows: the largest contingency table has 4,096 cells. Files have all of them."""
 
 INTERCEPT = "Intercept"
 """The term that is not drawn: it is in units of its own."""
-
-_HIDDEN = frozenset({"privacy_standard_errors", "estimable"})
-"""Shown by the plot and the share of a width, and by an empty interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,76 +30,67 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """share: of the interval's width that privacy adds; None: not known."""
+    """labels: what names it, column by column. share: of the interval's width that privacy adds; None: not known."""
 
-    name: str
+    labels: tuple[str, ...]
     cells: tuple[str, ...]
     mark: Mark | None
     share: float | None
 
+    @property
+    def name(self) -> str:
+        """All that names it, in one text."""
+        return " · ".join(self.labels)
+
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """title: the field that it stands in; empty at the top. axis: (per cent, label) of a plot's ticks; none: no plot."""
+    """title: the fields that it stands in; empty at the top. axis: (per cent, label) of a plot's ticks; none: no plot.
+
+    heads: of the labels, then of the cells. left_out: rows beyond LONGEST. aside: for programs more than for readers.
+    """
 
     title: str
     heads: tuple[str, ...]
     rows: tuple[Row, ...]
     axis: tuple[tuple[float, str], ...]
     zero: float | None
+    left_out: int = 0
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ShownResult:
-    """facts: single values by name, more: those inside others. details: what is neither (matrices, for example), as JSON by name."""
+    """facts: single values by name, more: those that say how it was computed. notes: warnings."""
 
     facts: tuple[tuple[str, str], ...]
     tables: tuple[ResultTable, ...]
     more: tuple[tuple[str, str], ...]
-    details: tuple[tuple[str, Any], ...]
+    notes: tuple[str, ...]
 
 
-def shown(result: Json, title: str = "") -> ShownResult:
-    """A result as what a page shows."""
-    single = {k: v for k, v in result.items() if _is_single(k, v)}
-    lists = {
-        k: v
-        for k, v in result.items()
-        if k not in single and isinstance(v, list) and v and _is_column(k, v)
-    }
-    facts = [(_words(k), _said(k, v)) for k, v in single.items()]
-    tables = [_table(title, columns) for columns in _by_length(lists)]
-    more: list[tuple[str, str]] = []
-    details: list[tuple[str, Any]] = []
-    for name, value in result.items():
-        if name in lists or name in single or not value:
-            continue
-        if (
-            isinstance(value, list)
-            and all(isinstance(each, Mapping) for each in value)
-            and _is_flat(value)
-        ):
-            tables.append(_of_records(_words(name), value))
-        elif isinstance(value, Mapping):
-            inner = shown(value, " · ".join(filter(None, (title, _words(name)))))
-            more += [(f"{_words(name)}: {key}", said) for key, said in (*inner.facts, *inner.more)]
-            tables += inner.tables
-            details += [(f"{name}.{key}", rest) for key, rest in inner.details]
-        else:
-            details.append((name, value))
-    return ShownResult(tuple(facts), tuple(tables), tuple(more), tuple(details))
+def shown(result: Json, longest: int = LONGEST) -> ShownResult:
+    """A result as what a page shows. longest: rows of a table."""
+    laid = laid_out(result)
+    facts, more = (
+        tuple((name, _said(name, value)) for name, value in each.items())
+        for each in (laid.facts, laid.more)
+    )
+    return ShownResult(
+        facts, tuple(_table(each, longest) for each in laid.tables), more, laid.notes
+    )
 
 
 def text(value: Any) -> str:
     """A value as a reader writes it: a true minus, a dash for none."""
     match value:
-        case None:
+        case None | [None, None]:
             return "–"
         case bool():
             return "yes" if value else "no"
         case float() | int():
             return _number(value).replace("-", "\N{MINUS SIGN}")
-        case [low, high] if _is_pair(value):
+        case [low, high] if is_pair(value):
             return f"{text(low)} to {text(high)}"
         case list() | tuple():
             return ", ".join(map(text, value))
@@ -127,82 +110,31 @@ def _p(value: Any) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _is_single(name: str, value: Any) -> bool:
-    """Whether it is one value: a pair is an interval only by its name, as a vector of two looks the same."""
-    is_interval = name.endswith(_INTERVALS) and _is_pair(value)
-    return value is None or isinstance(value, str | int | float) or is_interval
-
-
-def _is_pair(value: Any) -> bool:
-    numbers = isinstance(value, list | tuple) and len(value) == 2
-    return numbers and all(each is None or isinstance(each, int | float) for each in value)
-
-
-def _is_column(name: str, values: Sequence[Any]) -> bool:
-    """Whether all are single values, or all are intervals: by the name, as a matrix of two columns looks the same."""
-    if all(isinstance(each, list) for each in values):
-        return any(part in name for part in _INTERVALS) and all(map(_is_pair, values))
-    return all(each is None or isinstance(each, str | int | float) for each in values)
-
-
-def _is_flat(records: Sequence[Json]) -> bool:
-    """Whether no record holds a vector, which a table's cell cannot show."""
-    values = (value for record in records for value in record.values())
-    return not any(isinstance(value, list) and not _is_pair(value) for value in values)
-
-
-def _by_length(lists: Json) -> list[dict[str, Any]]:
-    """Lists of the same length together, in the order of the fields."""
-    groups: dict[int, dict[str, Any]] = {}
-    for name, values in lists.items():
-        groups.setdefault(len(values), {})[name] = values
-    return list(groups.values())
-
-
-def _of_records(title: str, records: Sequence[Json]) -> ResultTable:
-    names = list(dict.fromkeys(name for record in records for name in record))
-    columns = {name: [record.get(name) for record in records] for name in names}
-    return _table(title, columns)
-
-
-def _table(title: str, columns: Mapping[str, Sequence[Any]]) -> ResultTable:
-    label = next((k for k, v in columns.items() if all(isinstance(e, str) for e in v)), None)
-    shown_columns = {k: v for k, v in columns.items() if k != label and k not in _HIDDEN}
-    size = min(LONGEST, len(next(iter(columns.values()))))
-    names = columns[label] if label else [str(i + 1) for i in range(size)]
-    marks, axis, zero = _marks(columns, names)
+def _table(table: PlainTable, longest: int) -> ResultTable:
+    size = min(longest, table.size)
+    marks, axis, zero = ([], (), None) if table.aside else _marks(table)
+    columns = {k: v for k, v in table.columns.items() if k != IDENTIFIABLE or not all(v)}
+    heads = (*(head for head, _ in table.labels), *columns)
     rows = tuple(
         Row(
-            name=str(names[i]),
-            cells=tuple(_cell(name, values[i]) for name, values in shown_columns.items()),
+            labels=tuple(text(values[i]) for _, values in table.labels),
+            cells=tuple(_said(name, values[i]) for name, values in columns.items()),
             mark=marks[i] if marks else None,
-            share=_share(columns, i),
+            share=_share(table.columns, i),
         )
         for i in range(size)
     )
-    return ResultTable(
-        title, (_words(label or "no."), *map(_words, shown_columns)), rows, axis, zero
-    )
-
-
-def _cell(name: str, value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "; ".join(f"{_words(k)} {_cell(k, v)}" for k, v in value.items())
-    return _said(name, value)
+    return ResultTable(table.title, heads, rows, axis, zero, table.size - size, table.aside)
 
 
 def _said(name: str, value: Any) -> str:
-    return _p(value) if name.startswith("p_value") else text(value)
+    return _p(value) if "p value" in name else text(value)
 
 
 def _estimates(columns: Mapping[str, Sequence[Any]]) -> tuple[Sequence[Any], Sequence[Any]] | None:
     """The estimates and their intervals: the list of intervals, and the first of numbers before it."""
     names = list(columns)
-    intervals = next((k for k, v in columns.items() if any(_is_pair(e) for e in v)), None)
+    intervals = next((k for k, v in columns.items() if any(is_pair(e) for e in v)), None)
     if intervals is None or "interval" not in intervals:
         return None
     numbers = [
@@ -215,12 +147,14 @@ def _estimates(columns: Mapping[str, Sequence[Any]]) -> tuple[Sequence[Any], Seq
 
 
 def _marks(
-    columns: Mapping[str, Sequence[Any]], names: Sequence[Any]
+    table: PlainTable,
 ) -> tuple[list[Mark | None], tuple[tuple[float, str], ...], float | None]:
-    """Every row's interval on a common axis, and the axis. An intercept is not drawn: its units are others."""
+    """Every row's interval on a common axis, and the axis. An intercept is not drawn: its units are others, as those of columns are."""
+    columns = table.columns
     found = _estimates(columns)
-    if found is None:
+    if found is None or "column" in dict(table.labels):
         return [], (), None
+    names = table.labels[-1][1]
     drawn = [
         (value, pair)
         if value is not None and pair and None not in pair and name != INTERCEPT
@@ -261,8 +195,8 @@ def _mark(drawn: tuple[float, Sequence[float]], share: float, at: Callable[[floa
 
 def _share(columns: Mapping[str, Sequence[Any]], i: int) -> float | None:
     """The part of the width that is due to privacy: 1 − √(1 − (privacy/whole)²) of the standard errors."""
-    whole = columns.get("standard_errors", ())
-    noise = columns.get("privacy_standard_errors", ())
+    whole = columns.get("standard errors", ())
+    noise = columns.get("privacy standard errors", ())
     if i >= len(whole) or i >= len(noise) or not whole[i] or noise[i] is None:
         return None
     kept: float = sqrt(max(0.0, 1 - (noise[i] / whole[i]) ** 2))

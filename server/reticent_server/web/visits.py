@@ -18,6 +18,7 @@ from reticent_server.domain.roles import Act
 from reticent_server.errors import Conflict, RateLimited, ReticentError
 from reticent_server.pipeline.services import Services
 from reticent_server.web.forms import read_form
+from reticent_server.web.free_work import free_work
 from reticent_server.web.sessions import IDLE_SECONDS, LONGEST_SECONDS, Session
 from reticent_server.web.site import Site
 
@@ -79,6 +80,11 @@ class Visit:
             **context,
         )
         return self.keep(HTMLResponse(html, status))
+
+    async def at_its_turn(self, make: Callable[[], Response]) -> Response:
+        """A page for which something is planned: made when its holder's turn among all free work comes."""
+        owner = self.holder.id if self.holder else self.site.identity.name
+        return await free_work(self.services.settings).run(owner, self.request, make)
 
     def redirect(self, path: str) -> Response:
         """To another page, after a form: reloading it does nothing twice."""

@@ -3,7 +3,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, log10
+from decimal import Decimal
+from math import exp
 from typing import Any
 
 PRIORS = (0.01, 0.1, 0.5)
@@ -65,5 +66,5 @@ def _failure(delta: float) -> str:
         return "There is no exception: δ is 0."
     if delta >= 1:
         return "With δ = 1 nothing is promised."
-    whole = 10 ** -log10(delta)
-    return f"The exception, δ, has a chance of at most 1 in {float(f'{whole:.2g}'):,.0f}."
+    whole = Decimal(f"{1 / Decimal(str(delta)):.2g}")  # exact, where 1/δ is larger than any float
+    return f"The exception, δ, has a chance of at most 1 in {whole:,.0f}."

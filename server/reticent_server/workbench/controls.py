@@ -16,6 +16,11 @@ PREFIX = "q."
 """Of the names of a question's fields in a form, so that none is taken for a field of the page."""
 
 _OWN = {"kind"}
+_FIRST: Mapping[str, str] = {
+    "loss": "Least squares or robust?",
+    "target": "Textbook or robust?",
+}
+"""What a reader of coefficients must know first, as questions: huber and tukey, or robust, bound what single records do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,7 @@ class Control:
 
     @property
     def label(self) -> str:
-        return self.name.replace("_", " ").capitalize()
+        return _FIRST.get(self.name) or self.name.replace("_", " ").capitalize()
 
     @property
     def adds(self) -> bool:
@@ -47,7 +52,7 @@ class Control:
     @property
     def rank(self) -> int:
         """The order in a form."""
-        if self.is_needed:
+        if self.is_needed or self.name in _FIRST:
             return 0
         return (2 if self.name == "where" else 1) if self.is_of_question else 3
 
@@ -173,6 +178,18 @@ def _lines(text: str) -> Any:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+def _parts(text: str) -> Any:
+    """Texts, one a line or separated by commas outside of brackets and quotes."""
+    return [
+        part.strip() for line in _lines(text) for part in _OUTSIDE.findall(line) if part.strip()
+    ]
+
+
+_NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_OUTSIDE = re.compile(rf"(?:{_NESTED}|\"[^\"]*\"|'[^']*'|`[^`]*`|\[[^\]]*\]|[^,])+")
+"""Up to a comma; three levels of brackets are more than a variable has."""
+
+
 def _pairs(text: str) -> Any:
     pairs = (line.partition(":") for line in _lines(text))
     return {name.strip(): value.strip() for name, _, value in pairs}
@@ -202,7 +219,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {
     "number": _number,
     "numbers": _numbers,
     "names": _names,
-    "texts": _lines,
+    "texts": _parts,
     "pairs": _pairs,
     "value": _value,
     "json": _json,

@@ -20,6 +20,7 @@ from reticent_server.web.bodies import RequestBody
 from reticent_server.web.tables import text
 from reticent_server.web.validation import explained
 from reticent_server.workbench.controls import Control, controls, given
+from reticent_server.workbench.own_examples import own_example
 
 OFFERED: Sequence[Kind[Any]] = tuple(kind for kind in KINDS if kind.for_analysts)
 CONTROLS: Mapping[str, tuple[Control, ...]] = {kind.name: controls(kind) for kind in OFFERED}
@@ -27,7 +28,7 @@ QUESTIONS: Mapping[QuestionGroup, tuple[Kind[Any], ...]] = {
     group: tuple(kind for kind in OFFERED if kind.group is group) for group in QuestionGroup
 }
 USUAL_EPSILON = "1"
-_ELSEWHERE = "; the data set's columns are listed at GET /v1/datasets/{name}"
+_ELSEWHERE = "; the data set's description lists its columns"
 """Of the interface's sentences what a page shows beside them."""
 
 _POSITION = re.compile(r"position (\d+) of the (\w+)", re.IGNORECASE)
@@ -63,7 +64,7 @@ class QuestionDraft:
         filled in, so that what is sent is always seen."""
         has_persons = bool(facts.schema.unit.column)
         return tuple(
-            c
+            replace(c, told=own_example(c.told, c.name, facts.schema))
             for c in self.controls
             if has_persons or not c.is_of_persons or self.texts[c.key] != c.default
         )
@@ -180,6 +181,11 @@ def _meant(text: str, at: int, columns: Sequence[str]) -> list[str]:
 def _placed(draft: QuestionDraft, said: str) -> Trouble:
     found = _POSITION.search(said)
     if found is not None:
+        several = next(
+            (c for c in draft.controls if c.look == "texts" and c.name == f"{found[2]}s"), None
+        )
+        if several is not None:
+            return Trouble(said, several.name)
         text_fields = [c for c in draft.controls if c.is_text]
         exact = [
             c

@@ -3,13 +3,16 @@
 
 import html
 import json
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from csv import writer
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO, StringIO
 from typing import Any
 
+from reticent_server.web.layout import is_pair, laid_out
+from reticent_server.web.spreadsheets import cell
 from reticent_server.web.tables import ResultTable, shown
 
 Document = Mapping[str, Any]
@@ -98,20 +101,24 @@ def _asked(document: Document) -> str:
     return f"{query['kind'].replace('_', ' ')} on {document['dataset']}, version {document['version']}. {fields}"
 
 
-def _tables(document: Document) -> tuple[list[tuple[str, str]], list[ResultTable]]:
+def _parts(
+    document: Document,
+) -> tuple[list[tuple[str, str]], list[ResultTable], tuple[str, ...]]:
+    """(facts, tables, warnings), in texts; no row is left out."""
     if document["result"] is None:
-        return [("status", document["status"].replace("_", " "))], []
-    result = shown(document["result"])
-    return [*result.facts, *result.more], list(result.tables)
+        return [("status", document["status"].replace("_", " "))], [], ()
+    result = shown(document["result"], longest=sys.maxsize)
+    return [*result.facts, *result.more], list(result.tables), result.notes
 
 
 def _markdown(document: Document, url: str) -> bytes:  # noqa: ARG001
-    facts, tables = _tables(document)
+    facts, tables, notes = _parts(document)
     lines = [f"# Release {document['id']}", "", _in_markdown(_asked(document)), ""]
+    lines += [f"> {_in_markdown(note)}\n" for note in notes]
     for table in tables:
         lines += [f"## {_in_markdown(table.title)}", ""] if table.title else []
         lines += [_bar(table.heads), "|" + "---|" * len(table.heads)]
-        lines += [_bar((row.name, *row.cells)) for row in table.rows] + [""]
+        lines += [_bar((*row.labels, *row.cells)) for row in table.rows] + [""]
     lines += [f"- {_in_markdown(name)}: {_in_markdown(said)}" for name, said in facts]
     return "\n".join([*lines, "", f"**Guarantee.** {_in_markdown(promise(document))}", ""]).encode()
 
@@ -127,13 +134,15 @@ def _in_markdown(text: str) -> str:
 
 
 def _html(document: Document, url: str) -> bytes:  # noqa: ARG001
-    facts, tables = _tables(document)
+    facts, tables, notes = _parts(document)
     e = html.escape
     parts = [f"<h1>Release {e(document['id'])}</h1><p>{e(_asked(document))}</p>"]
+    parts += [f"<p>{e(note)}</p>" for note in notes]
     for table in tables:
         head = "".join(f'<th scope="col">{e(each)}</th>' for each in table.heads)
         rows = "".join(
-            f'<tr><th scope="row">{e(row.name)}</th>'
+            "<tr>"
+            + "".join(f'<th scope="row">{e(label)}</th>' for label in row.labels)
             + "".join(f"<td>{e(cell)}</td>" for cell in row.cells)
             + "</tr>"
             for row in table.rows
@@ -173,12 +182,18 @@ def _in_tex(text: str) -> str:
 
 
 def _latex(document: Document, url: str) -> bytes:  # noqa: ARG001
-    facts, tables = _tables(document)
+    facts, tables, notes = _parts(document)
     lines = [f"% Release {document['id']}", _in_tex(_asked(document)), ""]
+    lines += [_in_tex(note) + "\n" for note in notes]
     for table in tables:
-        lines += [rf"\begin{{tabular}}{{l{'r' * (len(table.heads) - 1)}}}", r"\hline"]
+        labels = len(table.rows[0].labels)
+        lines += [f"% {_in_tex(table.title)}"] if table.title else []
+        form = "l" * labels + "r" * (len(table.heads) - labels)
+        lines += [rf"\begin{{tabular}}{{{form}}}", r"\hline"]
         lines += [" & ".join(map(_in_tex, table.heads)) + r" \\ \hline"]
-        lines += [" & ".join(map(_in_tex, (row.name, *row.cells))) + r" \\" for row in table.rows]
+        lines += [
+            " & ".join(map(_in_tex, (*row.labels, *row.cells))) + r" \\" for row in table.rows
+        ]
         lines += [r"\hline", r"\end{tabular}", ""]
     lines += [f"{_in_tex(name)}: {_in_tex(said)}." + r"\\" for name, said in facts]
     return "\n".join(
@@ -187,24 +202,46 @@ def _latex(document: Document, url: str) -> bytes:  # noqa: ARG001
 
 
 def _csv(document: Document, url: str) -> bytes:  # noqa: ARG001
-    """The tables below each other; no cell begins as a formula of a spreadsheet would."""
-    facts, tables = _tables(document)
+    """The tables below each other, an empty line between two, then single values: numbers with all their digits, intervals in two columns.
+
+    No cell begins as a formula of a spreadsheet would.
+    """
     out = StringIO()
     rows = writer(out)
-    for table in tables:
-        rows.writerow(map(_cell, table.heads))
-        rows.writerows([*map(_cell, (row.name, *row.cells))] for row in table.rows)
-    rows.writerows([*map(_cell, fact)] for fact in facts)
+    laid = laid_out(document["result"] or {"status": document["status"]})
+    for table in laid.tables:
+        rows.writerows([[_cell(table.title)]] if table.title else [])
+        columns = [*table.labels, *table.columns.items()]
+        spread = [part for head, values in columns for part in _spread(head, values)]
+        rows.writerow([_cell(head) for head, _ in spread])
+        rows.writerows([_cell(values[i]) for _, values in spread] for i in range(table.size))
+        rows.writerow([])
+    for name, value in (*laid.facts.items(), *laid.more.items()):
+        rows.writerow([_cell(name), *map(_cell, value if is_pair(value) else (value,))])
+    rows.writerows(["warning", _cell(note)] for note in laid.notes)
     rows.writerow(["guarantee", promise(document)])
     return out.getvalue().encode()
 
 
-def _cell(text: str) -> str:
-    return (
-        "'" + text
-        if text[:1] in {"=", "+", "@", "-", "\t"}
-        else text.replace("\N{MINUS SIGN}", "-")
-    )
+def _spread(head: str, values: Sequence[Any]) -> list[tuple[str, Sequence[Any]]]:
+    """A column of intervals as two of their ends; any other as it is."""
+    if not any(is_pair(each) for each in values):
+        return [(head, values)]
+    ends = [each if is_pair(each) else (None, None) for each in values]
+    return [(f"{head} {end}", [pair[i] for pair in ends]) for i, end in enumerate(("low", "high"))]
+
+
+def _cell(value: Any) -> str:
+    """A number as Python writes it, which gives the same number back."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return repr(value)
+        case _:
+            return cell(str(value))
 
 
 def _json(document: Document, url: str) -> bytes:  # noqa: ARG001
@@ -216,13 +253,16 @@ def _word(document: Document, url: str) -> bytes:  # noqa: ARG001
         Document as Word,
     )
 
-    facts, tables = _tables(document)
+    facts, tables, notes = _parts(document)
     page = Word()
     page.add_heading(f"Release {document['id']}", 1)
     page.add_paragraph(_asked(document))
+    for note in notes:
+        page.add_paragraph(note)
     for table in tables:
+        page.add_paragraph(table.title)
         grid = page.add_table(rows=0, cols=len(table.heads))
-        for cells in [table.heads, *((row.name, *row.cells) for row in table.rows)]:
+        for cells in [table.heads, *((*row.labels, *row.cells) for row in table.rows)]:
             for place, each in zip(grid.add_row().cells, cells, strict=True):
                 place.text = each
     for name, said in facts:

@@ -14,6 +14,9 @@ Json = Mapping[str, Any]
 POINTS = 9
 """Plans of a curve: a plan of a fit takes some 10 ms, and a curve of so smooth a function needs no more."""
 
+FEW_POINTS = 3
+"""Of a design whose forecasts take long (Forecastable.is_wide): .2 s each."""
+
 LEAST_EPSILON = 0.05
 """Where the curve begins, or at a tenth of what is asked: below it no usual table has a useful answer."""
 
@@ -55,7 +58,11 @@ def point(epsilon: float, forecast: Json) -> ForecastPoint | None:
 
 
 def curve(
-    epsilon: float, largest: float, forecast: Json, at: Callable[[float], Json]
+    epsilon: float,
+    largest: float,
+    forecast: Json,
+    at: Callable[[float], Json],
+    points: int = POINTS,
 ) -> ForecastCurve | None:
     """The forecasts between a small ε and the largest of a query; `at` plans at an ε. None where the kind has no
     figure that a curve could show."""
@@ -63,15 +70,15 @@ def curve(
     if own is None:
         return None
     low, high = min(LEAST_EPSILON, epsilon / 10), max(largest, epsilon)
-    steps = [low * exp(log(high / low) * i / (POINTS - 1)) for i in range(POINTS)]
-    points = [own]
+    steps = [low * exp(log(high / low) * i / (points - 1)) for i in range(points)]
+    made = [own]
     for step in steps:
-        made = _point_at(float(f"{step:.3g}"), at)
-        points += [] if made is None else [made]
+        each = _point_at(float(f"{step:.3g}"), at)
+        made += [] if each is None else [each]
     is_ratio = isinstance(forecast.get("privacy_to_sampling"), list)
     named = _error(forecast)
     measure = "interval width" if is_ratio or named is None else named[0].replace("_", " ")
-    return ForecastCurve(tuple(sorted(points, key=lambda each: each.epsilon)), is_ratio, measure)
+    return ForecastCurve(tuple(sorted(made, key=lambda each: each.epsilon)), is_ratio, measure)
 
 
 def _point_at(epsilon: float, at: Callable[[float], Json]) -> ForecastPoint | None:

@@ -3,24 +3,22 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fastapi import Response
+from fastapi.concurrency import run_in_threadpool
 
 from reticent_server.chain.entries import digest
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.query import Privacy
 from reticent_server.errors import InvalidRequest, ReticentError
-from reticent_server.pipeline import browse, defaults, deferred
+from reticent_server.pipeline import browse, deferred
 from reticent_server.pipeline.answer import standing_of
-from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.authorising import authorised
-from reticent_server.pipeline.documents import plan_json
 from reticent_server.pipeline.services import Services
 from reticent_server.web.routing import pages_router
 from reticent_server.web.visits import Visit
-from reticent_server.workbench import forecasting
 from reticent_server.workbench.asking import Asking, Running, asker
 from reticent_server.workbench.columns import codebook
 from reticent_server.workbench.controls import texts
@@ -33,28 +31,12 @@ from reticent_server.workbench.drafts import (
     draft_of,
     is_named,
 )
-from reticent_server.workbench.purses import Price, Purse, price
+from reticent_server.workbench.panel import ForecastPanel, forecast_panel
 
 router = pages_router("workbench")
 
-USUAL_LARGEST = 10.0
-"""ε where a curve ends whose data set has no largest one: beyond it a release protects little."""
-
 _LAST = 8
 """Releases beside a question; the page of releases has all."""
-
-
-@dataclass(frozen=True, slots=True)
-class ForecastPanel:
-    """A plan for the page. at: the point of the curve at the ε that is asked. prices: of the curve's points, by ε."""
-
-    plan: Mapping[str, Any]
-    purses: tuple[Purse, ...]
-    curve: forecasting.ForecastCurve | None
-    plot: forecasting.Plot | None
-    at: forecasting.ForecastPoint | None
-    prices: Mapping[float, Price]
-    body: str
 
 
 @router.get("")
@@ -70,19 +52,24 @@ def home(visit: Asking) -> Response:
 
 
 @router.get("/datasets/{name}")
-def dataset(visit: Asking, name: str) -> Response:
+async def dataset(visit: Asking, name: str) -> Response:
     """The codebook, the question as the address has it, and its forecast."""
     query = visit.request.query_params
     draft = draft_of(name, query)
-    if "add" in query:
-        return _page(visit, draft, wants_forecast=draft.is_complete, is_being_written=True)
-    return _page(visit, draft, wants_forecast="epsilon" in query and "choose" not in query)
+    adds = "add" in query
+    wants = draft.is_complete if adds else "epsilon" in query and "choose" not in query
+    make = partial(_page, visit, draft, wants_forecast=wants, is_being_written=adds)
+    return await (visit.at_its_turn(make) if wants else run_in_threadpool(make))
 
 
 @router.post("/datasets/{name}/run")
-def run(visit: Running, name: str) -> Response:
+async def run(visit: Running, name: str) -> Response:
     """Charges and runs what was forecast. The idempotency key is made of the form's token: however often the
     form is sent, it is charged once, and leads to the same release."""
+    return await visit.at_its_turn(partial(_run, visit, name))
+
+
+def _run(visit: Visit, name: str) -> Response:
     body = _body(visit.fields.get("request", ""), name)
     key = f"workbench-{digest(visit.fields['form_token'])}"
     try:
@@ -168,30 +155,8 @@ def _forecast(
     draft: QuestionDraft,
     project_id: str | None,
 ) -> ForecastPanel:
-    """Plans the question, and again along the curve. Raises what planning raises; nothing is charged."""
+    """Raises what planning raises; nothing is charged."""
     body = draft.body()
     ask = asked(body)
     standing = standing_of(services, facts, ask, analyst_id, project_id)
-    _, ready = defaults.planned(facts, ask, standing)
-
-    epsilon = ask.privacy.epsilon
-    prices = {epsilon: price(ready, standing)}
-
-    def at(epsilon: float) -> Mapping[str, Any]:
-        other: Ask = replace(ask, privacy=Privacy(epsilon, ask.privacy.delta))
-        planned = defaults.planned(facts, other, standing)[1]
-        prices[epsilon] = price(planned, standing)
-        return planned.planned.forecast
-
-    curve = forecasting.curve(
-        epsilon, facts.policy.max_epsilon or USUAL_LARGEST, ready.planned.forecast, at
-    )
-    return ForecastPanel(
-        plan=plan_json(ready, standing),
-        purses=prices[epsilon].purses,
-        curve=curve,
-        plot=None if curve is None else forecasting.plot(curve, epsilon),
-        at=forecasting.point(epsilon, ready.planned.forecast),
-        prices=prices,
-        body=json.dumps(body),
-    )
+    return services.planner.run(forecast_panel, facts, ask, standing, json.dumps(body))

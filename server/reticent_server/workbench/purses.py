@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Plan
+from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import Balance, Standing
 from reticent_server.ledger.rules import charge
-from reticent_server.pipeline.accounts import account_json, implied
+from reticent_server.pipeline.accounts import account_json
 from reticent_server.pipeline.coverage import coverage_json
 from reticent_server.pipeline.documents import charged_json
 

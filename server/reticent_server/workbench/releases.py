@@ -13,6 +13,7 @@ from reticent_server.domain.principal import Principal
 from reticent_server.errors import InvalidRequest, NotFound
 from reticent_server.pipeline import browse, deferred
 from reticent_server.pipeline.services import Services
+from reticent_server.web.dates import dated
 from reticent_server.web.routing import pages_router
 from reticent_server.web.tables import shown
 from reticent_server.web.words import plain_words
@@ -62,7 +63,7 @@ def release(visit: Asking, release_id: str) -> Response:
     return visit.page(
         "release.html",
         release=document,
-        result=None if result is None else shown(result),
+        result=None if result is None else shown(_with_dates(visit, document)["result"]),
         words=plain_words(document["guarantee"]),
         due=_clock(due),
         wait=0 if progress is None else max(1, min(60, progress["remaining_ms"] // 1000 + 1)),
@@ -91,7 +92,7 @@ def compare(visit: Asking) -> Response:
     documents = [_release(visit, each) for each in ids]
     if any(each["result"] is None for each in documents):
         raise InvalidRequest("Both releases must have an answer.")
-    results = [shown(each["result"]) for each in documents]
+    results = [shown(_with_dates(visit, each)["result"]) for each in documents]
     tables = [result.tables[0] if result.tables else None for result in results]
     named = [{row.name: row for row in table.rows} if table else {} for table in tables]
     names = list(dict.fromkeys(name for rows in named for name in rows))
@@ -114,7 +115,11 @@ def export(visit: Asking, release_id: str, form: str) -> Response:
     url = str(visit.request.base_url).rstrip("/")
     headers = {"Content-Disposition": f'attachment; filename="{document["id"]}{made.ending}"'}
     return visit.keep(
-        Response(made.write(document, url), media_type=made.media_type, headers=headers)
+        Response(
+            made.write(document if form == "json" else _with_dates(visit, document), url),
+            media_type=made.media_type,
+            headers=headers,
+        )
     )
 
 
@@ -122,3 +127,15 @@ def _release(visit: Asking, release_id: str) -> dict[str, Any]:
     """Raises NotFound for a release that there is not, and for somebody else's, alike."""
     document: dict[str, Any] = json.loads(browse.release(visit.services, asker(visit), release_id))
     return document
+
+
+def _with_dates(visit: Asking, document: dict[str, Any]) -> dict[str, Any]:
+    """The release with dates in the place of days, as long as its data set says which columns are dates."""
+    try:
+        columns = visit.services.catalog.facts(document["dataset"]).schema.columns
+    except NotFound:  # retired: the release stays, in days
+        return document
+    dates = {column.name for column in columns if column.is_date}
+    if document["result"] is None or not dates:
+        return document
+    return {**document, "result": dated(document["query"], document["result"], dates)}

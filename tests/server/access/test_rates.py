@@ -44,6 +44,18 @@ def test_one_process_allows_the_limit_and_says_how_long_to_wait(
     assert allowed([one], 100) == 60
 
 
+def test_a_clock_that_is_set_back_locks_nobody_out(processes: Processes, clock: SetClock) -> None:
+    """A day's window in the memory of one process, and in the table for the other."""
+    one, other = processes(2)
+    clock.sleep(24 * 3600)
+    assert allowed([one], 100) == 60
+    clock.sleep(-24 * 3600)
+    assert (one.wait("k"), other.wait("k")) == (0, 0)
+    assert allowed([one, other], 100) <= 60
+    clock.sleep(-1)  # clocks of two machines differ a little: it is still the same window
+    assert other.wait("k") > 0
+
+
 def test_processes_share_a_window(processes: Processes, clock: SetClock) -> None:
     many = processes(5)
     assert allowed(many, 200) == 60

@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 from sqlalchemy import Engine, select
@@ -306,3 +306,38 @@ def test_a_curators_key_moves_too(server: Access, rotation: Rotation, engine: En
     assert server.authenticate(key) is not None
     assert stored(engine, key)[1] == "2"
     assert json.loads(secrets_text(load_secrets(rotation._place.path)))["newest"] == "2"  # type: ignore[attr-defined]
+
+
+def test_nobody_is_refused_while_peppers_are_rotated_under_load(
+    engine: Engine, place: SecretsFile, clock: SetClock
+) -> None:
+    """Two servers, asked by many at once, from before the first rotation until after the last pepper is retired."""
+    servers = [Access(engine, KeptPeppers(place), clock) for _ in range(2)]
+    given = [servers[0].add_analyst(f"a{i}", by="t")[1] for i in range(3)]
+    rotation, ended, refused = Rotation(engine, place, clock), Event(), []
+
+    def ask(number: int) -> int:
+        asked = 0
+        while not ended.is_set() or asked < len(given):
+            key = given[asked % len(given)]
+            if servers[number % 2].authenticate(key) is None:
+                refused.append(key)
+            asked += 1
+        return asked
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        asking = [pool.submit(ask, number) for number in range(THREADS)]
+        try:
+            for _ in range(3):
+                old = place.load().peppers.newest
+                rotation.rotate(by="t", stage=True)
+                rotation.rotate(by="t")
+                for key in given:  # each is used once more, and so stored again
+                    assert servers[0].authenticate(key) is not None
+                assert rotation.retire(old, by="t") == 0
+        finally:
+            ended.set()
+        assert all(each.result() >= len(given) for each in asking)
+    assert refused == []
+    assert [state.id for state in rotation.states()] == ["4"]
+    assert Ledger(engine, clock, 600).verify() == []

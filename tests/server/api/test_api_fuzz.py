@@ -58,7 +58,8 @@ def api(
         yield Api(without_reader(services), installation.keys["ana"])
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(body=values | nearly_right())
 def test_any_json(api: Api, body: Any) -> None:
     check(api, json.dumps(body).encode())

@@ -104,11 +104,14 @@ def test_the_rate_limit_is_of_the_identity(installation: Installation, provider:
         assert seen == [200, 200, 200, 429, 429]
 
 
+@pytest.mark.slow
 def test_a_provider_that_is_away_is_said_to_be(services: Services, provider: Provider) -> None:
     provider.down = True
     assert codes(services, provider.token(sub="s-ana")) == (503, "unavailable")
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("of", ["staff", "everybody"])
 def test_a_second_factor_can_be_asked_for(
     installation: Installation, provider: Provider, of: str
@@ -146,6 +149,7 @@ def test_without_a_provider_no_token_is_looked_at(
     assert provider.asked == []
 
 
+@pytest.mark.audit
 def test_its_libraries_are_imported_where_it_is_set_only(installation: Installation) -> None:
     program = (
         "import sys; from reticent_server.app import build_services, create_app; "

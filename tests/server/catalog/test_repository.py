@@ -80,13 +80,18 @@ def test_loading_again_makes_a_version_without_the_old_profile(catalog: Catalog)
     assert catalog.list() == [second]
 
 
-def test_a_profile_is_stored_once_for_ever(catalog: Catalog) -> None:
+def test_a_profile_gives_way_to_another_that_names_it(catalog: Catalog) -> None:
     version_id = add(catalog).version_id
     catalog.set_profile(version_id, PROFILE, by="t")
     assert catalog.facts("houses").profile == PROFILE
     with pytest.raises(Conflict):
         catalog.set_profile(version_id, replace(PROFILE, release_id="release-2"), by="t")
     assert catalog.facts("houses").profile == PROFILE
+    better = replace(PROFILE, release_id="release-2")
+    with pytest.raises(Conflict):
+        catalog.set_profile(version_id, better, by="t", instead_of="release-0")
+    catalog.set_profile(version_id, better, by="t", instead_of=PROFILE.release_id)
+    assert catalog.facts("houses").profile == better
     with pytest.raises(NotFound):
         catalog.set_profile("absent", PROFILE, by="t")
 

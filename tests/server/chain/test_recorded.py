@@ -102,6 +102,7 @@ VERSION = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", VERSION)
 def test_an_edited_version_makes_no_plan_and_opens_no_reader(
     world: World, engine: Engine, edit: Callable[..., None], name: str
@@ -225,6 +226,7 @@ LAUNDERED = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", LAUNDERED)
 def test_an_act_does_not_record_what_somebody_has_edited(
     world: World, edit: Callable[..., None], name: str

@@ -67,8 +67,8 @@ def load(name: str = "houses", *more: str) -> Any:
 def test_init_makes_everything_once(folder: Path) -> None:
     first = run_json("init")
     assert [row["state"] for row in first] == ["ready", "ready", "written"]
-    written = (folder / "reticent-secrets.json").read_bytes()
     load()
+    written = (folder / "reticent-secrets.json").read_bytes()
     assert [row["state"] for row in run_json("init")] == ["ready", "ready", "kept"]
     assert (folder / "reticent-secrets.json").read_bytes() == written
     assert len(run_json("dataset", "list")) == 1

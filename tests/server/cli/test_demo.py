@@ -30,6 +30,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.audit
 def test_the_demonstration(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     elsewhere = {"RETICENT_DATABASE_URL": f"sqlite:///{tmp_path / 'not-this.db'}"}

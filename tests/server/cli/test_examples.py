@@ -28,7 +28,7 @@ from support.installations.small import opened
 from support.tables.houses import write_houses
 
 ORDER = """
-init; dataset schema; dataset load; dataset register; dataset append; dataset link; dataset list; dataset show; analyst add;
+init; dataset schema; dataset load; dataset register; population add; population widen; population list; population show; dataset append; dataset link; dataset list; dataset show; analyst add;
 budget set; dataset profile; dataset publish; dataset policy; budget show; budget credit; analyst list; analyst link; analyst unlink; analyst rotate-key;
 curator add; curator link; curator unlink; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project remove; project close; proposal list; proposal approve;
 proposal refuse; ledger show; ledger verify; ledger head; ledger export;
@@ -113,14 +113,14 @@ def write_clinic(place: Path) -> None:
         "patients": "smokes: {kind: boolean}",
     }
     for (table, column), most in zip(kinds.items(), (4, 1), strict=True):
-        unit = f"{{column: person, max_rows: {most}}}"
+        unit = f"{{column: patient, max_rows: {most}}}"
         (place / f"{table}.yaml").write_text(f"unit: {unit}\ncolumns: {{{column}}}\n")
     (place / "visits.csv").write_text(
-        "person,bmi\n" + "".join(f"{k % 20},{20 + k % 9}\n" for k in range(40))
+        "patient,bmi\n" + "".join(f"{k % 20},{20 + k % 9}\n" for k in range(40))
     )
-    (place / "visits-2026.csv").write_text("person,bmi\n3,25\n21,24\n")
+    (place / "visits-2026.csv").write_text("patient,bmi\n3,25\n21,24\n")
     (place / "patients.csv").write_text(
-        "person,smokes\n" + "".join(f"{k},{k % 2}\n" for k in range(22))
+        "patient,smokes\n" + "".join(f"{k},{k % 2}\n" for k in range(22))
     )
 
 
@@ -141,10 +141,10 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         for name in order:
             if name == "budget credit":  # there must be something to credit: the profile has spent
                 assert "houses" in terminal.shell("reticent budget show")
-            if name == "dataset append":
+            if name == "dataset append":  # in the population that the example has made
                 for table in ("visits", "patients"):
                     terminal.shell(
-                        f"reticent dataset load {table} {table}.csv --schema {table}.yaml --population clinic"
+                        f"reticent dataset load {table} {table}.csv --schema {table}.yaml --population clinic --overlap-reason register"
                     )
             if name == "proposal list":
                 monkeypatch.setenv("RETICENT_KEY_FILE", str(tmp_path / "olga"))

@@ -75,6 +75,7 @@ def mean(settings: Settings) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres), "parquet"]
 )
@@ -156,6 +157,7 @@ def test_objects_are_registered_and_answered_and_nothing_shows_the_credentials(
     assert KEY_ID not in said
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("options", "words"),
     [

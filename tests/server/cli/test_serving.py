@@ -6,10 +6,9 @@ import signal
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -19,6 +18,7 @@ from reticent_server.cli.workers import Supervisor, WorkerJob
 from reticent_server.domain.roles import STAFF
 from reticent_server.errors import CuratorError
 from support.installations.small import Installation, Server, opened, request_body, serving
+from support.processes.waiting import until
 
 PEM = Path(__file__).parents[2] / "fixtures" / "localhost.pem"
 """A certificate for localhost and its key, for tests only."""
@@ -33,14 +33,6 @@ def children(pid: int) -> list[int]:
     return [int(number) for number, args in found if "resource_tracker" not in args]
 
 
-def until(true: Callable[[], Any], seconds: float = 30.0) -> None:
-    for _ in range(int(seconds / 0.05)):
-        if true():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
-
-
 @contextmanager
 def two_workers(installation: Installation) -> Iterator[tuple[Server, str]]:
     """A server of two workers, and the address of its metrics."""
@@ -50,6 +42,7 @@ def two_workers(installation: Installation) -> Iterator[tuple[Server, str]]:
         yield server, server.process.stdout.readline().split()[3]
 
 
+@pytest.mark.audit
 def test_two_workers_answer_are_replaced_and_end_together(installation: Installation) -> None:
     headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
     with opened(installation.settings) as services:
@@ -143,6 +136,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.audit
 def test_workers_that_cannot_start_end_the_server(installation: Installation) -> None:
     """The vault goes away between the parent's check and the workers': here, its secrets do."""
     settings = installation.settings.model_copy(

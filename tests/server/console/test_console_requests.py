@@ -12,8 +12,11 @@ import httpx
 import pytest
 
 from reticent_server.access.projects import Charter
+from reticent_server.domain import patience
 from reticent_server.errors import NotFound
 from reticent_server.ledger.model import analyst_account, population_account
+from reticent_server.pipeline.planner import Planner
+from reticent_server.pipeline.simulator import simulate
 from reticent_server.web.sessions import IDLE_SECONDS
 from support.installations.console import Desk
 
@@ -140,6 +143,7 @@ def test_signing_in_leads_nowhere_else(desk: Desk, web: httpx.Client) -> None:
         assert (reply.status_code, reply.headers["location"]) == (303, place)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("path", FORMS)
 def test_a_form_needs_the_token_of_its_session(desk: Desk, path: str) -> None:
     with (
@@ -418,6 +422,24 @@ def test_the_simulator_shows_plans_of_typical_questions_and_what_it_cannot_read(
         reply = inside.get(path, params=wrong)
         assert reply.status_code == 422
         assert 'class="problem"' in reply.text
+
+
+def test_what_is_planned_for_a_page_takes_its_turn(
+    inside: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned: list[Any] = []
+    run = Planner.run
+
+    def noted(planner: Planner, function: Any, *arguments: Any) -> Any:
+        assert patience._CURRENT.get() is not None
+        planned.append(function)
+        return run(planner, function, *arguments)
+
+    monkeypatch.setattr(Planner, "run", noted)
+    assert inside.get("/console/projects").status_code == 200
+    assert planned == []
+    assert inside.get("/console/datasets/people/simulator").status_code == 200
+    assert planned == [simulate]
 
 
 def test_a_burn_down_says_when_the_cap_was_what(inside: httpx.Client, desk: Desk) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from reticent_server.domain.facts import Policy
 from reticent_server.domain.roles import Role
+from reticent_server.domain.schema import MAX_COLUMNS
 from reticent_server.errors import NotFound
 from reticent_server.intake.staged import sweep
 from reticent_server.ledger.model import population_account
@@ -29,6 +30,7 @@ CSV = f"education-num, town, rich\n13, {SECRET}, yes\n9, Ghent, no\n16, Bruges, 
 GOOD = {
     "dataset": "towns",
     "description": "Towns",
+    "separate": "these tests load one file again and again",
     "unit": "",
     "c0.use": "yes",
     "c0.name": "years",
@@ -265,6 +267,7 @@ def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     alone = edit(web, "/console/datasets/people/policy", {"tier-unconditional": "yes"})
     assert (alone.status_code, "It is proposed as" in alone.text) == (409, True)
     assert desk.services.catalog.facts("people").policy.second_person
+    desk.services.catalog.set_policy("people", Policy(), by="t")  # of new populations, too
 
 
 def test_files_have_limits_and_are_forgotten(
@@ -297,6 +300,37 @@ def test_what_is_no_table_is_said_so(web: httpx.Client) -> None:
         assert 'role="alert"' in reply.text
     place = sent(web, parquet())
     assert "2.5" in web.get(place).text
+
+
+def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
+    desk: Desk,
+    web: httpx.Client,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """It stays where it is, unloaded, and can be given up."""
+    written = io.BytesIO()
+    texts = pa.table({"t": [SECRET * 50_000] * 800})
+    pq.write_table(texts, written, compression="zstd", use_dictionary=False)
+    place = sent(web, written.getvalue())
+    page = web.get(place)
+    assert page.status_code == 422
+    assert "cannot be read: it is broken, or takes more than 256 MB of memory" in page.text
+    assert edit(web, place, GOOD).status_code == 422
+    assert web.get("/healthz").status_code == 200
+    said = capfd.readouterr()
+    assert SECRET not in page.text + caplog.text + said.out + said.err
+    assert edit(web, place, {"action": "discard"}).status_code == 303
+    assert files(desk) == []
+
+
+def test_a_page_of_the_widest_table_is_bounded(web: httpx.Client) -> None:
+    names = [f"column {i} " + "x" * 200 for i in range(MAX_COLUMNS)]
+    cells = ",".join(["y" * 100] * MAX_COLUMNS)
+    place = sent(web, ",".join(names) + "\n" + f"{cells}\n" * 9)
+    page = web.get(place)
+    assert (page.status_code, len(page.content) < 6 << 20) == (200, True)
+    assert edit(web, place, {"action": "discard"}).status_code == 303
 
 
 def parquet() -> bytes:
@@ -366,3 +400,27 @@ def test_the_policy_and_the_profile_in_the_console(
     for form in ("policy", "profile"):
         assert edit(auditor, f"/console/datasets/terms/{form}", policy).status_code == 403
         assert f"terms/{form}" not in auditor.get("/console/datasets/terms").text
+
+
+def test_persons_of_another_population_need_a_reason(desk: Desk, web: httpx.Client) -> None:
+    """Only whoever has sent the file is told; the page of the population shows the reason to the console alone."""
+    text = "id,x\n" + "".join(f"person-{i},{i % 5}\n" for i in range(20))
+    of_persons = {"unit": "id", "max_rows": "2", "c0.use": "", "c1.use": "yes", "c1.name": "x"}
+    of_persons |= {"c1.kind": "integer", "c1.lower": "0", "c1.upper": "9", "action": "load"}
+    first = edit(web, sent(web, text), of_persons | {"dataset": "wave-1"})
+    assert first.status_code == 201, first.text
+    place = sent(web, text + "person-99,3\n")
+    again = edit(web, place, of_persons | {"dataset": "wave-2"})
+    assert again.status_code == 422
+    assert "20 of the table&#39;s persons are in population wave-1, too" in again.text
+    joined = edit(web, place, of_persons | {"dataset": "wave-2", "population": "wave-1"})
+    assert joined.status_code == 201
+    assert "1 persons are left out" in joined.text
+    assert desk.services.catalog.facts("wave-2").n == 20
+    apart = {"dataset": "wave-3", "separate": "<b>another</b> board"}
+    assert edit(web, sent(web, text), of_persons | apart).status_code == 201
+    page = web.get("/console/populations/wave-3")
+    assert "&lt;b&gt;another&lt;/b&gt; board" in page.text
+    assert "the persons of wave-3" in page.text
+    assert "/console/populations/wave-1" in web.get("/console/").text
+    assert web.get("/console/populations/nobody").status_code == 404

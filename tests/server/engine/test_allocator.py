@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 BLOCKS = """
 import resource, sys
 import numpy as np
@@ -34,6 +36,7 @@ def faults(how: str) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 def test_pages_are_kept_between_blocks() -> None:
     taken, kept = faults("taken"), faults("kept")
     assert taken > 1000

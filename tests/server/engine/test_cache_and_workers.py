@@ -2,7 +2,6 @@
 """The cache's limit and its waiting, reading ahead, and threads shared between passes."""
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from reticent_server.engine.cache import ColumnCache
 from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.prefetch import prefetched
 from reticent_server.engine.workers import TURN_BLOCKS, Workers
-
-PATIENCE = 20
+from support.processes.waiting import PATIENCE, until
 
 
 class Columns:
@@ -161,13 +159,15 @@ def test_a_short_pass_goes_through_beside_a_long_one() -> None:
         if k == long - 1:  # in the long pass's second turn, which the short pass precedes
             assert short_done.wait(PATIENCE)
 
-    with ThreadPoolExecutor(1) as caller:
+    with ThreadPoolExecutor(2) as caller:
         go_on = threading.Event()
         step = counting(waits=go_on, starts=started)
         first = caller.submit(workers.totals, step, blocks(long, waits))
         assert started.wait(PATIENCE)
-        threading.Timer(0.05, go_on.set).start()
-        assert workers.totals(counting(), blocks(3))[0].tolist() == [3]
+        short = caller.submit(workers.totals, counting(), blocks(3))
+        until(lambda: len(workers._waiting) == 1)
+        go_on.set()
+        assert short.result(PATIENCE)[0].tolist() == [3]
         short_done.set()
         assert first.result(PATIENCE)[0].tolist() == [long]
     workers.close()
@@ -190,8 +190,7 @@ def test_what_is_due_first_is_worked_on_first_whatever_came_first() -> None:
         others = []
         for name, due in (("late", 3.0), ("soon", 1.0), ("soon too", 1.0)):
             others.append(caller.submit(asked, name, due))
-            while len(workers._waiting) < len(others):
-                time.sleep(0.001)
+            until(lambda: len(workers._waiting) == len(others))
         go_on.set()
         for future in (first, *others):
             future.result(PATIENCE)

@@ -25,7 +25,7 @@ from reticent_server.engine.clusters import cluster_for
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import CuratorError, Unavailable
 from reticent_server.kinds.count.kind import Count
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import registry
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings
@@ -112,6 +112,7 @@ def test_workers_have_equal_shares_the_same_in_every_pass(
     assert [reader.n for _, reader in found.partitions()] == 3 * [800, 200]
 
 
+@pytest.mark.slow
 def test_sums_are_those_of_one_process(files: Any, cluster: Any) -> None:
     _, found = files
     assert same(sums(found, STEP, cluster), sums(found, STEP))
@@ -123,6 +124,7 @@ def test_sums_are_those_of_one_process(files: Any, cluster: Any) -> None:
     assert same(sums(found, step, cluster, columns), sums(found, step, columns=columns))
 
 
+@pytest.mark.slow
 def test_workers_read_objects_with_credentials_of_their_own(
     files: Any, cluster: Any, storage: Storage
 ) -> None:
@@ -147,6 +149,7 @@ def test_a_subset_is_of_the_same_rows_on_every_worker(
     assert same(sums(found, step, cluster), sums(found, step))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_changes_nothing_but_time(
     files: Any, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +215,7 @@ def test_a_file_that_is_gone_is_unavailable(files: Any, cluster: Any) -> None:
         sums(found, STEP, cluster)
 
 
+@pytest.mark.slow
 def test_connections_are_encrypted_and_authenticated_and_there_is_no_dashboard(
     files: Any, cluster: Any, tmp_path: Path
 ) -> None:
@@ -242,6 +246,7 @@ def certificates(security: Any, folder: Any) -> Any:
     return dask_cluster.Certificates(*paths)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("address", "words"),
     [

@@ -3,7 +3,6 @@
 
 import os
 import resource
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from reticent_server.engine import shared_memory, workers
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
 from support.processes.cluster_maps import Fails, KillsItsWorker, Moments
+from support.processes.waiting import until
 
 N = 20_011
 SCHEMA = Schema((
@@ -34,7 +34,6 @@ STEP = SumStep(
     (VectorSum(2, 4.0, 10**9), GramSum(2, 4.0, 10**9), CountSum(1, 10**9)),
     Moments(),
 )
-PATIENCE = 60.0
 
 
 class MarkedRows:
@@ -103,14 +102,22 @@ def asked(small: Any) -> Any:
     return found
 
 
+def is_right(local: Any, step: Any = STEP) -> bool:
+    """Fails where sums are not those of a thread alone."""
+    assert sums(local, step) == alone(step)
+    return True
+
+
+def both_ready(local: Any) -> bool:
+    workers = local._workers._helpers
+    return len(workers) == 2 and all(h._ready for h in workers)
+
+
 @pytest.fixture(scope="module")
 def helped(asked: Any) -> Iterator[Any]:
     """An engine of two threads whose processes are at work."""
     local = engine(2)
-    until = time.monotonic() + PATIENCE
-    while len(asked) < 8:
-        assert time.monotonic() < until
-        assert sums(local) == alone()
+    until(lambda: is_right(local) and len(asked) >= 8, every=0)
     yield local
     local.close()
 
@@ -119,10 +126,8 @@ def helped(asked: Any) -> Iterator[Any]:
 def test_helped_sums_are_the_thread_s_own(helped: Any, asked: Any, subset: Any) -> None:
     step = replace(STEP, subset=subset)
     asked.clear()
-    until = time.monotonic() + PATIENCE
-    while not asked:  # on a busy machine the thread may do a small table before a process has begun
-        assert time.monotonic() < until
-        assert sums(helped, step) == alone(step)
+    # On a busy machine the thread may do a small table before a process has begun.
+    until(lambda: is_right(helped, step) and asked, every=0)
 
 
 def test_a_map_that_fails_says_nothing(helped: Any) -> None:
@@ -157,6 +162,7 @@ def test_a_process_gives_up_what_the_cache_gives_up(helped: Any) -> None:
     assert sums(helped, step) == alone(step)
 
 
+@pytest.mark.slow
 def test_a_process_has_none_of_the_settings_and_ends_with_the_server(
     asked: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +207,7 @@ def test_small_passes_and_single_threads_start_no_process(monkeypatch: pytest.Mo
         local.close()
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_changes_nothing_but_time(
     helped: Any, asked: Any, tmp_path: Path
 ) -> None:
@@ -210,12 +217,10 @@ def test_a_process_that_is_killed_changes_nothing_but_time(
     assert marker.exists()
     assert os.getpid() == ours
     asked.clear()
-    until = time.monotonic() + PATIENCE
-    while len(helped._workers._helpers) < 2 or not all(h._ready for h in helped._workers._helpers):
-        assert time.monotonic() < until
-        assert sums(helped) == alone()
+    until(lambda: is_right(helped) and both_ready(helped), every=0)
 
 
+@pytest.mark.slow
 def test_after_many_losses_threads_work_alone(
     helped: Any, asked: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

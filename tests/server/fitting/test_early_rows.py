@@ -12,14 +12,14 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, Released, SumStep
 from reticent_server.fitting import budget as budgets
-from reticent_server.fitting.budget import WHOLE_STEPS, Signal, Sizes, plan_budget
+from reticent_server.fitting.budget import BENT_JACOBIAN, WHOLE_STEPS, Signal, Sizes, plan_budget
 from reticent_server.fitting.coordinates import moment_spread, public_coordinates
 from reticent_server.fitting.forecast import forecast_fit
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.rounds import whole_of
 from reticent_server.fitting.whitening import sampled, unwhitened
 from reticent_server.kinds.linear_regression.kind import KIND
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.fits.linear_plans import gaps, linear_plan, numerics, target_of
 from support.fits.panels import facts_of as panel_facts
 from support.fits.panels import panel, pooled
@@ -81,7 +81,9 @@ def test_noise_that_would_show_keeps_all_rows() -> None:
     assert plan_budget(sizes(10**6), rho_units(0.6, 1e-6), squared, masked=False).stride == 1
 
 
-@pytest.mark.parametrize("signal", [HUBER, Signal(1.0, 0.12, scaled=False, bent=True, rms=0.42)])
+@pytest.mark.parametrize(
+    "signal", [HUBER, Signal(1.0, 0.12, scaled=False, early_jacobian=BENT_JACOBIAN, rms=0.42)]
+)
 def test_a_part_costs_one_hundredth_of_the_variance_at_most(signal: Signal) -> None:
     """By the recursion, over the menus of both."""
     s, rho = sizes(10**6), rho_units(1.0, 1e-6)
@@ -169,6 +171,7 @@ def test_sums_of_a_part_are_made_those_of_all_records() -> None:
     assert whole_of((every,), 1000) == (every,)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
 def test_without_noise_it_comes_to_the_fit_on_all_rows(table: Any, loss: str) -> None:
     plan = linear_plan(table, numerics(2), HUGE_RHO, loss=loss)

@@ -21,7 +21,7 @@ from reticent_server.fitting.filter import (
     prior,
     surprised,
 )
-from reticent_server.fitting.huber import HuberScore
+from reticent_server.fitting.huber import PsiScore
 from reticent_server.fitting.public_model import PublicModel
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.families.poisson import POISSON
@@ -43,6 +43,7 @@ def curvature(J: Any, error: float = 0.0, shape: float = 0.0, unit: float = 0.5)
     return corrected_curvature(J, unit, known)
 
 
+@pytest.mark.slow
 def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
     """Many ways d ~ N(0, C), g = Hd + e: what is left has the covariance that is said, and none is smaller."""
     rng = np.random.default_rng(0)
@@ -60,6 +61,7 @@ def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
     np.testing.assert_allclose(said, bayes, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("error", "shape"), [(0.2, 0.0), (0.0, 0.2), (0.15, 0.15)])
 def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error: float, shape: float) -> None:
     """H of the data is B⁻¹(I + N)B⁻¹ with another N at each step: z of many paths of three steps."""
@@ -121,7 +123,7 @@ def test_the_expected_curvature_is_that_of_normal_residuals(variance: float) -> 
     """Mean w ψ′ uuᵀ of rows whose predictor is off by N(0, v) on average, s being measured there."""
     rng = np.random.default_rng(5)
     whitening = whitening_of(rng)
-    model, score = PublicModel(whitening, 2.0 * Q), HuberScore(Huber(1.345), 1.0)
+    model, score = PublicModel(whitening, 2.0 * Q), PsiScore(Huber(1.345), 1.0)
     C = np.diag([variance, 0, 0, 0]) / np.mean(whitening.rows[:, 0] ** 2)
     J = model.curvature(score, np.zeros(Q), C)
     U = whitening.rows

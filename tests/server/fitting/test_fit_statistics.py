@@ -13,21 +13,15 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_statistics import FitMomentsMap
 from reticent_server.kinds import registry
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import registry as mechanisms
 from support.attacks.privacy_losses import farthest_records
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import offer, people, people_facts
 
 N = 20_000
 LINEAR = LinearRegression("y ~ x", fit_statistics=True)
 LOGISTIC = Glm("b ~ x", "binomial", fit_statistics=True)
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def table(seed: int, n: int = N) -> dict[str, Any]:
@@ -66,6 +60,7 @@ def test_a_binomial_model_has_efrons() -> None:
     assert "rsquared_interval" not in found
 
 
+@pytest.mark.slow
 def test_intervals_of_r_squared_hold() -> None:
     """Of 60 at .95 at least 48 do: fewer by chance once in 10⁶, had the seed been another."""
     plan = registry.plan(people_facts(N), LINEAR, offer(1))

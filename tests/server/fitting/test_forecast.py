@@ -3,6 +3,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.domain.facts import Profile
-from reticent_server.fitting.forecast import least_rho
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.fitting import fit_plan
+from reticent_server.fitting.forecast import least_rho, rough_rho
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.pipeline.forecasts import USUAL_TARGETS
 from support.fits.regressions import (
     boolean,
     drive,
@@ -68,6 +71,8 @@ def released_over_forecast(p: Any, n: int, epsilon: Any, seeds: Any) -> tuple[An
     return np.array(found), plan.forecast_fit.worst
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("p", "n", "epsilon"),
     [
@@ -187,6 +192,48 @@ def test_the_amount_for_a_target(target: float, start: int) -> None:
 def test_a_target_out_of_reach_has_no_amount() -> None:
     assert least_rho(lambda rho: 2.0, 1.0, 10**6, (1, 10**12)) is None
     assert least_rho(lambda rho: 0.1, 1.0, 10**6, (10, 10**12)) <= 11
+
+
+@pytest.mark.parametrize("target", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("start", [1, 10**6, 10**15])
+@pytest.mark.parametrize("jump", [0.5, 1.0, 2.0])
+def test_the_amount_for_a_target_by_three_forecasts(target: float, start: int, jump: float) -> None:
+    """It reaches the target, wherever a forecast jumps; where there is no jump it is at most a fifth too large."""
+    asked = []
+
+    def worst(rho: Any) -> Any:
+        asked.append(rho)
+        return 3e4 / np.sqrt(rho) * (jump if rho < 10**8 else 1.0)
+
+    found = rough_rho(worst, target, start, (1, 10**16))
+    assert len(asked) <= 3
+    assert found is not None
+    assert worst(found) <= target
+    if jump == 1.0:
+        assert worst(int(found * 0.8)) >= target
+
+
+def test_an_amount_that_is_not_reached_is_none_after_two_forecasts() -> None:
+    asked: list[int] = []
+    assert rough_rho(lambda rho: asked.append(rho) or 2.0, 1.0, 10**6, (1, 10**12)) is None  # type: ignore[func-returns-value]
+    assert asked == [10**6, 10**12]
+    assert rough_rho(lambda _: np.inf, 1.0, 10**6, (1, 10**12)) is None
+
+
+def test_a_wide_design_is_forecast_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its own amount, at the largest, and once for each target; a usual one as often as it takes."""
+    made: list[int] = []
+    forecast = fit_plan.forecast_fit
+    monkeypatch.setattr(
+        fit_plan, "forecast_fit", lambda fit: made.append(fit.sizes.size) or forecast(fit)
+    )
+    table = linear_table(3000, 120, np.random.default_rng(2))
+    ready = planned(table, columns(120), 1.0)
+    assert ready.is_wide
+    for target in USUAL_TARGETS:
+        rough_rho(cache(ready.noise_ratio), target, ready.rho, (1000, rho_units(100.0, 1e-6)))
+    assert len(made) <= 5
+    assert not planned(table, columns(20), 1.0).is_wide
 
 
 def test_planning_at_another_amount_is_what_the_plan_there_forecasts() -> None:

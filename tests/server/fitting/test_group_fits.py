@@ -9,14 +9,14 @@ import pytest
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import ByGroup, CountSum, SumStep
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.group_fits import FEW, Strata, in_lockstep
+from reticent_server.fitting.group_fits import Strata, in_lockstep
+from reticent_server.fitting.trust import FEW_IN_GROUP
 from reticent_server.kinds import registry
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
-from support.attacks.seeded_noise import seed_noise
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import PEOPLE, offer
 from support.kinds.recipes import facts_of, numeric
@@ -29,11 +29,6 @@ COLUMNS = (
 )
 TRUE = np.array([[0.0, 1.0], [2.0, 0.0], [-1.0, -1.0]])
 N = 30_000
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def table(n: int = N, shares: tuple[float, ...] = (0.5, 0.3, 0.2)) -> dict[str, Any]:
@@ -61,6 +56,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_each_group_has_its_own_coefficients(name: str) -> None:
     plan, trace = run(QUERIES[name])
@@ -93,7 +89,7 @@ def test_a_group_without_records_and_a_small_one_have_no_intervals_and_the_large
         for group, known in ((large, True), (small, False), (empty, False)):
             fit = group["fits"][0] if "fits" in group else group
             assert any(fit["estimable"]) is known
-            assert (FEW in fit["warnings"]) is not known
+            assert (FEW_IN_GROUP in fit["warnings"]) is not known
             assert np.isfinite(fit["coefficients"]).all()
             if not known:
                 assert fit["p_values"] == [None, None]

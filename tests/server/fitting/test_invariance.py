@@ -15,8 +15,8 @@ from reticent_server.domain.design import Apply, ColumnValue, Indicator, Term
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.evaluate import evaluate_term
 from support.fits.regressions import (
     HUGE_RHO,
@@ -114,6 +114,7 @@ def same(first: Any, second: Any, tolerance: float = 0.15) -> None:
     assert all(second.result["estimable"])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_any_level_may_be_the_reference(family: str) -> None:
     table = base_table()
@@ -124,6 +125,7 @@ def test_any_level_may_be_the_reference(family: str) -> None:
     same(common, rare)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_units_and_centres_do_not_matter(family: str) -> None:
     table = base_table()
@@ -140,6 +142,7 @@ def test_units_and_centres_do_not_matter(family: str) -> None:
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_interaction_may_be_of_uncentred_columns(family: str) -> None:
     """x·z about 0 and about (30, 50), where x, z and xz are nearly collinear."""

@@ -19,9 +19,8 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import SumStep, multiplied
 from reticent_server.fitting.coding import LARGEST
 from reticent_server.fitting.huber import (
-    BiweightScore,
-    HuberScore,
     MedianResidual,
+    PsiScore,
     SquareResidual,
 )
 from reticent_server.fitting.maps import (
@@ -37,7 +36,7 @@ from reticent_server.fitting.maps import (
     standardised,
 )
 from reticent_server.kinds.glm.dispersion import GammaDispersion
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.evaluate import evaluate_term
 from reticent_server.numerics.psi import Huber
@@ -98,7 +97,7 @@ def rich_maps(design: Any) -> list[Any]:
     q, rng = coding.size, np.random.default_rng(7)
     W = np.eye(q) + 0.3 * rng.normal(size=(q, q))
     theta, shift = rng.normal(size=q), 0.1 * rng.normal(size=q)
-    scores = HuberScore(Huber(1.0), 0.37), BiweightScore(Biweight(), 0.5)
+    scores = PsiScore(Huber(1.0), 0.37), PsiScore(Biweight(), 0.5)
     huber, biweight = (FitState(theta, W, 2.0 * q, score) for score in scores)
     return [
         RowsMap(coding, W, 4.0 * q, count=True),
@@ -137,6 +136,7 @@ def arrays_of(map_fn: Any, data: Any) -> Any:
         return tuple(map(multiplied, map_fn(data)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("rows", [1, 64, 8192])
 def test_contributions_do_not_depend_on_the_block_size(mask: str, rows: int) -> None:
@@ -163,6 +163,7 @@ def same_in_pieces(map_fn: Any, data: Any, rows: Any) -> None:
         assert values.flags.c_contiguous
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rows", [64, 8192])
 def test_the_sums_of_a_whole_fit_do_not_depend_on_the_block_size(rows: int) -> None:
     data = block()

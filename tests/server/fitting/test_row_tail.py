@@ -11,14 +11,13 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting import row_tail
 from reticent_server.fitting.row_tail import (
-    HEAVIEST,
     LengthGrid,
-    RowCut,
     allowance_covariance,
     chosen_cut,
     chosen_reach,
     planned_cut,
 )
+from reticent_server.fitting.trust import TAIL_INDEX, heavy_tails
 from reticent_server.mechanisms import running_counts
 
 N, RANK = 20_000, 60.0
@@ -76,7 +75,7 @@ def test_a_cut_below_the_noise_is_found_by_the_curve() -> None:
 
 def test_heavier_tails_have_a_smaller_index_and_a_larger_excess() -> None:
     heavy, light = (chosen_cut(GRID, released(lengths(a), 10.0), N, RANK) for a in (1.1, 4.0))
-    assert heavy.alpha < HEAVIEST < light.alpha
+    assert heavy.alpha < TAIL_INDEX.value < light.alpha
     assert not heavy.told
     assert light.told
     assert heavy.excess / heavy.length > 2 * light.excess / light.length
@@ -108,12 +107,11 @@ def test_without_a_clear_tail_no_interval_is_told() -> None:
     cut = chosen_cut(GRID, Released(np.zeros(48), 50.0), 100, RANK)
     assert not cut.told
     assert cut.length < 10
-    assert cut.decides(np.zeros(2), np.ones(2)).all()
+    assert heavy_tails(cut.alpha, np.zeros(2), np.ones(2)).all()
 
 
 def test_a_few_records_decide_where_the_allowance_is_most_of_the_error() -> None:
-    cut = RowCut(5.0, 60.0, 3.0, 100.0)
-    assert cut.decides(np.array([1.9, 2.1]), np.ones(2)).tolist() == [False, True]
+    assert heavy_tails(3.0, np.array([1.9, 2.1]), np.ones(2)).tolist() == [False, True]
 
 
 def test_a_planned_cut_leaves_its_rank_of_heavy_tailed_residuals() -> None:

@@ -120,13 +120,15 @@ def check_garbage(text: str, schema: Schema) -> None:
     design_or_none("y ~ a", schema, text)
 
 
-@settings(max_examples=1_500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(GARBAGE)
 def test_garbage(schema: Schema, text: str) -> None:
     check_garbage(text, schema)
 
 
-@settings(max_examples=500, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
 @given(SUMS, CONDITIONS)
 def test_valid_texts_are_read(schema: Schema, terms: str, condition: str) -> None:
     parse_predicate(condition, schema)

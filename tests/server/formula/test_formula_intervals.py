@@ -84,6 +84,7 @@ FACTORS = st.sampled_from(
 FINITE = st.floats(-1e3, 1e3)
 
 
+@pytest.mark.slow
 @given(
     terms=st.lists(st.lists(FACTORS, min_size=1, max_size=4), min_size=1, max_size=3),
     ends=st.tuples(FINITE, FINITE),

@@ -37,6 +37,7 @@ def gaussian(n: int, d: Any, seed: int = 0) -> Any:
     return block_of(**{f"x{j}": 100.0 * (j + 1) + 7.4 * (j + 1) * z[j] for j in range(d)})
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("scale", ["iqr", "mad", "trimmed"])
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_it_replies_near_the_centre_in_the_units_of_the_data(scale: str, d: int) -> None:

@@ -17,16 +17,10 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.glm.dispersion_score import DispersionScore, planned_cut, score
 from reticent_server.kinds.glm.kind import KIND
 from reticent_server.kinds.glm.query import Glm
-from support.attacks.seeded_noise import seed_noise
 from support.fits.dispersion import NB, TRUTH, estimated, made_up
 from support.fits.regressions import HUGE_RHO, drive, facts_of, numeric, whole
 
 ALPHA, RHO = 0.5, int(0.02436 * RHO_UNITS)
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def answered(plan: Any, table: Any) -> Any:
@@ -62,6 +56,7 @@ def test_the_score_is_a_derivative_that_is_cut_and_centred(alpha: float, eta: fl
     assert found.expected(etas[:1], alpha * 1.02) == pytest.approx(moved, abs=2e-5 * found.cut)
 
 
+@pytest.mark.slow
 def test_without_noise_it_is_near_maximum_likelihood() -> None:
     table = made_up(4000)
     found = answered(estimated(table, HUGE_RHO, tuning=8.0), table)
@@ -77,6 +72,8 @@ def test_without_noise_it_is_near_maximum_likelihood() -> None:
     assert np.abs(off).max() < 1
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("alpha", "n", "more"),
     [(2.0, 4000, {"where": "x0 < 1.5"}), (0.5, 5000, {"weights": "a"})],
@@ -95,6 +92,7 @@ def test_intervals_of_the_dispersion_hold_it(alpha: float, n: int, more: Any) ->
     assert abs((found["coefficients"][1] - TRUTH[1]) / found["standard_errors"][1]) < 4
 
 
+@pytest.mark.slow
 def test_counts_of_a_poisson_law_have_a_dispersion_without_an_interval() -> None:
     table = made_up(8000)
     rng = np.random.default_rng(5)
@@ -125,6 +123,7 @@ def test_where_it_is_not_estimated_a_dispersion_is_asked_for(fields: Any) -> Non
         KIND.plan(facts, query, PrivacyCost(10**9, 10**3, RHO))
 
 
+@pytest.mark.slow
 def test_the_client_shows_it() -> None:
     table = made_up(4000)
     plan = estimated(table, 10 * RHO)

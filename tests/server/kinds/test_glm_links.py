@@ -31,6 +31,7 @@ LINKS = ("probit", "cloglog", "log")
 REFERENCE = {"probit": links.Probit, "cloglog": links.CLogLog}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("link", LINKS)
 def test_with_little_noise_it_solves_the_estimating_equation(link: Any) -> None:
     data = table(np.random.default_rng(3), 20_000, link)
@@ -56,6 +57,8 @@ def test_it_is_near_maximum_likelihood_of_statsmodels(link: Any) -> None:
     assert ((ratio > 0.95) & (ratio < 1.15)).all()
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(
     ("n", "epsilon"), [(2000, 4.0), pytest.param(10_000, 1.0, marks=pytest.mark.audit)]
@@ -112,7 +115,7 @@ def test_the_curvature_is_the_derivative_of_the_score_and_both_keep_their_bounds
 @pytest.mark.parametrize("link", LINKS)
 def test_the_clients_link_is_the_servers(link: Any) -> None:
     eta = np.linspace(-4, -0.1, 40)
-    found = link_of("binomial", link)
+    found = link_of({"family": "binomial", "link": link})
     assert found.mean(eta) == pytest.approx(MEANS[link](eta))
     step = 1e-6
     assert found.slope(eta) == pytest.approx(

@@ -61,6 +61,7 @@ def test_it_is_the_joint_solution_with_the_standard_errors_it_names(
     assert any("not shown" in warning for warning in found["warnings"])
 
 
+@pytest.mark.slow
 def test_errors_are_of_the_size_of_the_noise() -> None:
     y = values()
     plan = planned(y)

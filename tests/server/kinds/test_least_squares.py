@@ -11,7 +11,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.domain.schema import Unit
 from reticent_server.domain.steps import RunningCounts
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import registry
 from support.fits.linear_plans import Y, gaps, linear_plan, numerics, target_of
 from support.fits.regressions import (

@@ -19,7 +19,6 @@ from reticent_server.kinds.glm.categories.ordinal import Ordinal
 from reticent_server.kinds.glm.kind import KIND
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.subsample_aggregate.model import fitted_model
-from support.attacks.seeded_noise import seed_noise
 from support.fits.categories import (
     AGE,
     ANSWER,
@@ -37,11 +36,6 @@ REFERENCE = json.loads(
     (Path(__file__).resolve().parents[2] / "fixtures/statsmodels_levels.json").read_text("utf-8")
 )
 RHO = int(0.02436 * RHO_UNITS)  # ε = 1
-
-
-@pytest.fixture(autouse=True)
-def seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def answered(plan: Any, table: Any) -> Any:
@@ -77,6 +71,8 @@ def log_likelihood(family: str, X: Any, y: Any, b: Any) -> Any:
     return np.log(np.maximum(cells[rows, y], 1e-300))
 
 
+@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: str) -> None:
     """With a column of weights, a mask, and records far out: solved from `weighting` by another method."""
@@ -99,6 +95,8 @@ def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: st
     assert found["sum_of_weights"] == pytest.approx(used, rel=1e-3)
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_hold_the_truth_and_are_as_wide_as_forecast(family: str) -> None:
     rng, held, ratios = np.random.default_rng(6), [], []
@@ -117,6 +115,7 @@ def test_intervals_hold_the_truth_and_are_as_wide_as_forecast(family: str) -> No
     assert plan.passes == plan.budget.steps + len(plan.budget.rounds)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_the_releases_do_not_tell_has_no_interval(family: str) -> None:
     """A regressor that is constant in the table, and so is nothing beside the intercept."""
@@ -132,6 +131,7 @@ def test_what_the_releases_do_not_tell_has_no_interval(family: str) -> None:
         assert (interval[0] is None) is not flags[name]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_separated_levels_are_a_reply_that_says_so(family: str) -> None:
     table = people(np.random.default_rng(8), 4000, family)

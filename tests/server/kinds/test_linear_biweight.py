@@ -10,10 +10,10 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.steps import GramSum, VectorSum
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.huber import BiweightScore, HuberScore
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.fitting.huber import PsiScore
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.biweight import Biweight
 from support.fits.regressions import (
     HUGE_RHO,
@@ -58,6 +58,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES)
 def test_without_noise_it_solves_the_estimating_equation(case: str) -> None:
     make, columns, asked, more = CASES[case]
@@ -105,7 +106,8 @@ def test_the_last_two_steps_have_the_biweights_score_and_its_bound() -> None:
     steps = [step for step in trace.steps if step.label.startswith("newton step")]
     R, T = plan.sizes.radius_squared**0.5, plan.budget.steps
     scores = [step.map_fn.point.score for step in steps]
-    assert [type(score) for score in scores] == [HuberScore] * (T - 2) + [BiweightScore] * 2
+    assert all(isinstance(score, PsiScore) for score in scores)
+    assert [score.signed for score in scores] == [False] * (T - 2) + [True] * 2
     for step, score in zip(steps, scores, strict=True):
         gradient, *others = step.parts
         assert isinstance(gradient, VectorSum)
@@ -151,6 +153,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("epsilon", [0.05, 20.0])
 def test_no_table_raises(case: str, epsilon: float) -> None:

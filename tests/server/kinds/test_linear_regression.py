@@ -13,7 +13,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Apply, ColumnValue, Compare, Term
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import registry
 from support.fits.linear_plans import Y, fitted, gaps, linear_plan, numerics, target_of
 from support.fits.regressions import (
@@ -103,6 +103,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES)
 def test_without_noise_it_solves_the_estimating_equation(case: str) -> None:
     make, columns, more = CASES[case]
@@ -205,6 +206,8 @@ EMPTY_DIRECTIONS = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("make", "columns", "unknown"), EMPTY_DIRECTIONS)
 def test_a_direction_without_information_is_said_to_be_so(
     make: Callable[..., Any], columns: list[Any], unknown: list[Any]
@@ -233,6 +236,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("epsilon", [0.05, 20.0])
@@ -261,6 +265,7 @@ def test_an_own_profile_of_equal_responses_has_no_scale_to_measure() -> None:
     assert result["coefficients"][0] == pytest.approx(1.0, abs=0.2)
 
 
+@pytest.mark.slow
 def test_without_records_nothing_is_estimable() -> None:
     """But where the released number of records is three standard deviations above 0, once in 740."""
     results = [fitted(table_of(), numerics(3), where=NOBODY)[1] for _ in range(20)]
@@ -281,6 +286,7 @@ def test_noise_dominated_fits_say_so_and_do_not_repeat_themselves() -> None:
     assert again["coefficients"] != result["coefficients"]
 
 
+@pytest.mark.slow
 def test_planning_reads_no_table_and_spends_exactly_rho() -> None:
     """Less where an own profile says that residuals have no scale."""
     for epsilon in (0.01, 1.0, 30.0):

@@ -8,10 +8,10 @@ import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.fitting.report import back_transform
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.ridge import ridged, shrinkage
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.ridge import ridged, shrinkage
 from support.fits.regressions import (
     HUGE_RHO,
     drive,

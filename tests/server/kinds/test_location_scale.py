@@ -78,6 +78,7 @@ def test_contributions_do_not_depend_on_the_block_and_stay_within_one(rows: int)
     np.testing.assert_array_equal(inside, np.abs(score) < 1)
 
 
+@pytest.mark.slow
 def test_the_error_is_what_is_said_and_near_that_without_noise() -> None:
     """n = 10,000, ε = .5: below 1.2 of the non-private error, with intervals that cover.
 
@@ -193,6 +194,7 @@ def plan_errors(plan: Any) -> list[Any]:
     return [plan.forecast[f"{kind}_standard_error"] for kind in ("sampling", "privacy")]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 50.0])
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("kind", ["constant", "one", "two", "nobody", "not finite", "ends"])

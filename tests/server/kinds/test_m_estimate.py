@@ -11,7 +11,6 @@ from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.kinds.registry import plan as plan_kind
-from support.attacks.seeded_noise import seed_noise
 from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 N = 4000
@@ -24,11 +23,10 @@ def huber(x: Any, c: Any) -> Any:
     return optimize.brentq(lambda t: np.clip(x - t, -c, c).sum(), x.min(), x.max())
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
-def test_draws_are_around_hubers_location_at_the_forecast_distance(
-    base: str, request: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
+def test_draws_are_around_hubers_location_at_the_forecast_distance(base: str) -> None:
     x = np.random.default_rng(0).normal(10, 2, N)
     x[: N // 10] = 9000
     plan = plan_kind(facts_of(N, (X,)), MEstimateQuery("x", tuning=2.7, base=base), OFFER)

@@ -10,20 +10,14 @@ from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.schema import ABSENT, Schema, Unit
 from reticent_server.domain.steps import Block
 from reticent_server.errors import InvalidFormula, InvalidQuery
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.registry import kind_of
-from support.attacks.seeded_noise import seed_noise
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.fits.panels import facts_of, panel, within
 from support.fits.regressions import HUGE_RHO, drive, numeric
 
 FORMULA = "y ~ x0 + x1"
 TRUTH = np.array([0.5, -0.3])
 EPSILON_1 = int(0.0174 * RHO_UNITS)  # ρ of ε = 1 at δ = 10⁻⁶
-
-
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: Any, monkeypatch: Any) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def answer(query: Any, table: Any, absent: Any, m: Any, rho: Any) -> Any:
@@ -89,6 +83,7 @@ def test_means_of_persons_take_the_between_part() -> None:
     assert abs(result["coefficients"][3]) > 0.1
 
 
+@pytest.mark.slow
 def test_at_a_usual_budget_most_intervals_hold_the_truth() -> None:
     hits, told, errors = 0, 0, []
     for seed in range(5):

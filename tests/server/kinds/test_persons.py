@@ -20,12 +20,12 @@ from reticent_server.fitting.standard_fit import Freedom
 from reticent_server.formula import mask_design
 from reticent_server.kinds.crosstab.kind import Crosstab
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.mean.persons import PersonSpread, PersonSpreadMap
 from reticent_server.kinds.profile.plan import plan_profile
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.registry import ROWS_ALIKE, by_name, kind_of, plan
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import noisy_sum
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of, totals
@@ -34,11 +34,6 @@ from support.installations.small import SCHEMA
 N, M = 3000, 6
 COLUMNS = [numeric("x", -20, 20), numeric("z", -20, 20), numeric("y", -60, 60)]
 TRUTH = np.array([1.0, 0.5, -0.3])
-
-
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: Any, monkeypatch: Any) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel(seed: Any, persons: Any = N, effect: Any = 0.6, own: Any = 0.5) -> Any:
@@ -102,6 +97,7 @@ def test_without_noise_the_fit_is_least_squares_with_errors_by_person() -> None:
     assert "a person's scores are added" in result["estimand"]
 
 
+@pytest.mark.slow
 def test_at_a_usual_budget_most_intervals_hold_the_truth_and_are_not_wide() -> None:
     hits, widths, told = 0, [], 0
     for seed in range(20):
@@ -139,6 +135,7 @@ def maximum_likelihood(table: Any, absent: Any, family: Any) -> Any:
     return beta, *errors
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
 def test_without_noise_a_glm_has_errors_by_person(family: Any) -> None:
     table, absent = panel(1)
@@ -173,6 +170,7 @@ INDEPENDENT = {
 DECLINED = ("protected unit", "Where a person has several rows, by is not for this regression")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", [k for k in by_name().values() if k.for_analysts])
 def test_what_takes_rows_as_independent_is_declined(kind: Any) -> None:
     """Each example of each kind: planned where a person's rows may be alike, or declined with what to ask instead."""
@@ -240,7 +238,7 @@ def test_intervals_need_persons_few_that_are_cut_and_a_jacobian_above_its_noise(
     effective: Any, unsure: Any, clipped: Any, known: Any
 ) -> None:
     clusters = Clusters(1.0, 100.0, effective, clipped)
-    assert Freedom(clusters, 0.0, np.eye(2), unsure).known is known
+    assert Freedom(clusters, 0.0, np.eye(2), unsure).verdict.intervals is known
 
 
 def test_the_clip_is_the_least_edge_that_few_are_beyond() -> None:

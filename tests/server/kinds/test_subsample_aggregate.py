@@ -10,8 +10,8 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.query import Privacy, query_json
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.planning import plan
@@ -54,6 +54,7 @@ def planned(
     return plan(facts, SubsampleAggregateQuery(model, **fields), Privacy(epsilon, 1e-6))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model", "truth", "correction"),
     [
@@ -164,6 +165,7 @@ def test_a_stored_query_is_the_query() -> None:
     assert Ask.from_canonical(stored).query == query
 
 
+@pytest.mark.slow
 def test_intervals_cover() -> None:
     """20 tables: the 95 % interval of a logistic slope covers 11 times or more (10⁻⁷ to fail at .95)."""
     hits = 0

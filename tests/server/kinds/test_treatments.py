@@ -15,7 +15,6 @@ from reticent_server.kinds.did.kind import Did
 from reticent_server.kinds.event_study.kind import EventStudy
 from reticent_server.kinds.event_study.plan import event_times
 from reticent_server.kinds.registry import kind_of
-from support.attacks.seeded_noise import seed_noise
 from support.fits.panels import within
 from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of
 
@@ -31,11 +30,6 @@ COLUMNS = [
     Column("code", ColumnKind.INTEGER, -9, M - 1),
     Column("kind", ColumnKind.CATEGORICAL, 0, 1, ("control", "treated")),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: Any, monkeypatch: Any) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def panel(seed: int, trend: float = 0.0, persons: int = N) -> Any:
@@ -122,6 +116,7 @@ def test_the_joint_test_before_treatment_is_wald_s() -> None:
     assert 1e-4 < found["p_value"] < 1
 
 
+@pytest.mark.slow
 def test_a_trend_before_treatment_is_seen_and_none_mostly_is_not() -> None:
     query = EventStudy("y", "start", "year", before=3, after=1)
     rejected = 0

@@ -15,10 +15,9 @@ from reticent_server.formula import parse_formula
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.kind import KIND as LINEAR
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.subsample_aggregate.kind import KIND as BLOCKS
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, facts_of, numeric, profile_of, totals, whole
 
 N = 20_000
@@ -44,11 +43,6 @@ class Usual:
     """ε = 1."""
 
     rho, epsilon, delta = rho_units(1.0, 1e-6), 10**9, 10**6
-
-
-@pytest.fixture(autouse=True)
-def _seeded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def survey(seed: int = 0) -> Any:
@@ -128,6 +122,7 @@ def test_a_weighted_logit_is_that_of_statsmodels() -> None:
     assert abs(slope - whole_sample.params[1]) > 3 * error
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["poisson", "negative_binomial"])
 def test_an_exposure_makes_rates(family: str) -> None:
     more: Any = {"dispersion": 0.01} if family == "negative_binomial" else {}
@@ -161,6 +156,7 @@ def test_a_narrow_upper_bound_costs_less() -> None:
         assert 1.25 < more / less < 1.9  # √(E a/E a²) for shares a = w/5: 1.55
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("rows", [61, 977])
 def test_sums_do_not_depend_on_the_block_size(rows: int) -> None:
     table = survey()

@@ -23,8 +23,9 @@ from reticent_server.ledger.service import Fresh, Ledger
 from support.databases.migrated import SetClock, migrated
 from support.ledger.accounts import ask, open_accounts
 
+TRIGGERS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
 UNCHECKED = {
-    "ledger_releases": ("lease", "lease_until_ms", "start_ms", "duration_ms"),
+    "ledger_releases": ("lease", "lease_until_ms"),  # of a pending one, as the last row is
     "ledger_head": ("id",),
 }
 COLUMNS = [
@@ -70,10 +71,13 @@ def tampered(filled: Path, tmp_path: Path) -> Callable[..., list[str]]:
         copy = shutil.copy(filled, tmp_path / "copy.db")
         with closing(sqlite3.connect(copy)) as connection:
             connection.execute("PRAGMA ignore_check_constraints = ON")
-            connection.execute("DROP TRIGGER ledger_entries_no_update")
-            connection.execute("DROP TRIGGER ledger_entries_no_delete")
+            triggers = connection.execute(TRIGGERS).fetchall()
+            for name, _ in triggers:
+                connection.execute(f"DROP TRIGGER {name}")
             for statement in statements:
                 assert connection.execute(statement).rowcount != 0
+            for _, made in triggers:
+                connection.execute(made)
             connection.commit()
         engine = database.connect(f"sqlite:///{copy}")
         problems = Ledger(engine, SetClock(), 600).verify(*([head] if head else []))
@@ -87,6 +91,7 @@ def test_an_untouched_ledger_is_in_order(tampered: Callable[..., list[str]]) -> 
     assert tampered() == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("value", ["X'FF00'", "4.5", "replace(hex(zeroblob(50000)), '0', '[')"])
 def test_what_no_ledger_writes_is_found(tampered: Callable[..., list[str]], value: str) -> None:
     """Bytes, fractions and deep nesting in any column: words, and no exception."""
@@ -96,6 +101,7 @@ def test_what_no_ledger_writes_is_found(tampered: Callable[..., list[str]], valu
         assert tampered(change) != [], (table, column)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_a_changed_column_is_found(
     tampered: Callable[..., list[str]], table: str, column: str

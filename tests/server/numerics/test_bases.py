@@ -49,6 +49,7 @@ def test_splines(inner: list[float], degree: int) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(
     ends=st.tuples(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6)),
     shares=st.lists(st.floats(0.001, 0.999), max_size=20, unique=True),

@@ -98,6 +98,8 @@ def test_firth_s_correction_maximises_the_likelihood_with_jeffreys_prior() -> No
             assert abs(slope) < 1e-3
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("equation", "b", "truth"),
     [("binomial", 40, 0.6), ("gamma", 12, 0.6), ("location_scale", 12, 1)],

@@ -83,6 +83,8 @@ def changes(first: Any, second: Any) -> list[Any]:
     return [abs(a - b) for a, b in zip(first, second, strict=True)]
 
 
+@pytest.mark.slow
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("least", [1000, pytest.param(10_000, marks=pytest.mark.audit)])
 def test_bounds_and_their_shift_on_many_pairs(name: str, least: int) -> None:
@@ -121,6 +123,7 @@ def assert_shifted(here: Any, there: Any) -> None:
             assert no_more(high_, high)
 
 
+@pytest.mark.slow
 def test_the_interquartile_bounds_are_nearly_attained() -> None:
     """The search could see a bound that is too small: single changes come close to it."""
     rng, attained = np.random.default_rng(2), dict.fromkeys(FAMILIES, 0.0)
@@ -161,6 +164,7 @@ def test_sums_of_whole_numbers_are_exact() -> None:
     assert exact_sums(rows[:, :0]) == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_depths_agree_with_ddalpha_in_two_dimensions() -> None:
     """The maximum deviation scale, 1,000 directions against a grid of 50,000 angles."""
     points, data, expected = projection_depths()

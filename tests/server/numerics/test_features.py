@@ -155,6 +155,7 @@ ONE_ROW = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(persons=st.lists(st.lists(ONE_ROW, max_size=9), min_size=1, max_size=6), data=st.data())
 def test_any_stored_order_gives_the_same_bits(
@@ -173,6 +174,7 @@ def values_of(text: str, persons: list[list[Row]]) -> tuple[FloatArray, FloatArr
     return values, missing.astype(np.float64)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     persons=st.lists(st.lists(ONE_ROW, max_size=9), min_size=2, max_size=6),

@@ -37,6 +37,7 @@ def made_up(n: int = 300, seed: int = 1) -> tuple[Any, Any]:
     return X, y
 
 
+@pytest.mark.slow
 def test_agrees_with_r_on_house_prices() -> None:
     table = houses()
     if table is None:

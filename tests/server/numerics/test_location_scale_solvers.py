@@ -28,6 +28,7 @@ def columns() -> dict[Any, Any]:
     }
 
 
+@pytest.mark.slow
 def test_proposal_2_agrees_with_r() -> None:
     for name, y in columns().items():
         entry = REFERENCE["hubers"][name]

@@ -28,6 +28,7 @@ def fitted(X: Any, y: Any, whitened: Any = None) -> tuple[Any, Any]:
     return start, fit_whitened_biweight(X, y, 4.685, start, **SIZES)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("whitened", [None, 3])
 def test_it_solves_all_three_equations(whitened: int | None) -> None:
     X, y = made_up(2000)
@@ -62,6 +63,7 @@ def test_its_covariance_has_the_derivative_that_is_negative_in_places() -> None:
     np.testing.assert_allclose(fit.covariance, expected, rtol=1e-4, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_outliers_bend_the_start_and_not_the_fit() -> None:
     X, y = made_up(4000, outliers=400)
     start, fit = fitted(X, y)

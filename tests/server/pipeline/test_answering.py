@@ -16,9 +16,9 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import IdempotencyConflict, NotFound, Unavailable
 from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.profile.kind import ProfileQuery
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.ledger.model import Charge
 from reticent_server.ledger.service import Fresh, Pending
 from reticent_server.pipeline import browse, planning

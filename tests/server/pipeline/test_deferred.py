@@ -27,8 +27,7 @@ from reticent_server.pipeline.schedule import Computation, Job, ReleaseQueue
 from reticent_server.pipeline.services import Services
 from support.databases.migrated import SetClock
 from support.installations.small import Api, Installation, opened, request_body
-
-PATIENCE = 20.0
+from support.processes.waiting import PATIENCE, until
 
 
 class StillQueue(ReleaseQueue):
@@ -90,10 +89,7 @@ def turn(services: Services) -> int | None:
 def test_a_release_is_answered_at_its_turn(services: Services) -> None:
     pending = later(services)
     assert (pending["status"], pending["result"]) == ("pending", None)
-    until = time.monotonic() + PATIENCE
-    while shown(services, pending["id"])["status"] == "pending":
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(lambda: shown(services, pending["id"])["status"] != "pending")
     found = shown(services, pending["id"])
     assert (found["status"], "progress" in found) == ("reply", False)
     assert services.ledger.verify() == []
@@ -207,6 +203,7 @@ def dan(services: Services, installation: Installation) -> Principal:
     return Principal(found.id, found.name, ANALYST)
 
 
+@pytest.mark.slow
 def test_who_cancels_again_and_again_keeps_nobody_waiting(
     still: Services, installation: Installation
 ) -> None:
@@ -237,6 +234,7 @@ def test_a_cancellation_in_another_process_frees_the_turn(
     assert still.ledger.verify() == []
 
 
+@pytest.mark.slow
 def test_cancellations_are_limited_for_each_analyst(
     still: Services, installation: Installation, clock: SetClock
 ) -> None:
@@ -255,6 +253,7 @@ def test_cancellations_are_limited_for_each_analyst(
     deferred.cancel(still, ana(still), released[number])
 
 
+@pytest.mark.slow
 def test_more_than_a_hundred_of_one_analyst_s_stay_on_one_slot(
     still: Services, installation: Installation
 ) -> None:
@@ -320,10 +319,7 @@ def test_leases_of_what_waits_are_kept(services: Services) -> None:
     job = Job(Reservation("rel_1", "v1", PrivacyCost(1, 1, 1), "now", "l"), lambda _: time.sleep)
     for name in ("rel_1", "rel_2", "rel_3"):
         queue.put("ana", 10**6, replace(job, reservation=replace(job.reservation, id=name)))
-    until = time.monotonic() + PATIENCE
-    while kept.count(2) < 2 and time.monotonic() < until:
-        time.sleep(0.01)
-    assert kept.count(2) >= 2
+    until(lambda: kept.count(2) >= 2)
     assert [r.id for r in queue.close()] == ["rel_2", "rel_3"]
 
 
@@ -383,9 +379,7 @@ def test_jobs_begin_in_the_order_in_which_they_came() -> None:
     for name in ("rel_3", "rel_1", "rel_2"):
         reservation = Reservation(name, "v1", PrivacyCost(1, 1, 1), "now", "l")
         queue.put("ana", 20, Job(reservation, partial(begin, name)))
-    until = time.monotonic() + PATIENCE
-    while len(starts) < 3 and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: len(starts) == 3)
     assert sorted(starts, key=lambda name: starts[name]) == ["rel_3", "rel_1", "rel_2"]
     queue.close()
 
@@ -400,8 +394,6 @@ def test_a_job_that_fails_keeps_nobody_waiting() -> None:
     first = Reservation("rel_1", "v1", PrivacyCost(1, 1, 1), "now", "l")
     queue.put("ana", 10**6, Job(first, fail))
     queue.put("ana", 10, Job(replace(first, id="rel_2"), lambda _: lambda: done.append("rel_2")))
-    until = time.monotonic() + PATIENCE
-    while not done and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: done)
     queue.close()
     assert done == ["rel_2"]

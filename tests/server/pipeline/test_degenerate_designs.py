@@ -19,7 +19,7 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.engine.local import LocalEngine
 from reticent_server.kinds.hypothesis_test.query import HypothesisTest
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
 from support.fits.regressions import facts_of, profile_of
@@ -93,6 +93,7 @@ FORMULAS = {
 MASKS = {"all": None, "nobody": "x > 4.99", "hardly anybody": "rare == 1"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("formula", FORMULAS.values(), ids=FORMULAS)
 def test_every_degenerate_design_is_answered(formula: str) -> None:
     for epsilon, profile in ((0.05, True), (50.0, False)):
@@ -103,6 +104,7 @@ def test_every_degenerate_design_is_answered(formula: str) -> None:
         assert [i == [None, None] for i in result["confidence_intervals"]] == flagged
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("n", [1, 4, N])
 def test_few_records_and_empty_masks_are_answered(n: int, mask: str | None) -> None:

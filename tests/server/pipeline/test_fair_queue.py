@@ -59,6 +59,7 @@ def test_another_owner_begins_at_once_whatever_the_first_has_queued() -> None:
     assert busy.turns[-1] == ("bob", "r151", 50, 150)
 
 
+@pytest.mark.slow
 def test_more_owners_than_slots_get_equal_planned_times() -> None:
     busy, lengths = run(2), {"ana": 400, "bob": 100, "eve": 100, "dan": 50, "zoe": 25}
     for owner, length in lengths.items():
@@ -152,6 +153,7 @@ asked = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(asked, st.integers(1, 4))
 def test_no_more_turns_at_once_than_slots_one_an_owner_and_nobody_waits_for_nothing(
     arrivals: list[tuple[str, int, int]], slots: int

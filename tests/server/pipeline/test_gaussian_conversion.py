@@ -11,7 +11,7 @@ from reticent_server.accounting import conversions, gaussian
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.query import Privacy
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.ledger.model import Charge, Standing
 from reticent_server.ledger.service import Fresh
@@ -109,6 +109,7 @@ def charged(services: Services, analyst: Principal, by: str) -> Plan:
     return plan
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("by", KEPT)
 def test_an_abandoned_release_is_computed_by_the_conversion_that_it_was_charged_by(
     installation: Installation, by: str

@@ -91,6 +91,7 @@ def test_plans_whose_time_records_decide_are_shown_as_before() -> None:
         assert deadline(pace_of(shares=shares), plan) == OVERHEAD_MS + SLACK * 50
 
 
+@pytest.mark.slow
 def test_what_iterates_on_records_is_not_steady() -> None:
     plans = example_plans(400, first=False)
     sorts = {name: {plan.sort for each, plan in plans if each == name} for name, _ in plans}
@@ -107,6 +108,7 @@ def test_what_iterates_on_records_is_not_steady() -> None:
             assert plan.sort is None, name
 
 
+@pytest.mark.slow
 def test_a_machine_measures_every_sort_at_both_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a sort the largest share of its examples, so that none of them is late."""
     sizes: list[int] = []
@@ -196,6 +198,7 @@ def test_an_overrun_tells_its_octave_only() -> None:
     assert shown_after_ms(10, 61, 141.0) == 280
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [400, 10**4, 10**6, 10**8])
 def test_every_example_is_expected_before_the_plans_own_deadline(n: int) -> None:
     plans = example_plans(n, first=False)
@@ -220,6 +223,7 @@ def test_examples_are_about_the_table_that_is_made_up() -> None:
         assert values.max() <= column.upper
 
 
+@pytest.mark.slow
 def test_a_server_measures_once_and_keeps_its_own_deadlines_where_it_cannot(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

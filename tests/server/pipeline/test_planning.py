@@ -53,4 +53,4 @@ def test_a_promise_says_what_is_replaced() -> None:
     unit = Unit("person", 3)
     people = replace(FACTS, schema=replace(SCHEMA, unit=unit))
     statement = planning.plan(people, Count(), Privacy(1.0, 1e-6)).guarantee.statement
-    assert "Replacing all rows of one person by any others (at most 3)" in statement
+    assert "Replacing all rows of one person by any others (at most 3, or none)" in statement

@@ -41,6 +41,8 @@ def released(api: Api, query: Any = None) -> Any:
     return api.post("/v1/releases", request_body(query or STUDY, epsilon=1.0)).json()
 
 
+@pytest.mark.sample(2)
+@pytest.mark.slow
 def test_others_with_a_grant_read_it_for_nothing(
     services: Services, ana: Api, installation: Installation
 ) -> None:
@@ -59,6 +61,7 @@ def test_others_with_a_grant_read_it_for_nothing(
     assert other.get("/v1/releases").json()["releases"] == []
 
 
+@pytest.mark.sample(2)
 def test_nobody_without_a_grant_reads_it(
     services: Services, ana: Api, installation: Installation
 ) -> None:
@@ -68,6 +71,7 @@ def test_nobody_without_a_grant_reads_it(
     assert bob.get("/v1/datasets/secret/published").json()["releases"] == []
 
 
+@pytest.mark.sample(2)
 def test_it_is_an_act_in_the_chain_and_published_once(services: Services, ana: Api) -> None:
     study = released(ana)
     publishing.publish(services, study["id"], by="cli:t")
@@ -79,6 +83,8 @@ def test_it_is_an_act_in_the_chain_and_published_once(services: Services, ana: A
         publishing.publish(services, study["id"], by="cli:t")
 
 
+@pytest.mark.sample(2)
+@pytest.mark.slow
 def test_only_what_was_answered_is_published(services: Services, ana: Api) -> None:
     with pytest.raises(NotFound):
         publishing.publish(services, "rel_none", by="cli:t")
@@ -91,6 +97,7 @@ def test_only_what_was_answered_is_published(services: Services, ana: Api) -> No
         publishing.publish(services, silent["id"], by="cli:t")
 
 
+@pytest.mark.sample(2)
 def test_a_row_that_was_added_in_the_database_is_shown_to_nobody(
     services: Services, ana: Api
 ) -> None:
@@ -105,6 +112,7 @@ def test_a_row_that_was_added_in_the_database_is_shown_to_nobody(
     assert services.ledger.verify() != []
 
 
+@pytest.mark.sample(2)
 def test_the_command(
     installation: Installation, services: Services, ana: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

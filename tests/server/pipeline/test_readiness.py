@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process is ready where both databases answer; a question that hangs holds up nobody."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,6 +17,7 @@ from reticent_server.vault.adbc import ask, parse_url
 from support.databases.migrated import SetClock
 from support.installations.both_backends import installation
 from support.installations.small import Api, Installation, opened
+from support.processes.waiting import PATIENCE, until
 
 __all__ = ["installation"]
 
@@ -82,14 +82,12 @@ def test_a_database_that_hangs_is_away_and_is_asked_once(monkeypatch: pytest.Mon
 
     def hang() -> None:
         asked.append(1)
-        released.wait(20)
+        released.wait(PATIENCE)
 
     readiness = Readiness(SystemClock(), {"database": hang, "vault": lambda: None})
     for _ in range(5):
         assert "database" in readiness.away()
     assert len(asked) == 1
     released.set()
-    end = time.monotonic() + 20
-    while readiness.away():
-        assert time.monotonic() < end
+    until(lambda: not readiness.away())
     readiness.close()

@@ -2,7 +2,6 @@
 """A database that is away for a moment strands no answer, and parks no lease."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,6 +21,7 @@ from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.settling import PATIENCE_SECONDS, Settler
 from support.databases.migrated import SetClock
 from support.installations.small import Installation, opened
+from support.processes.waiting import until
 
 ASK = Ask("people", Count(), Privacy(0.5), "key")
 AWAY = Unavailable("The database did not answer; nothing is lost, try again.")
@@ -62,13 +62,6 @@ def services(installation: Installation) -> Iterator[Services]:
 def ana(services: Services) -> Principal:
     found = services.access.analyst("ana")
     return Principal(found.id, found.name, ANALYST)
-
-
-def until(true: Callable[[], Any]) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def charges(services: Services) -> int:

@@ -34,12 +34,14 @@ def planned(api: Api, query: dict[str, Any], **more: Any) -> Any:
     return reply.json()
 
 
+@pytest.mark.slow
 def test_every_kind_says_its_widths_or_that_it_has_none(api: Api) -> None:
     for kind, fields in FIELDS.items():
         precision = planned(api, {"kind": kind} | fields, privacy={"epsilon": 5.0})["precision"]
         assert (precision is None) == (kind in WITHOUT_WIDTHS), kind
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("query", "ratio"),
     [
@@ -87,6 +89,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("query", "wanted", "sentence"), REFUSED)
 def test_what_cannot_be_found_is_refused_with_what_to_do(
     api: Api, query: Any, wanted: Any, sentence: str

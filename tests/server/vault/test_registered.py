@@ -18,7 +18,7 @@ from reticent_server.domain.steps import CountSum, GramSum, QuantileTree, Releas
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import CuratorError, Unavailable
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.vault.adbc import DRIVER_ERRORS, execute
 from reticent_server.vault.readers import open_reader
@@ -145,6 +145,7 @@ POISON = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
@@ -281,6 +282,7 @@ def test_connections_only_read(kind: str, tmp_path: Path) -> None:
     assert registered(place).source.n == 30
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("kind", "change", "words"),
     [

@@ -112,6 +112,7 @@ def test_any_table_comes_back(
             check(sqlite_vault, csv_file(tmp_path, as_csv(rows, style)), rows)
 
 
+@pytest.mark.sample(2)
 def test_both_databases_give_the_same(vault: Vault, tmp_path: Path) -> None:
     rows: list[Record] = [
         (1e300, None, True, 3, None),

@@ -5,7 +5,6 @@ anybody else's releases."""
 import html
 import json
 import re
-import time
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -22,10 +21,10 @@ from reticent_server.workbench.drafts import OFFERED, QUESTIONS, asked, draft_of
 from reticent_server.workbench.exports import EXPORTS, formats
 from reticent_server.workbench.forecasting import POINTS
 from support.installations.bench import Bench, Browser
+from support.processes.waiting import until
 
 HOSTILE = '"><img src=x onerror=alert(1)>'
 FIT = {"kind": "linear_regression", "q.formula": "y ~ x", "epsilon": "1"}
-PATIENCE_SECONDS = 60.0
 
 
 def page_of(browser: Browser, **fields: str) -> httpx.Response:
@@ -48,9 +47,7 @@ def run(browser: Browser, **fields: str) -> str:
     reply = browser.post("/workbench/datasets/people/run", data=form)
     assert reply.status_code == 303
     path = reply.headers["location"]
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while "the answer is due at" in browser.get(path).text and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: "the answer is due at" not in browser.get(path).text, every=0.05)
     return str(path.rpartition("/")[2])
 
 
@@ -173,6 +170,21 @@ def test_what_is_wrong_is_said_at_its_field_and_costs_nothing(bench: Bench) -> N
     assert '<div id="pays" hidden>' in dear.text
     assert re.search(r'class="run"[^>]* disabled', dear.text)
     assert "ε 0.50 of 0.50 is left" in dear.text
+
+
+def test_variables_may_be_separated_by_commas_and_are_wrong_at_their_field(bench: Bench) -> None:
+    study = {"kind": "study", "q.variables": "y, log(x, 2", "epsilon": "1"}
+    page = page_of(bench.browser("ana"), **study).text
+    assert 'id="wrong-variables"' in page
+    draft = draft_of("people", {**study, "q.variables": 'y, x\nC(g, levels=["a", "b"])'})
+    assert draft.body()["query"]["variables"] == ["y", "x", 'C(g, levels=["a", "b"])']
+
+
+def test_examples_name_the_table_s_own_columns(bench: Bench) -> None:
+    page = page_of(bench.browser("ana"), kind="linear_regression").text
+    assert "y &gt;= 0 and g == &#34;a&#34;" in page
+    assert "y ~ x + C(g)" in page
+    assert "grade" not in page
 
 
 def test_text_from_the_address_is_never_markup(bench: Bench) -> None:

@@ -17,7 +17,9 @@ from support.attacks.neighbouring_pair import Outcome
 
 Event = Callable[[Outcome], bool]
 ORDERS = np.concatenate([np.linspace(1.05, 4, 20), np.geomspace(4.5, 200, 20)])
-CONFIDENCE = 1 - 1e-4
+CONFIDENCE = 1 - 1e-11
+"""Of each bound on a probability: two make a proof, and less than a hundred proofs are asked of real noise, so that one of them fails by
+luck less than once in 10⁹ / 2 runs of all."""
 
 
 def candidates(outcomes: Sequence[Outcome]) -> list[Event]:
@@ -61,7 +63,7 @@ def bound(hits: int, count: int, *, upper: bool) -> float:
 
 
 def least_rho(left: Sequence[Outcome], right: Sequence[Outcome]) -> float:
-    """A ρ that the outcomes prove to be spent, at least, but for a chance of 2·10⁻⁴."""
+    """A ρ that the outcomes prove to be spent, at least, but for a chance of 2·10⁻¹¹."""
     half = len(left) // 2
     event = chosen(left[:half], right[:half])
     hits = [sum(map(event, side[half:])) for side in (left, right)]

@@ -43,7 +43,8 @@ def load_pair(installation: Installation, left: str, right: str, schema_text: st
     schema.write_text(schema_text)
     for name, text in zip(SIDES, (left, right), strict=True):
         (directory / f"{name}.csv").write_text(text)
-        load_dataset(installation.settings, name, directory / f"{name}.csv", schema)
+        file = directory / f"{name}.csv"
+        load_dataset(installation.settings, name, file, schema, separate="two worlds in one server")
     with opened(installation.settings) as services:
         budget: dict[str, Any] = {"epsilon": 1e7, "delta": 0.9, "rule": "basic", "by": "t"}
         analyst_id, key = services.access.add_analyst("prober", by="t")

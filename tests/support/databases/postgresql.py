@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -23,6 +22,7 @@ import psycopg
 import pytest
 
 from support.processes import memory
+from support.processes.waiting import PATIENCE, until
 
 CONNECTIONS = 200
 DEFAULT_PORT = 5432
@@ -123,19 +123,21 @@ class Cluster:
         self._wait()
 
     def _wait(self) -> None:
-        for _ in range(600):
-            try:
-                return self.execute("SELECT 1")
-            except psycopg.OperationalError:
-                if self._server.poll() is not None:
-                    raise RuntimeError((self.home / "log").read_text()) from None
-                time.sleep(0.05)
-        raise RuntimeError("PostgreSQL did not start within 30 seconds")
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        try:
+            self.execute("SELECT 1")
+        except psycopg.OperationalError:
+            if self._server.poll() is not None:
+                raise RuntimeError((self.home / "log").read_text()) from None
+            return False
+        return True
 
     def stop(self, number: int = signal.SIGINT) -> None:
         """SIGINT ends every session, rolled back; SIGQUIT crashes."""
         self._server.send_signal(number)
-        self._server.wait(30)
+        self._server.wait(PATIENCE)
 
     def execute(self, statement: str) -> None:
         _administer(self.home, statement, self._port)
@@ -159,7 +161,11 @@ def _made(folder: Path) -> Path:
     initdb = [str(folder / "initdb"), "-D", str(home / "data"), "-U", "postgres"]
     options = ["--auth-local=trust", "--auth-host=scram-sha-256", "-E", "UTF8", "--locale=C"]
     options += ["--no-sync", "--no-instructions"]
-    subprocess.run([*initdb, *options], check=True, capture_output=True, cwd=home, **owner)
+    done = subprocess.run(
+        [*initdb, *options], check=False, capture_output=True, text=True, cwd=home, **owner
+    )
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
     return home / "data"
 
 

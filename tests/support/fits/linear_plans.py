@@ -13,7 +13,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.fitting.target import Target
 from reticent_server.kinds.linear_regression import target as linear_target
-from reticent_server.kinds.linear_regression.plan import (
+from reticent_server.kinds.shared.linear.plan import (
     LinearRegressionPlan,
     plan_linear_regression,
 )

@@ -26,7 +26,7 @@ from reticent_server.domain.steps import (
     Step,
     SumStep,
 )
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import registry
 from support.kinds.results import replied
 

@@ -17,9 +17,9 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import FloatArray
 from reticent_server.engine.local import LocalEngine
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.profile.plan import profile_of
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from support.fits.regressions import Table, facts_of
 

@@ -10,7 +10,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.formula import parse_hypothesis
 from reticent_server.kinds.hypothesis_test.plan import HypothesisTestPlan, TestName
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from support.fits.glm import glm_table
 from support.fits.glm import planned as planned_glm
 from support.fits.regressions import (

@@ -3,19 +3,23 @@
 
 from collections.abc import Callable, Mapping
 from threading import Lock
+from time import monotonic
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
-import structlog
 
 from reticent_server.domain.clock import Clock
 from reticent_server.errors import Unavailable
+from reticent_server.events import EventLogger
 
 T = TypeVar("T")
 
 TIMEOUT_SECONDS = 5.0
 """For each step of an exchange. Who signs in waits for it; a provider answers in a tenth of that."""
+
+EXCHANGE_SECONDS = 15.0
+"""For a whole reply: one that comes a byte at a time keeps no thread longer."""
 
 CONNECTIONS = 8
 """At once, to the provider: forged sign-ins cannot make this server open more."""
@@ -36,7 +40,7 @@ UNREACHABLE = "The identity provider did not answer as it should; try again, or 
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 class Fetcher:
@@ -62,7 +66,7 @@ class Fetcher:
                 self._client = None
 
     def _sent(self, method: str, url: str, headers: Mapping[str, str], body: str) -> dict[str, Any]:
-        accepted = {"Accept": "application/json", **headers}
+        accepted = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
         try:
             with self._opened().stream(method, url, headers=accepted, content=body) as response:
                 is_refused = method == "POST" and response.status_code == httpx.codes.BAD_REQUEST
@@ -81,12 +85,14 @@ class Fetcher:
 
 
 def _object(response: httpx.Response) -> dict[str, Any]:
-    """The JSON object of a reply. Raises HTTPError, ValueError."""
+    """The JSON object of a reply. Raises HTTPError, ValueError, also for a packed one: its length says nothing."""
     response.raise_for_status()
-    body = b""
-    for piece in response.iter_bytes():
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise ValueError("packed")
+    body, until = b"", monotonic() + EXCHANGE_SECONDS
+    for piece in response.iter_raw():
         body += piece
-        if len(body) > MOST_BYTES:
+        if len(body) > MOST_BYTES or monotonic() > until:
             raise ValueError("too long")
     document = httpx.Response(200, content=body).json()
     if response.status_code != httpx.codes.OK or not isinstance(document, dict):

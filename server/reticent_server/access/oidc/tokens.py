@@ -11,7 +11,6 @@ from binascii import Error as Base64Error
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-import structlog
 from authlib.oauth2.claims import JWTClaims
 from authlib.oidc.core import CodeIDToken
 from joserfc import jwt
@@ -20,6 +19,7 @@ from joserfc.util import urlsafe_b64decode
 
 from reticent_server.access.oidc.provider import Provider
 from reticent_server.domain.clock import Clock
+from reticent_server.events import EventLogger
 
 LEEWAY_SECONDS = 60
 """By which the clocks of the provider and of this server may differ."""
@@ -33,7 +33,7 @@ LONGEST_SUBJECT = 255
 _TYPES = {"jwt", "at+jwt", "application/at+jwt"}
 _REFUSED = (JoseError, ValueError, TypeError, KeyError, RecursionError, OverflowError)
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 Claims = Mapping[str, Any]
 

@@ -11,10 +11,10 @@ _SLACK_IN_N = 2.0
 
 def check_whole(facts: DatasetFacts, design: Design) -> None:
     """A unit of one row, and all n records in use."""
-    if facts.schema.unit.max_rows > 1:
+    if facts.schema.unit.many_rows:
         raise InvalidQuery(
-            "This mechanism is proved for data sets whose protected unit has one row; here it has "
-            "more."
+            "This mechanism is proved for tables whose protected unit has exactly one row; here it may "
+            "have none, or more."
         )
     if design.where is not None:
         raise InvalidQuery("This mechanism is proved for all n records; ask for newton with where.")

@@ -35,13 +35,14 @@ from reticent_server.domain.steps import (
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Interval, Size
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.binned_residuals.fitted import (
     BinnedResidualMap,
     FittedModel,
     PredictorMap,
 )
 from reticent_server.kinds.binned_residuals.links import MEANS, Spread
-from reticent_server.kinds.shared.groups import SURE, GroupMoments, mean_noise, moments, moments_ms
+from reticent_server.kinds.shared.groups import GroupMoments, mean_noise, moments, moments_ms
 from reticent_server.kinds.shared.ranges import REACH
 from reticent_server.mechanisms import quantile_tree
 from reticent_server.numerics.grids import repeats
@@ -196,8 +197,8 @@ class BinnedResidualsPlan(Planned):
 
 
 def _sure(found: GroupMoments) -> FloatArray:
-    """(B,) whether a bin's number is above SURE standard deviations of its noise."""
-    return np.asarray(SURE * found.s / found.a**2 < found.N)
+    """(B,) whether a bin's number is above its noise (fitting.trust.clear)."""
+    return np.asarray(clear(found.N, found.s / found.a**2))
 
 
 def number_of_bins(planned: BinnedResidualsPlan) -> int:

@@ -26,6 +26,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import CountSum, FloatArray, Part, Released, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import half_width
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.correlation.result import CorrelationQuestion, CorrelationResult
 from reticent_server.kinds.shared.group_bins import PairBinsMap, public_edges, shares
 from reticent_server.kinds.shared.named_tests import normal_p_value
@@ -33,7 +34,6 @@ from reticent_server.kinds.shared.ranks import centred_ridits
 from reticent_server.mechanisms import noisy_sum
 
 LEAST_BINS, MOST_BINS = 4, 12  # a column: 4 keep (1 − 1/16)² of the information; 12 are 144 cells
-_SURE = 3.0  # standard deviations of its noise that the number of records must exceed
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class KendallPlan(Planned):
         tau = tau_b(T, released.sd)
         level = self.asked.confidence_level
         half = half_width(tau.standard_error, level)
-        sure = float(T.sum()) > _SURE * released.sd * sqrt(T.size)
+        sure = bool(clear(float(T.sum()), released.sd * sqrt(T.size)))
         interval = (max(-1.0, tau.value - half), min(1.0, tau.value + half))
         return CorrelationResult(
             statistic=tau.z,

@@ -14,7 +14,7 @@ the mean N(F_k − p) and, under the hypothesis, the variance Np(1 − p) + η. 
 standard deviations, widest ends where noise makes D cross more than once, linear inside of a bin. Inside of a bin that holds more than
 DENSE times an even share (TAIL in the outermost ones) the place is not known, and an end goes to the bin's end.
 
-All of it is post-processing of released counts. Where N is not above SURE standard deviations of its noise, nothing is known
+All of it is post-processing of released counts. Where N is not above its noise (fitting.trust.clear), nothing is known
 and intervals are all that is possible.
 """
 
@@ -27,8 +27,8 @@ from scipy.special import ndtri
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Interval
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.describe.figures import Figure
-from reticent_server.kinds.shared.groups import SURE
 
 DENSE = 2.0  # even shares in a bin, beyond which a straight line inside of it is no likely law
 TAIL = 0.35  # in the first or last bin: a quarter, where no finer quantile was released, and noise
@@ -65,8 +65,8 @@ class Cells:
         return max(float(d @ self.counts), 1.0)
 
     def sure(self, d: FloatArray) -> bool:
-        """Whether d·c is above SURE standard deviations of its noise."""
-        return float(d @ self.counts) > SURE * float(np.sqrt(self.noise(d)))
+        """Whether d·c is above its noise (fitting.trust.clear)."""
+        return bool(clear(float(d @ self.counts), float(np.sqrt(self.noise(d)))))
 
 
 def share(cells: Cells, a: FloatArray, d: FloatArray) -> Figure:

@@ -18,12 +18,12 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Contribution, FloatArray, Part
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.describe.cells import Cells, quartiles, share, whole_quartiles
 from reticent_server.kinds.describe.measure import ColumnMeasure, ColumnReleases, GroupedRows
 from reticent_server.kinds.describe.moments import NoisyMoments
 from reticent_server.kinds.shared.group_bins import public_edges
 from reticent_server.kinds.shared.groups import (
-    SURE,
     Groups,
     moments,
     moments_part,
@@ -160,7 +160,7 @@ class NumbersMeasure(ColumnMeasure):
             tau2=(s2 + 4 * m**2 * of_S + m**4 * of_N) / N**2,
             fourth=self._fourth(cells, m),
             span=self.span,
-            sure=bool(public) or noisy_N > SURE * sqrt(of_N),
+            sure=bool(public) or bool(clear(noisy_N, sqrt(of_N))),
         )
 
     def _fourth(self, cells: Cells, m: float) -> float:

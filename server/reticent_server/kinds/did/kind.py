@@ -71,7 +71,7 @@ class Did(Query):
 
 def _plan(facts: DatasetFacts, query: Did, offer: PrivacyCost) -> TreatmentPlan:
     group = _group(declared(facts, query.treated))
-    if query.start is None and not facts.schema.unit.many_rows:
+    if query.start is None and not facts.schema.unit.several_rows:
         raise InvalidQuery(_NO_START)
     factors: tuple[Expression, ...] = (group,)
     if query.start is not None:

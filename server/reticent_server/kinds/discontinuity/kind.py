@@ -33,16 +33,14 @@ from reticent_server.fitting.results import RegressionResult
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Number, Positive, Where
-from reticent_server.kinds.linear_regression.plan import (
+from reticent_server.kinds.shared.columns import bounded_column
+from reticent_server.kinds.shared.linear.plan import (
     LinearRegressionPlan,
     plan_linear_regression,
 )
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.shared.columns import bounded_column
+from reticent_server.kinds.shared.linear.query import LinearRegression
 
-_PERSONS = (
-    "A discontinuity is proved for tables whose protected unit has one row; here it has several."
-)
+_PERSONS = "A discontinuity is proved for tables whose protected unit has exactly one row; here it may have none, or more."
 _OUTSIDE = "The cut-off must lie within the declared bounds of the running column, with values on both sides."
 _WIDE = "The bandwidth must not be wider than the declared bounds of the running column are apart."
 

@@ -100,7 +100,7 @@ def _plan(facts: DatasetFacts, query: EventStudy, offer: PrivacyCost) -> EventSt
         never=(query.treatment_time,),
     )
     terms = event_terms(query.time, start.name, query.before, query.after, query.never)
-    levels = [] if facts.schema.unit.many_rows else _cohorts(start, query.never)
+    levels = [] if facts.schema.unit.several_rows else _cohorts(start, query.never)
     fit = question.fit(facts, terms, levels, offer.rho)
     times = event_times(query.before, query.after)
     return EventStudyPlan.of(fit, said=_SAID, caution=_CAUTION, times=times)

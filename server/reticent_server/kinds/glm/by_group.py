@@ -9,9 +9,9 @@ from reticent_server.fitting.group_fits import GroupFitsPlan, plan_group_fits
 from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.kinds.glm.plan import DISPERSED_ONLY, NO_LINK, asked_model
 from reticent_server.kinds.glm.query import GAUSSIAN, Glm
-from reticent_server.kinds.linear_regression.by_group import plan_linear_regression_by
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.shared.by import formula_by
+from reticent_server.kinds.shared.linear.by_group import plan_linear_regression_by
+from reticent_server.kinds.shared.linear.query import LinearRegression
 
 
 def plan_glm_by(facts: DatasetFacts, query: Glm, by: str, rho: int) -> GroupFitsPlan[Any]:

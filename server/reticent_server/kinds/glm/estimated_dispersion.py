@@ -32,10 +32,10 @@ from scipy.special import ndtri
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Forecastable, Planned, Recipe
+from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import (
     Block,
-    CountSum,
     FloatArray,
     Part,
     Released,
@@ -56,6 +56,7 @@ from reticent_server.fitting.maps import (
 )
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.glm.dispersion_score import LEAST, DispersionScore, within
 from reticent_server.kinds.glm.families.base import Start
 from reticent_server.kinds.glm.families.estimated_dispersion import ESTIMATED
@@ -65,7 +66,6 @@ from reticent_server.numerics.families import NegativeBinomial
 
 _SHARE = 0.10  # of ρ: with .05 intervals of α were a fifth wider at n = 5,000, ε = 1, those of coefficients 3 % narrower
 _SCORE = 0.75  # of it, for χ: the other sums need to be known to a tenth only
-_SURE = 3.0  # standard deviations of its noise that the information must exceed
 _LEAST_GIVEN = 1.5 * LEAST  # below, counts are told from Poisson's by nobody
 _ROWS = 1024  # public rows of which predictors are made
 _PLACES = 64  # of them that means are taken over
@@ -74,7 +74,7 @@ _MOST_ADDED = 0.7  # of ln α: beyond it the fit is further off than a square te
 _TINY = 1e-12  # keeps quotients within the floats
 _MICROSECONDS = 0.3  # of a record: a digamma function and its predictor again; measured .15
 _LAW_MS = 500.0  # measured 220 to 360 at 10⁴ records, where the fit takes 250
-_PERSONS = "A dispersion is estimated where the protected unit has one row; here it has several. Give dispersion=."
+_PERSONS = "A dispersion is estimated where the protected unit has exactly one row; here it may have none, or more. Give dispersion=."
 POISSON_LIKE = (
     "The counts are hardly more dispersed than a Poisson law's: the dispersion is at most what is shown, and has no "
     "interval."
@@ -184,7 +184,7 @@ def dispersion_of(
     total, sd = float(first.values[0]), first.sd
     squares = max(float(second.values[0]), second.sd) * score.bound**2
     information, noise = float(second.values[1]) * score.most, second.sd * score.most
-    known = settled and information > _SURE * noise
+    known = settled and bool(clear(information, noise))
     count = max(information, noise) / max(float(np.mean(score.slope(eta))), _TINY)
     alpha = score.solved(eta, total / count)
     up, down = (score.expected(eta, alpha * exp(side * _STEP)) for side in (1, -1))
@@ -195,31 +195,20 @@ def dispersion_of(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DispersedPlan(Planned):
+class DispersedPlan(PlannedOn):
     """A planned fit with its dispersion. shares: ρ of the two parts of the last step."""
 
     plan: FitPlan[Start]
     amounts: tuple[int, int]
 
     @property
-    def steady(self) -> bool:
-        return self.plan.steady
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.plan.columns
-
-    @property
-    def mechanism(self) -> str:
-        return self.plan.mechanism
+    def base(self) -> Planned:
+        """The fit."""
+        return self.plan
 
     @property
     def reference(self) -> str:
         return f"{self.plan.reference}; Lawless (1987)"
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return self.plan.gaussian_counts
 
     @property
     def fit(self) -> Forecastable:
@@ -237,10 +226,6 @@ class DispersedPlan(Planned):
     @property
     def passes(self) -> int:
         return self.plan.passes + 1
-
-    @property
-    def draws(self) -> int:
-        return self.plan.draws
 
     @property
     def column_ms(self) -> int:
@@ -286,7 +271,7 @@ class DispersedPlan(Planned):
         sums = yield SumStep("dispersion", parts, DispersionMap(ground.coding, point, score))
         public = public_predictors(score, ground, fit)
         off = misfit(score, public, fit)
-        return dispersion_of(score, public.eta, sums, off, settled=fit.settled)
+        return dispersion_of(score, public.eta, sums, off, settled=fit.verdict.intervals)
 
 
 def plan_dispersed(facts: DatasetFacts, design: Design, query: Glm, rho: int) -> DispersedPlan:

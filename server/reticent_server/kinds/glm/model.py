@@ -9,8 +9,8 @@ from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.glm.plan import DISPERSED_ONLY, plan_glm
 from reticent_server.kinds.glm.query import GAUSSIAN, Family, Glm
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 
 
 class ModelQuery(Protocol):

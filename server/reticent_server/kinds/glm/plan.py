@@ -18,6 +18,7 @@ from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
@@ -29,10 +30,6 @@ from reticent_server.kinds.glm.families.base import FittedFamily, GlmFamily, Sta
 from reticent_server.kinds.glm.query import Glm
 
 _RADII = (1.0, 2.0, 3.0, 4.0)  # R²/q of which tuning="planned" takes one
-_SATURATED = 8.0  # in the predictor, for one length of a coordinate
-SEPARATED = (
-    "A coefficient is so large that the responses may be separated: read it as a direction only."
-)
 DISPERSED_ONLY = (
     f"The {', '.join(law.name for law in FAMILIES.values() if law.dispersed)} family has a dispersion; "
     "no other has one."
@@ -119,14 +116,15 @@ class GlmModel:
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
         slopes = np.linalg.solve(fit.transform.T, fit.theta)[int(ground.coding.design.intercept) :]
-        said = [SEPARATED] if np.linalg.norm(slopes) > _SATURATED else []
+        verdict = trust.separated(float(np.linalg.norm(slopes)))
         return {
             "family": self.law.name,
-            "warnings": [*result["warnings"], *said],
+            **verdict.applied(result),
             "scale": fit.scale,
             "estimand": self.estimand(ground, radius_squared),
             **({"dispersion": self.dispersion} if self.law.dispersed else {}),
-            **({} if FAMILIES[self.law.name].link == self.law.link else {"link": self.law.link}),
+            "link": self.law.link,
+            "variance_power": self.law.variance_power,
         }
 
     def estimand(self, ground: FitGround[Start], radius_squared: float) -> str:

@@ -10,8 +10,8 @@ from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.glm.plan import asked_model, plan_glm
 from reticent_server.kinds.glm.query import GAUSSIAN, Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.statistics import plan_linear_statistics
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.statistics import plan_linear_statistics
 
 _ONLY = (
     "fit_statistics is for the binomial family with the logit link, or the gaussian family, by the newton "

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting.covariance import calmed_meat
-from reticent_server.fitting.identifiability import RESOLVED, Directions, split_variance
+from reticent_server.fitting.identifiability import Directions, split_variance
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.hazard_regression.maps import BASELINE_SCALE, CROSS_SCALE, MANY, along
 from reticent_server.numerics.matrices import eigen, floored, rebuild
 
@@ -141,7 +142,7 @@ def _blocks(
     P = root.values - used.T @ (means * D[:, None]) + noise
     values, axes = eigen(P)
     wide = root.sd + cross.sd**2 * float(np.trace(inner))
-    resolved = values > RESOLVED * wide
+    resolved = clear(values, wide)
     seen = float(np.clip(1 + g_a.sum() / D.sum(), 1 / _MOST_SCALED, _MOST_SCALED))
     P = seen * rebuild(np.maximum(values, max(wide, _LEAST_EVENTS)), axes)
     moved = float(np.sum((inner @ (H.T @ (kappa * g_a))) ** 2))

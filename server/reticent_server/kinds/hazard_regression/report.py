@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reticent_server.fitting import trust
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.report import (
-    MOST_NOISE,
     Reported,
     intervals,
     p_values,
@@ -76,14 +76,15 @@ def hazard_fit(
     privacy, sampling = (whole @ C @ whole.T for C in (step.privacy, step.sampling))
     directions = step.directions.mapped(T)
     slopes = slice(J, None)
-    enough = roots(privacy[slopes, slopes]) <= MOST_NOISE * roots(sampling[slopes, slopes])
     found = Reported(
         coefficients=T @ (point.beta + step.slopes),
         covariance=(privacy + sampling)[slopes, slopes],
         privacy=privacy[slopes, slopes],
         sampling=sampling[slopes, slopes],
         directions=directions.shown,
-        estimable=directions.flags & enough,
+        flags=trust.coefficients(
+            directions.flags, roots(privacy[slopes, slopes]), roots(sampling[slopes, slopes])
+        ),
     )
     beta, se, ok = found.coefficients, found.standard_errors, found.estimable
     names = list(slopes_only.design.names)

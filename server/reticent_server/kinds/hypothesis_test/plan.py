@@ -17,8 +17,8 @@ import numpy as np
 
 from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.steps import CountSum
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.report import back_transform
@@ -75,7 +75,7 @@ class TermTable:
 
 
 @dataclass(frozen=True, slots=True)
-class HypothesisTestPlan(Planned):
+class HypothesisTestPlan(PlannedOn):
     """A planned test. hypothesis None: a table of the model's terms."""
 
     model: FitPlan[Any]
@@ -83,40 +83,17 @@ class HypothesisTestPlan(Planned):
     hypothesis: LinearHypothesis | None
 
     @property
-    def steady(self) -> bool:
-        return self.model.steady
+    def base(self) -> Planned:
+        """The fit."""
+        return self.model
 
     @property
     def fit(self) -> FitPlan[Any]:
         """The fit that the test is made of."""
         return self.model
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.model.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return self.model.gaussian_counts
-
-    @property
-    def rho(self) -> int:
-        return self.model.rho
-
-    @property
-    def passes(self) -> int:
-        return self.model.passes
-
-    @property
-    def column_ms(self) -> int:
-        return self.model.column_ms
-
     def expected_ms(self, n: int) -> float:
         return self.model.expected_ms(n)
-
-    @property
-    def of_persons(self) -> bool:
-        return self.model.of_persons
 
     @property
     def mechanism(self) -> str:

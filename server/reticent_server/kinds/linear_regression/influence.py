@@ -11,8 +11,8 @@ from reticent_server.fitting.influence.asymptotic import AsymptoticPlan, asympto
 from reticent_server.fitting.influence.plan import InfluencePlan
 from reticent_server.fitting.influence.settings import fit_part, pilot_rho, spendable
 from reticent_server.fitting.influence.whole import check_whole
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.psi import Huber
 
 TUNING = 1.345  # Huber's c: 95 % efficient at the normal law

@@ -12,13 +12,13 @@ from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import weighted_design
 from reticent_server.formula import parse_formula, person_effects, with_person_means
 from reticent_server.kinds.base import Kind, QuestionGroup
-from reticent_server.kinds.linear_regression.by_group import plan_linear_regression_by
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.statistics import plan_linear_statistics
 from reticent_server.kinds.shared.columns import sufficient
+from reticent_server.kinds.shared.linear.by_group import plan_linear_regression_by
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.statistics import plan_linear_statistics
 from reticent_server.kinds.shared.typical import dummies, formula, numbers
 
 
@@ -66,6 +66,7 @@ KIND = Kind(
     group=QuestionGroup.MODEL,
     asks="How does y change with x, others equal?",
     plan=_plan,
+    title="Linear regression (robust, or least squares)",
     result=RegressionResult | GroupFits,
     examples=(
         LinearRegression("y ~ x"),

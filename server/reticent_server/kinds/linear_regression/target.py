@@ -6,10 +6,9 @@ import numpy as np
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.huber import WeightedMedianResidual
-from reticent_server.fitting.report import back_transform
-from reticent_server.fitting.target import Target, records, settled_whitening
-from reticent_server.kinds.linear_regression.loss import ResidualLoss
-from reticent_server.kinds.linear_regression.plan import LinearModel, LinearRegressionPlan
+from reticent_server.fitting.target import Target, records, settled_whitening, target
+from reticent_server.kinds.shared.linear.loss import ResidualLoss
+from reticent_server.kinds.shared.linear.plan import LinearModel, LinearRegressionPlan
 from reticent_server.numerics.biweight import fit_biweight
 from reticent_server.numerics.huber_mallows import fit_mallows
 from reticent_server.numerics.mallows import mallows_weights
@@ -34,9 +33,7 @@ def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
     if loss.biweight is not None:
         settled = fit_biweight(X, y, theta, loss.biweight.c, scale=scale, weights=w)
         theta, covariance, scale = settled.coefficients, settled.covariance, settled.scale
-    back = back_transform(coding)
-    errors = np.sqrt(np.diag(back.covariance(covariance)))
-    return Target(back.coefficients(theta), np.asarray(errors), scale, w)
+    return target(coding, theta, covariance, (X.T * w) @ X, scale=scale, weights=w)
 
 
 def _least_squares(coding: Coding, X: FloatArray, y: FloatArray) -> Target:
@@ -45,10 +42,8 @@ def _least_squares(coding: Coding, X: FloatArray, y: FloatArray) -> Target:
     theta = inverse @ (X.T @ y)
     r = y - X @ theta
     covariance = inverse @ ((X * (r**2)[:, None]).T @ X) @ inverse
-    back = back_transform(coding)
-    errors = np.sqrt(np.maximum(np.diag(back.covariance(covariance)), 0.0))
     scale = float(np.sqrt(np.mean(r**2)))
-    return Target(back.coefficients(theta), np.asarray(errors), scale, np.ones(len(y)))
+    return target(coding, theta, covariance, X.T @ X, scale=scale, weights=np.ones(len(y)))
 
 
 def _loss(plan: LinearRegressionPlan) -> ResidualLoss:

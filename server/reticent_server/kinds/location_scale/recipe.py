@@ -26,6 +26,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
 from reticent_server.fitting.identifiability import any_present
 from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.trust import LAST_LOCATION_STEP, LOCATION_INFORMATION, RESOLVED
 from reticent_server.kinds.location_scale.maps import (
     FOURTH,
     STRETCH,
@@ -45,10 +46,6 @@ from reticent_server.kinds.location_scale.step import (
 from reticent_server.numerics.psi import Huber
 
 _LEAST_SHARE = 0.002  # of n: the least number of records in use that sums are divided by
-_LEAST_INFORMATION = 0.15  # of the normal law's: below it intervals are not those of a normal law
-_CLEAR = 3.0  # standard deviations by which an information stands out of its noise
-_SETTLED = 0.35  # the longest last step, in scales or in ln σ
-_PRECISE = 0.35  # the largest standard deviation of what is left and of noise, the same
 _MEAT_SD = (
     0.5  # relative, of ψ's third and fourth moments about the normal law's before the release
 )
@@ -124,14 +121,14 @@ def _fitted(
     sampling = inverse @ (Q / n) @ inverse.T
     blurred = at.variance * inverse @ entry_effect(sampling, c) @ inverse.T
     privacy = at.covariance + np.outer(b, b) + blurred
-    settled = bool(np.max(np.abs(at.way)) < _SETTLED)
+    settled = bool(np.max(np.abs(at.way)) < LAST_LOCATION_STEP.value)
     spread = sqrt(float(np.max(np.diag(privacy + sampling))))
     return LocationScaleFitted(
         location=at.mu,
         scale=scale,
         sampling=scale**2 * np.asarray(sampling),
         privacy=scale**2 * privacy,
-        estimable=present and settled and spread < _PRECISE and _informed(at, c),
+        estimable=present and settled and spread < LAST_LOCATION_STEP.value and _informed(at, c),
         settled=settled,
         count=n,
         jacobian=A,
@@ -146,4 +143,4 @@ def _informed(at: Position, c: float) -> bool:
     values, vectors = np.linalg.eigh(np.array([[e1, e2], [e2, e3]]) * np.outer(unit, unit))
     v, w = vectors[:, 0] * unit
     noise = sqrt(at.variance * (v**4 + 4 * v**2 * w**2 + w**4))
-    return bool(values[0] > max(_LEAST_INFORMATION, _CLEAR * noise))
+    return bool(values[0] > max(LOCATION_INFORMATION.value, RESOLVED.value * noise))

@@ -12,7 +12,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.fitting.public_rows import draw_public_rows
 from reticent_server.fitting.standardise import Location
-from reticent_server.kinds.linear_regression.response import public_response
+from reticent_server.kinds.shared.linear.response import public_response
 
 
 @dataclass(frozen=True, slots=True)

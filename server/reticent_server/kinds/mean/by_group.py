@@ -6,7 +6,7 @@ squares of a group, the mean is v̄ = S/N and
 
     Var = s²/N + η(v̄)/N²,   s² = (Q − 2v̄S + v̄²N)/(N − 1),   η(m) the variance of the noise of S − mN.
 
-S − mN has zero-mean noise at any true number, so dividing by the released one is no bias. Where N is not above SURE standard
+S − mN has zero-mean noise at any true number, so dividing by the released one is no bias. Where N is not above three standard
 deviations of its noise, its quotient has no normal law: the interval is the whole declared range, and the standard error
 is at least half of that range, for the differences that are made of it.
 """
@@ -25,9 +25,9 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import CountSum, GramSum, SumStep
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.shared.by import group_estimates, group_mask, groups_by
 from reticent_server.kinds.shared.groups import (
-    SURE,
     ComparedValue,
     GroupMoments,
     GroupMomentsMap,
@@ -99,7 +99,7 @@ class GroupMeanPlan(Planned):
         privacy = np.sqrt(group_moments.centred_noise(group_moments.means)) / N
         errors = bounds.half * np.sqrt(np.maximum(group_moments.variances(), 0.0) / N + privacy**2)
         values = bounds.centre + bounds.half * group_moments.means
-        sure = SURE * group_moments.s / self.map_fn.a**2 < group_moments.N
+        sure = clear(group_moments.N, group_moments.s / self.map_fn.a**2)
         columns = (values, errors, bounds.half * privacy, sure)
         return [
             self._estimate(*each, sure=known)

@@ -17,8 +17,18 @@ from reticent_server.domain.facts import (
     Profile,
 )
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import Block, FloatArray, Part, Released, SumStep
-from reticent_server.fitting.column_measures import Measure, column_profile, measures
+from reticent_server.domain.steps import (
+    Block,
+    CountSum,
+    FloatArray,
+    Part,
+    QuantileTree,
+    Released,
+    SumStep,
+)
+from reticent_server.fitting.column_measures import SURE, Measure, column_profile, measures
+from reticent_server.mechanisms.noisy_sum import noise_sd
+from reticent_server.mechanisms.quantile_tree import scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,15 @@ class ProfilePlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        return {}
+        """Of each column what its numbers will be off by: counts in records, quantiles in shares of the records. unresolved: columns
+        of which the noise leaves less than a quarter of the records apart, or more than a level's equal share of them."""
+        columns = {
+            measure.column.name: precision_of(measure, part, self.n)
+            for measure, part in zip(self.measures, self.parts, strict=True)
+            if measure.what != "missing"
+        }
+        lost = [name for name, each in columns.items() if not each["resolved"]]
+        return {"columns": columns, "unresolved": lost}
 
     def run(self) -> Recipe:
         """One step; the result lists every column's quantiles or counts."""
@@ -108,6 +126,21 @@ def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
         n=facts.n,
         total=None if facts.schema.unit.many_rows else float(facts.n),
     )
+
+
+_COARSE = 0.1
+"""Of the records: a quantile that may be off by more says little of where a quarter of them lies."""
+
+
+def precision_of(measure: Measure, part: Part, n: int) -> dict[str, Any]:
+    """What the released numbers of a column are off by. count_sd: in records; rank_error: in shares of the records, exceeded with probability e⁻²."""
+    if isinstance(part, QuantileTree):
+        error = min(1.0, SURE * scale(part) / n)
+        resolved = error <= _COARSE and len(part.probabilities) > 1
+        return {"rank_error": error, "quantiles": len(part.probabilities), "resolved": resolved}
+    assert isinstance(part, CountSum)  # noqa: S101 - every other measure is a count
+    sd = noise_sd(part)
+    return {"count_sd": sd, "resolved": sd <= n / measure.bins}
 
 
 def _shown(known: ColumnProfile) -> ReleasedColumn:

@@ -4,7 +4,7 @@
 Privacy (unconditional): fitting.group_fits, for each τ; the τ compose, so ρ is their sum.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,9 +13,8 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import CountSum
+from reticent_server.domain.plan_of_plans import PlannedInTurn
 from reticent_server.fitting.group_fits import Fitted, GroupFitsPlan, Strata, plan_group_fits
-from reticent_server.kinds.linear_regression.response import PublicResponse
 from reticent_server.kinds.quantile_regression.model import QuantileModel
 from reticent_server.kinds.quantile_regression.plan import (
     CROSSING,
@@ -24,6 +23,7 @@ from reticent_server.kinds.quantile_regression.plan import (
     crosses,
     ordered_taus,
 )
+from reticent_server.kinds.shared.linear.response import PublicResponse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class GroupQuantileFits:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupQuantileFitsPlan(Planned):
+class GroupQuantileFitsPlan(PlannedInTurn):
     """Planned fits of all groups, one plan for each τ."""
 
     by_tau: tuple[GroupFitsPlan[PublicResponse], ...]
@@ -52,43 +52,14 @@ class GroupQuantileFitsPlan(Planned):
     taken: ClassVar = (0.16, 0.2)
 
     @property
-    def steady(self) -> bool:
-        return self.first.steady
+    def each(self) -> Sequence[Planned]:
+        """One for each τ."""
+        return self.by_tau
 
     @property
     def first(self) -> GroupFitsPlan[PublicResponse]:
         """What all have in common stands in each."""
         return self.by_tau[0]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.first.columns
-
-    @property
-    def mechanism(self) -> str:
-        return self.first.mechanism
-
-    @property
-    def reference(self) -> str:
-        return self.first.reference
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        every = [plan.gaussian_counts for plan in self.by_tau]
-        known = [counts for counts in every if counts is not None]
-        return sum(known, start=()) if len(known) == len(every) else None
-
-    @property
-    def rho(self) -> int:
-        return sum(plan.rho for plan in self.by_tau)
-
-    @property
-    def passes(self) -> int:
-        return sum(plan.passes for plan in self.by_tau)
-
-    @property
-    def column_ms(self) -> int:
-        return sum(plan.column_ms for plan in self.by_tau)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

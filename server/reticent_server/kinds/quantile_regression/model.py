@@ -24,19 +24,18 @@ from scipy.special import ndtri
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround
 from reticent_server.fitting.heavy_terms import lost_shares
-from reticent_server.fitting.report import without_intervals
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
-from reticent_server.kinds.linear_regression.response import (
-    TIED,
+from reticent_server.kinds.quantile_regression.score import QuantileFamily, QuantileScore
+from reticent_server.kinds.shared.linear.response import (
     PublicResponse,
     public_response,
 )
-from reticent_server.kinds.quantile_regression.score import QuantileFamily, QuantileScore
 
 RADII = (0.8, 1.2, 1.8, 2.7, 4.0, 6.0, 8.0)
 """R²/q, of which one is planned. On 54,875 wages weights move the slope of schooling by 26 standard errors of QuantReg at .8,
@@ -47,14 +46,7 @@ _LEAST_BANDWIDTH, _MOST_BANDWIDTH = 0.15, 1.5  # residual scales; wider, the sol
 _FOURTH_ORDER = 2 / 9  # exponent of q/n: smoothing's bias b⁴ below the sampling error
 _JACOBIAN_NOISE = 0.35  # of what it measures
 _JACOBIAN_SHARE = 0.08  # of ρ, as fitting.budget plans it
-_HEAVY = (
-    0.1  # of a term's mean square that weights take, from which on a reader is told: as of a study
-)
 _NANOSECONDS = 30  # of a record's score: a normal distribution function
-DECLINED = (
-    "Many records have the same response, so quantiles jump from value to value and have no standard error: no "
-    "intervals are given. Model whether the response exceeds a value (a binomial GLM) instead."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +104,7 @@ class QuantileModel:
         )
 
     def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
-        return [DECLINED] if ground.response.tie >= TIED else []
+        return list(trust.quantiles(ground.response.tie).sentences)
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:  # noqa: ARG002 - one interface
         return fit
@@ -124,12 +116,12 @@ class QuantileModel:
         radius_squared: float,
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
-        declined = self.notes(ground)
+        judged = trust.quantiles(ground.response.tie).applied(result)
         lost = lost_shares(ground.coding, ground.coordinates, radius_squared)
-        moved = [name for name, share in lost.items() if share > _HEAVY]
+        moved = trust.heavy(lost)
         return {
-            **(without_intervals(result) if declined else {}),
-            "warnings": [*result["warnings"], *declined, *([moves(moved)] if moved else [])],
+            **judged,
+            "warnings": [*judged["warnings"], *([moves(moved)] if moved else [])],
             "scale": fit.scale * ground.coding.response_location.scale,
             "estimand": self.estimand(radius_squared),
             "tau": self.tau,

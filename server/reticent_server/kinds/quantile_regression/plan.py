@@ -5,7 +5,7 @@ Privacy (unconditional): fitting.fit_plan, for each fit, with |q| ≤ max(τ, 1 
 (kinds.quantile_regression.score); the fits compose, so ρ is their sum.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,14 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan_of_plans import PlannedInTurn
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.steps import CountSum, FloatArray
+from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitPlan, plan_fit
 from reticent_server.fitting.results import RegressionResult
-from reticent_server.kinds.linear_regression.response import PublicResponse
 from reticent_server.kinds.quantile_regression.model import QuantileModel
+from reticent_server.kinds.shared.linear.response import PublicResponse
 
 CROSSING = (
     "At some places within one scale of the regressors' middle a lower quantile lies above a higher one: the fits' errors "
@@ -47,58 +48,21 @@ class QuantileFits:
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileRegressionPlan(Planned):
+class QuantileRegressionPlan(PlannedInTurn):
     """Planned fits of one design."""
 
     fits: tuple[FitPlan[PublicResponse], ...]
     taus: tuple[float, ...]
 
     @property
-    def steady(self) -> bool:
-        return self.first.steady
+    def each(self) -> Sequence[Planned]:
+        """One for each τ."""
+        return self.fits
 
     @property
     def first(self) -> FitPlan[PublicResponse]:
         """What all fits have in common stands in each."""
         return self.fits[0]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.first.columns
-
-    @property
-    def mechanism(self) -> str:
-        return self.first.mechanism
-
-    @property
-    def reference(self) -> str:
-        return self.first.reference
-
-    @property
-    def of_persons(self) -> bool:
-        return self.first.of_persons
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        found: tuple[CountSum, ...] = ()
-        for fit in self.fits:
-            counts = fit.gaussian_counts
-            if counts is None:
-                return None
-            found += counts
-        return found
-
-    @property
-    def rho(self) -> int:
-        return sum(fit.rho for fit in self.fits)
-
-    @property
-    def passes(self) -> int:
-        return sum(fit.passes for fit in self.fits)
-
-    @property
-    def column_ms(self) -> int:
-        return sum(fit.column_ms for fit in self.fits)
 
     def expected_ms(self, n: int) -> float:
         return sum(fit.expected_ms(n) for fit in self.fits)

@@ -21,16 +21,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.curvature import STEADY, ScoreCurvature
 from reticent_server.fitting.huber import MedianResidual
+from reticent_server.fitting.residual_score import ResidualScore
 from reticent_server.fitting.score import (
     OFFSET,
-    Ball,
     BoolArray,
     Joint,
     Residuals,
     Score,
-    whole_ball,
 )
 
 _FAR = 40.0  # bandwidths beyond which Φ is 0 or 1 and φ is 0 in floats
@@ -38,8 +36,6 @@ _PEAK = 1 / sqrt(2 * pi)  # φ(0)
 _OVERSHOOT = 0.036
 """How far K leaves [0, 1]: its largest value is 1.0351, at v = √3."""
 _DENSITY = 0.3  # relative error of a density that is expected of normal residuals; skewed ones have .6 to 1.6 of it
-_LEAST_SPREAD = 0.4
-"""Of a row's residual in s²: rows that are surer than most are not sure of the error."""
 _MEDIAN = float(ndtri(0.75))  # of |z| under the normal law
 _WIDE, _MIDDLE = 1.0, 0.6
 """Bandwidths of early steps and of the last but one: a slope that reaches one residual scale, then a narrower one."""
@@ -56,14 +52,13 @@ def _phi(v: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileScore:
+class QuantileScore(ResidualScore):
     """At the level τ, the bandwidth b (in scales) and the scale s. fine: whether K is of the fourth order."""
 
     tau: float
     bandwidth: float
     scale: float
     fine: bool
-    varies: bool = False
     signed: bool = False
 
     @property
@@ -72,18 +67,6 @@ class QuantileScore:
         if self.fine:
             return self.tau
         return float(ndtr(ndtri(self.tau) / sqrt(1 + self.bandwidth**2)))
-
-    @property
-    def curvature(self) -> ScoreCurvature:
-        return STEADY
-
-    @property
-    def unit(self) -> float:
-        return self.scale
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        return -np.inf, np.inf
 
     @property
     def bound(self) -> float:
@@ -105,9 +88,6 @@ class QuantileScore:
     @property
     def mean_square(self) -> float:
         return self.tau * (1 - self.tau) / self.density
-
-    def leverage(self, eta: FloatArray) -> FloatArray:
-        return np.ones_like(eta)
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return self._score(self._standardised(y, eta))
@@ -131,16 +111,12 @@ class QuantileScore:
         return np.asarray(K + (self.level - 1))
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
-        excess = (variance - np.mean(variance)) / self.scale**2
-        return self._density(np.maximum(1 + excess, _LEAST_SPREAD))
+        return self._density(self.residual_variance(variance))
 
     def _density(self, spread: FloatArray) -> FloatArray:
         """E h of a normal residual of so many squared scales, whose τ-quantile is 0."""
         total = np.sqrt(spread + self.bandwidth**2)
         return np.asarray(_phi(float(ndtri(self.tau)) / total) / total)
-
-    def ball(self, direction: FloatArray, radius: float) -> Ball:
-        return whole_ball(len(direction), radius * self.bound)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,9 +83,9 @@ class ColumnsMap:
 
 def whole_columns(facts: DatasetFacts, names: Sequence[str]) -> tuple[Column, ...]:
     """The named columns. Raises InvalidQuery unless the mechanisms are proved for them."""
-    if facts.schema.unit.max_rows > 1:
+    if facts.schema.unit.many_rows:
         raise InvalidQuery(
-            "This kind is proved for data sets whose protected unit has one row; here it has more."
+            "This kind is proved for tables whose protected unit has exactly one row; here it may have none, or more."
         )
     return tuple(_whole_column(facts, name) for name in names)
 

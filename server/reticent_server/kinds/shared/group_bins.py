@@ -21,8 +21,9 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Released
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.shared.columns import profile_quantiles
-from reticent_server.kinds.shared.groups import SURE, Groups
+from reticent_server.kinds.shared.groups import Groups
 from reticent_server.numerics.evaluate import in_use
 
 LEAST_BINS, MOST_BINS = (
@@ -95,9 +96,9 @@ class GroupBins:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """(G,) which groups' numbers are above SURE standard deviations of their noise: the others may be empty."""
+        """(G,) which groups' numbers are above their noise (fitting.trust.clear): the others may be empty."""
         noise = self.sigma * np.sqrt(self.T.shape[1])
-        return np.asarray(noise * SURE < self.T.sum(axis=1))
+        return np.asarray(clear(self.T.sum(axis=1), noise))
 
     @property
     def pooled(self) -> FloatArray:

@@ -32,6 +32,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, Contribution, FloatArray, GramSum, Placed, Released
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.ranges import ClipRange
 from reticent_server.kinds.shared.tables import level_axis
@@ -44,7 +45,6 @@ _GROUP_MS = 4  # planned for a group whatever its size; measured: .2
 _RECORD_NANOSECONDS = 80  # planned for a record's place, value and products; measured: 13 to 25
 _WEIGHTS = np.linspace(1.0, 4.0, 31)  # tried for a²; beyond 4 no mean inside the range gains
 LEAST_COMPARED = 2  # groups of a comparison
-SURE = 3.0  # standard deviations of its noise that a group's number must exceed for the group to be said to have a mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +132,13 @@ class GroupMoments:
 
     @property
     def sure(self) -> bool:
-        """Whether every group's number is above SURE standard deviations of its noise."""
+        """Whether every group's number is above its noise (fitting.trust.clear)."""
         return bool(self.known.all())
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """(G,) which groups' numbers are above SURE standard deviations of their noise: the others may be empty."""
-        return np.asarray(SURE * self.s / self.a**2 < self.N)
+        """(G,) which groups' numbers are above their noise (fitting.trust.clear): the others may be empty."""
+        return np.asarray(clear(self.N, self.s / self.a**2))
 
     def of_groups(self, which: NDArray[np.bool_]) -> "GroupMoments":
         """Those of some groups."""

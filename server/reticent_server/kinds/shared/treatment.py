@@ -27,10 +27,10 @@ from reticent_server.formula import Limits, mask_design, parse_formula, person_e
 from reticent_server.formula.labels import quote
 from reticent_server.formula.parse import column_of
 from reticent_server.kinds.fields import Name, Text
-from reticent_server.kinds.linear_regression.plan import plan_linear_regression
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.response import PublicResponse
 from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.response import PublicResponse
 
 Response = Annotated[
     Text, Field(description="The response, a column or a function of one, such as `log(wage)`.")
@@ -99,7 +99,7 @@ class TreatmentQuestion:
         """The planned fit of the terms `effects`; `levels` stand for person effects where there are none.
         Raises InvalidQuery, InvalidFormula."""
         design = self._design(facts)
-        many = facts.schema.unit.many_rows
+        many = facts.schema.unit.several_rows
         terms = (*effects, *(() if many else levels), *design.terms)
         if len(terms) > MOST_TERMS:
             raise too_many_terms(len(terms))

@@ -84,7 +84,7 @@ class GroupFit:
     @property
     def enough(self) -> bool:
         """Whether errors by person are of enough persons."""
-        return self.freedom is None or self.freedom.known
+        return self.freedom is None or self.freedom.verdict.intervals
 
 
 def formula_of(text: str, declared: Design, coding: TermCoding) -> Formula:

@@ -27,6 +27,7 @@ from reticent_server.domain.steps import (
     SumStep,
 )
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting import trust
 from reticent_server.fitting.coding import TermCoding, code_terms
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.heavy_terms import lost_shares, skewness
@@ -88,7 +89,6 @@ _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
 _PERSON_SCORE = 6.0  # C² of persons' scores for each coefficient and row, where it is planned: 4 to 8 in simulations
 _SCORE_LENGTHS = 0.03  # share of ρ, as in a regression of persons
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
-_HEAVY = 0.10  # of a term's variance beyond the radius, from which on a reader is told: a third of its sd
 _TYPICAL = (
     0.5  # sampling errors that clipping may move a coefficient by, from which on a reader is told
 )
@@ -264,7 +264,7 @@ class StudyPlan(Planned):
     def _heavy(self, ground: StudyGround, radius_squared: float) -> list[str]:
         """What to say of terms whose tails a radius cuts."""
         lost = lost_shares(ground.coding, ground.coordinates, radius_squared)
-        names = [name for name, share in lost.items() if share > _HEAVY]
+        names = trust.heavy(lost)
         said = (
             f"Much of the variance of {', '.join(names)} comes from few records, which the radius downweights: "
             "least squares of all records may differ. A logarithm, or an indicator of the few, is about all of them."

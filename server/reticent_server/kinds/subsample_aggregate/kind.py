@@ -6,8 +6,8 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.subsample_aggregate.model import fitted_model
 from reticent_server.kinds.subsample_aggregate.plan import plan_subsample_aggregate
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery

@@ -18,9 +18,9 @@ from reticent_server.kinds.glm.categories.laws import LAWS
 from reticent_server.kinds.glm.families import family_of
 from reticent_server.kinds.glm.plan import NO_LINK, checked_response
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.shared.columns import mask, numeric_column
+from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.subsample_aggregate.query import ModelQuery
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 

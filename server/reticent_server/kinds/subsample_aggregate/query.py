@@ -10,8 +10,8 @@ from pydantic import Field, Strict
 from reticent_server.domain.query import Query
 from reticent_server.kinds.fields import Flag, Level, Number
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.linear_regression.query import LinearRegression
 from reticent_server.kinds.location_scale.query import LocationScale
+from reticent_server.kinds.shared.linear.query import LinearRegression
 
 ModelQuery = LinearRegression | Glm | LocationScale
 

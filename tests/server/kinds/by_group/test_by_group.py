@@ -70,6 +70,7 @@ SHARES = (0.6, 0.3, 0.09, 0.01)
 H = Column("h", ColumnKind.CATEGORICAL, 0, 3, ("a", "b", "c", "d"))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("epsilon", [0.5, 4])
 def test_intervals_of_means_and_of_their_differences_cover_in_small_groups_too(
     epsilon: float,

@@ -141,6 +141,7 @@ def coverage(draw: Any, truth: Any, reps: Any = 4000) -> Any:
     return float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("total", [None, 600.0])
 @pytest.mark.parametrize("p", [0.02, 0.3])
 def test_shares_cover(total: Any, p: Any) -> None:
@@ -153,6 +154,8 @@ def test_shares_cover(total: Any, p: Any) -> None:
     assert 0.93 < coverage(draw, p) < 0.995
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("q", [0, pytest.param(1, marks=pytest.mark.audit), 2])
 @pytest.mark.parametrize("total", [None, pytest.param(2000.0, marks=pytest.mark.audit)])
 def test_quartiles_cover(q: Any, total: Any) -> None:
@@ -167,6 +170,7 @@ def test_quartiles_cover(q: Any, total: Any) -> None:
     assert 0.93 < coverage(draw, -np.log(1 - (q + 1) / 4)) < 0.985
 
 
+@pytest.mark.slow
 def test_quartiles_of_whole_numbers_cover_and_are_whole() -> None:
     law = np.array([0.1, 0.16, 0.3, 0.2, 0.24])
 
@@ -194,6 +198,7 @@ def test_means_and_spreads_count_noise() -> None:
     assert (low, high) == pytest.approx((2 * np.sqrt(0.09 - reach), 2 * np.sqrt(0.09 + reach)))
 
 
+@pytest.mark.slow
 def test_means_and_spreads_cover_in_whole_descriptions() -> None:
     """150 tables of 2,000 records in two groups at ε = 1; a true .95 has less than .85 once in 10⁶."""
     plan = registry.plan(people_facts(2000), Describe(("y", "x"), "b"), offer(1))

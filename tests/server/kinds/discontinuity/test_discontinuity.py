@@ -11,18 +11,12 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.discontinuity.kind import KIND, Discontinuity, local_design
-from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, facts_of, numeric, profile_of, whole
 
 N, CUTOFF, WIDTH, JUMP = 20_000, 1.0, 4.0, 0.8
 LEVELS = Column("g", ColumnKind.CATEGORICAL, 0.0, 1.0, ("a", "b"))
 COLUMNS = [numeric("x", -10, 10), numeric("y", -20, 20)]
 Floats = NDArray[np.float64]
-
-
-@pytest.fixture(autouse=True)
-def _seeded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 def offer(epsilon: float) -> Any:
@@ -77,6 +71,7 @@ def test_it_is_the_local_linear_estimator_with_its_sandwich() -> None:
     assert result["estimand"].endswith("scores multiplied by max(0, 1 - |x - 1|/4)")
 
 
+@pytest.mark.slow
 def test_intervals_cover_with_noise() -> None:
     """20 tables at ε = 2, where noise is most of the error; tables and noise are the same in every run."""
     inside, errors = 0, []

@@ -132,6 +132,8 @@ CELLS = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("n", "epsilon", "spread"), CELLS)
 def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
     n: Any, epsilon: Any, spread: Any
@@ -152,6 +154,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
     assert 0.6 < np.sqrt(np.mean(np.square(distance))) < {4.0: 1.8, 1.0: 1.6}[epsilon]
 
 
+@pytest.mark.slow
 def test_baseline_and_curves_cover_the_true_survival() -> None:
     """Of 20 seeded tables at three times: 60 intervals of a person's survival, dependent within a table."""
     rng, held = np.random.default_rng(4), []

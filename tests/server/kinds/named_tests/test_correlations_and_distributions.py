@@ -15,7 +15,6 @@ from reticent_server.kinds.correlation.kind import Correlation
 from reticent_server.kinds.correlation.scores import grades_of
 from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
 from reticent_server.kinds.ks_test.kind import KsTest
-from support.attacks.seeded_noise import seed_noise
 from support.kinds.named_tests import K, facts, offer, people, people_facts
 from support.kinds.recipes import block_of, facts_of, outcome
 
@@ -24,11 +23,6 @@ QUIET = offer(100, 100)
 BUSY = offer(1)
 LEVEL = (0.015, 0.09)  # of 600 p-values: chances below 10⁻⁶ outside (binomial)
 METHODS = ("pearson", "spearman", "kendall")
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def uniform_pairs(n: int, slope: float = 0.5, seed: int = 0) -> dict[Any, Any]:
@@ -77,6 +71,7 @@ def test_kendalls_is_scipys_of_binned_values(alternative: str) -> None:
     assert stats.norm.isf(found.p_value) == pytest.approx(stats.norm.isf(theirs.pvalue), abs=0.3)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("law", ["normal", "skewed"])
 def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
@@ -92,6 +87,8 @@ def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
     assert LEVEL[0] <= level <= LEVEL[1]
 
 
+@pytest.mark.sample(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_cover_a_strong_correlation(method: str) -> None:
     """Of normal pairs; truths are those of a large table, as each method sees it."""
@@ -148,6 +145,7 @@ def test_the_largest_distance_of_two_groups_is_that_at_the_edges() -> None:
     assert found.effect_interval[0] < found.statistic < found.effect_interval[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "parameters", "draw"),
     [

@@ -14,18 +14,12 @@ from reticent_server.kinds.anova.kind import KIND as ANOVA
 from reticent_server.kinds.anova.kind import Anova
 from reticent_server.kinds.t_test.kind import KIND as T_TEST
 from reticent_server.kinds.t_test.kind import TTest
-from support.attacks.seeded_noise import seed_noise
 from support.kinds.named_tests import Y, facts, offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
 
 N = 3000
 QUIET = offer(100, 100)
 BUSY = offer(1)
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def ask(kind: Any, query: Any, table: Any, privacy: Any = QUIET) -> Any:
@@ -118,6 +112,8 @@ def null_p_values(
 LEVEL = (0.015, 0.09)
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [500, pytest.param(5000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("law", ["skewed", "unequal"])
 def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -> None:
@@ -135,6 +131,7 @@ def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -
         assert LEVEL[0] <= level <= LEVEL[1]
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_difference() -> None:
     rng = np.random.default_rng(9)
     n = 1000

@@ -15,7 +15,6 @@ from reticent_server.kinds.mann_whitney.kind import KIND as MANN_WHITNEY
 from reticent_server.kinds.mann_whitney.kind import MannWhitney
 from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
 from reticent_server.kinds.proportion_test.kind import ProportionTest
-from support.attacks.seeded_noise import seed_noise
 from support.kinds.named_tests import facts, offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
 
@@ -23,11 +22,6 @@ N = 3000
 QUIET = offer(100, 100)
 BUSY = offer(1)
 LEVEL = (0.015, 0.09)  # of 600 p-values: chances below 10⁻⁶ outside (binomial)
-
-
-@pytest.fixture(autouse=True)
-def _seeded(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    seed_noise(monkeypatch, request.node.name)
 
 
 def ask(kind: Any, query: Any, table: Any, privacy: Any = QUIET) -> Any:
@@ -82,6 +76,8 @@ def test_several_groups_ranks_are_kruskal_and_walliss_of_binned_values() -> None
     )
 
 
+@pytest.mark.slow
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [500, pytest.param(5000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("law", ["ties", "continuous"])
 def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -> None:
@@ -107,6 +103,7 @@ def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -
         assert LEVEL[0] <= level <= LEVEL[1]
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_probability_of_superiority() -> None:
     rng = np.random.default_rng(9)
     n = 1000

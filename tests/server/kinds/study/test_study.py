@@ -147,6 +147,7 @@ def test_the_forecast_is_what_comes(data: Any) -> None:
     assert (high - low) / 2 == pytest.approx(forecast["correlation_half_width"], rel=0.5)
 
 
+@pytest.mark.slow
 def test_the_noise_of_coefficients_is_what_is_said() -> None:
     """The sd of θ over draws of noise, over its prediction: within 15 % (200 draws: 5 % each)."""
     data, query = table(5_000), Study(("y", "x", "k", "b"))
@@ -244,6 +245,7 @@ DEGENERATE = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", DEGENERATE)
 @pytest.mark.parametrize("n", [1, 5, 300])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, NO_NOISE])

@@ -16,7 +16,6 @@ from reticent_server.kinds.study.leaning import BARED
 from reticent_server.kinds.study.main import Formula, GroupFit
 from reticent_server.kinds.study.moments import LeastSquares
 from reticent_server.kinds.study.persons import design_effect, persons_meat, stretch_of
-from support.attacks.seeded_noise import seed_noise
 from support.fits.panels import SLOPES, facts_of, panel, pooled, within
 from support.fits.regressions import drive
 from support.kinds.studies import NO_NOISE, offer, persons_block, read
@@ -24,11 +23,6 @@ from support.kinds.studies import NO_NOISE, offer, persons_block, read
 N, M = 4_000, 5
 VARIABLES, MAIN, NAMES = ("y", "x0", "x1"), "y ~ x0 + x1", ("x0", "x1")
 EFFECTS = {"effects": "person"}
-
-
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: Any, monkeypatch: Any) -> None:
-    seed_noise(monkeypatch, request.node.nodeid)
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +219,7 @@ def test_a_column_that_is_the_same_in_all_rows_of_a_person_has_no_interval() -> 
     assert all(study.ols("y ~ x0").estimable)
 
 
+@pytest.mark.slow
 def test_most_intervals_hold_the_truth_at_a_usual_budget() -> None:
     """Of 60 intervals of 95 %: seeded, and fewer than 48 by chance once in 10⁷."""
     hits, widths = 0, []

@@ -18,7 +18,7 @@ from math import sqrt
 
 import numpy as np
 
-from reticent_server.domain.steps import Block, Contribution, FloatArray
+from reticent_server.domain.steps import Block, Contribution, FloatArray, Scaled
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.maps import coordinates, on_lattice, standardised, used_shares
 from reticent_server.kinds.glm.categories.law import CategoryLaw, Latent, chosen, information
@@ -82,11 +82,12 @@ class CategoryMap:
             codes = np.clip(block.columns[self.column] - self.lower, 0, law.levels - 1)
             p, table = law.cells(at)
             score = stacked(chosen(table, codes) * w, u, law.predictors)
-            parts: tuple[Contribution, ...] = (score,)
+            vector = Scaled(score, np.ones(block.rows)) if self.meat else score
+            parts: tuple[Contribution, ...] = (vector,)
             if self.curvature:
                 both = information(p, table)
                 parts += (entries(both * w, u, law.predictors),)
-        return (*parts, score) if self.meat else parts
+        return (*parts, vector) if self.meat else parts
 
 
 def stacked(s: FloatArray, u: FloatArray, predictors: int) -> FloatArray:

@@ -18,6 +18,7 @@ from scipy.linalg import block_diag
 from reticent_server.domain.steps import (
     FloatArray,
     GramSum,
+    OneVector,
     Part,
     Released,
     Step,
@@ -162,7 +163,8 @@ class CategoryNewton:
         if last:
             parts.append(GramSum(P * q + S, point.score_bound, self.budget.meat, m))
         scores = CategoryMap(self.coding, self.column, self.lower, point, curvature, last)
-        return SumStep(f"newton step {t + 1}", tuple(parts), scores)
+        joint = OneVector(vector=0, meat=len(parts) - 1) if last else None
+        return SumStep(f"newton step {t + 1}", tuple(parts), scores, joint=joint)
 
     def _measured(
         self, model: PublicCategories, state: _State, released: Released, count: float

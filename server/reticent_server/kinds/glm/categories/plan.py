@@ -12,8 +12,9 @@ leaves the table is a part of one of the steps, whose contributions are function
     profile      cells, levels               QuantileTree, CountSum    (no profile)
 
 (categories.law; multinomial: C = √2 R, L = R²/2; ordinal: maxima at the public gaps, C² ≤ R² + b²(K − 2).) The
-primitives enforce each norm by scaling down, so a mistake here would cost accuracy only. The steps' ρ add up to the
-plan's; all else is post-processing.
+primitives enforce each norm by scaling down, so a mistake here would cost accuracy only. The meat is made of the
+score's own integers, so that the two cost together what mechanisms.one_vector says, at usual shares what the score
+costs alone. The steps' ρ add up to the plan's; all else is post-processing.
 
 Units: log odds. Errors: the sandwich of the weighted score, with what the filter says is left of the way to the solution.
 Source: McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh (2023).
@@ -32,7 +33,8 @@ from reticent_server.domain.plan import DRAWING, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
+from reticent_server.fitting import trust
+from reticent_server.fitting.budget import BENT_JACOBIAN, FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.identifiability import Directions
@@ -43,7 +45,7 @@ from reticent_server.fitting.own_profile import (
     plan_own_profile,
 )
 from reticent_server.fitting.public_rows import draw_public_rows
-from reticent_server.fitting.report import MOST_NOISE, BoolArray, roots
+from reticent_server.fitting.report import BoolArray, roots
 from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.glm.categories.forecast import forecast_categories
 from reticent_server.kinds.glm.categories.law import CategoryLaw, Latent, information
@@ -181,7 +183,12 @@ class CategoryPlan(Planned):
             np.maximum(roots(A @ C @ A.T), tiny) for C in (found.privacy, found.sampling)
         )
         flags = Directions(found.vectors, found.resolved).mapped(A).flags
-        return found.error, privacy, sampling, flags & (privacy <= MOST_NOISE * sampling)
+        return (
+            found.error,
+            privacy,
+            sampling,
+            trust.coefficients(flags, privacy, sampling).estimable,
+        )
 
     def newton(self, ground: CategoryGround) -> CategoryNewton:
         """The fit on a ground."""
@@ -246,13 +253,10 @@ def plan_categories(
     expected_n = facts.n * ground.share
     sizes = Sizes(q, RADIUS * q, facts.n, expected_n, unequal=ground.unequal)
     weighted = design.weight is not None
-    budget = plan_budget(
-        sizes,
-        rho - (own.rho if own else 0),
-        _signal(ground, sizes),
-        masked=design.masked,
-        weighted=weighted,
-    )
+    left = rho - (own.rho if own else 0)
+    signal = _signal(ground, sizes)
+    budget = plan_budget(sizes, left, signal, masked=design.masked, weighted=weighted)
+    budget = budget.with_meat_of(law.predictors * q + law.spacings, left)
     return CategoryPlan(facts, design, axis, family, ground, budget, sizes, own, level)
 
 
@@ -267,6 +271,5 @@ def _signal(ground: CategoryGround, sizes: Sizes) -> Signal:
         curvature=_EXPLAINED * float(np.trace(J)) / law.predictors,
         scaled=False,
         curvature_bound=sqrt(2) * law.information_bound(R, ground.spacings) / R**2 * more,
-        bent=True,
-        early=False,
+        early_jacobian=BENT_JACOBIAN,
     )

@@ -8,12 +8,10 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting import trust
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.own_profile import NO_PROFILE
 from reticent_server.fitting.report import (
-    DOMINATED,
-    MOST_NOISE,
-    BoolArray,
     back_transform,
     intervals,
     p_values,
@@ -27,9 +25,6 @@ from reticent_server.kinds.glm.categories.newton import CategoryFit
 
 if TYPE_CHECKING:
     from reticent_server.kinds.glm.categories.plan import CategoryPlan
-
-_SATURATED = 8.0  # of a predictor, for one length of a whitened regressor: as of a binomial model
-SEPARATED = "A coefficient is so large that levels may be separated: read it as a direction only."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +53,13 @@ def category_result(
     beta, A = in_units(coding, law, fit.theta, fit.spacings)
     privacy, sampling = (np.asarray(A @ C @ A.T) for C in (fit.privacy, fit.sampling))
     directions = fit.directions.mapped(A)
-    enough = roots(privacy) <= MOST_NOISE * roots(sampling)
-    ok, se = directions.flags & enough, roots(privacy + sampling)
+    flags = trust.coefficients(directions.flags, roots(privacy), roots(sampling))
+    ok, se = flags.estimable, roots(privacy + sampling)
     names = law.names(plan.axis.levels, coding.design.names)
-    noisy = ok & (roots(privacy) > DOMINATED * roots(sampling))
+    said = [
+        *flags.warnings(names, "too rare a level"),
+        *trust.separated(fit.length, "levels").sentences,
+    ]
     R2 = plan.sizes.radius_squared
     return CategoryResult(
         terms=names,
@@ -82,7 +80,7 @@ def category_result(
         estimand=f"{law.words}; weights min(1, {R2:g}/|Ax|^2) with the matrix A of `weighting`"
         + special(coding.design),
         n=plan.facts.n,
-        warnings=[*_warnings(names, ok, noisy, fit), *([NO_PROFILE] if plan.own_profile else [])],
+        warnings=[*said, *([NO_PROFILE] if plan.own_profile else [])],
         family=law.name,
         response=plan.axis.column,
         levels=plan.axis.levels,
@@ -95,20 +93,3 @@ def _records(coding: Coding, fit: CategoryFit) -> dict[str, Any]:
     if weight is not None:
         return {"sum_of_weights": fit.count * weight.largest}
     return {"records_in_use": fit.count} if coding.design.masked else {}
-
-
-def _warnings(names: list[str], ok: BoolArray, noisy: BoolArray, fit: CategoryFit) -> list[str]:
-    """From released values only."""
-    said = []
-    lost = [name for name, known in zip(names, ok, strict=True) if not known]
-    if lost:
-        said.append(
-            "Not identifiable at this epsilon (collinear, constant or too rare a level: the data's information is below the "
-            f"noise): {', '.join(lost)}."
-        )
-    loud = [name for name, x in zip(names, noisy, strict=True) if x]
-    if loud:
-        said.append(
-            f"Privacy noise dominates the standard errors of {', '.join(loud)}: a larger epsilon would help."
-        )
-    return [*said, SEPARATED] if fit.length > _SATURATED else said

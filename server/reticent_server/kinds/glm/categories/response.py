@@ -17,7 +17,7 @@ _LEVELS = (
     f"The response of this family must be a categorical column, or an integer column of whole numbers, with 3 to {MOST_LEVELS} "
     "levels; for two levels ask for the binomial family."
 )
-_UNIT = "The multinomial and ordinal families are proved for tables whose protected unit has one row; here it has several."
+_UNIT = "The multinomial and ordinal families are proved for tables whose protected unit has exactly one row; here it may have none, or more."
 
 
 def level_design(facts: DatasetFacts, formula: str, where: str | None) -> tuple[Design, Axis]:

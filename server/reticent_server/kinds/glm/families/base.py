@@ -11,7 +11,6 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal
-from reticent_server.fitting.curvature import Bent
 from reticent_server.fitting.score import Joint, Residuals
 from reticent_server.kinds.glm.quasi import QuasiScore
 
@@ -35,7 +34,7 @@ class GlmFamily(ABC):
     tuning constants of which tuning="planned" takes one. dispersed: whether a query states the dispersion.
     uncut: whether residuals cannot be cut. rates: whether a predictor may have an offset.
     blocks: what is fitted without noise to blocks of records, in words; None: nothing. convex: whether the loss without
-    a cut is convex, as `influence` needs. nanoseconds: that the law's moments take a record.
+    a cut is convex, as `influence` needs. variance_power: k where the variance grows as μ^k; None: otherwise. nanoseconds: that the law's moments take a record.
     """
 
     name: ClassVar[str]
@@ -49,6 +48,7 @@ class GlmFamily(ABC):
     rates: ClassVar[bool] = False
     blocks: ClassVar[str | None] = None
     convex: ClassVar[bool] = False
+    variance_power: ClassVar[float | None] = None
 
     @abstractmethod
     def problem(self, response: Term) -> str | None:
@@ -87,8 +87,7 @@ class GlmFamily(ABC):
             unit=score.unit,
             joint=joint,
             curvature_bound=score.curvature_bound,
-            bent=isinstance(score.curvature, Bent),
-            early=False,
+            early_jacobian=score.curvature.early_jacobian,
             centred=score.centred,
             signed=score.signed,
             skewed=True,

@@ -23,6 +23,7 @@ class GammaFamily(GlmFamily):
     """Gamma regression with free dispersion."""
 
     name, link, tuning, radius = "gamma", "log", 1.345, 2.0
+    variance_power = 2.0
     menu, nanoseconds = (1.0, 1.345, 1.7, 2.0, 2.5, 3.0), 400
     blocks = "maximum likelihood, Gamma family, log link"
 

@@ -21,6 +21,7 @@ class NegativeBinomialFamily(GlmFamily):
     """Negative binomial regression at a public dispersion."""
 
     name, link, tuning, radius, dispersed = "negative_binomial", "log", 4.0, 3.0, True
+    variance_power = 1.0
     rates = True
     menu, nanoseconds = (1.0, 1.345, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0), 12_000
 

@@ -30,6 +30,7 @@ class PoissonFamily(GlmFamily):
     """Poisson regression with free overdispersion."""
 
     name, link, tuning, radius = "poisson", "log", 1.345, 3.0
+    variance_power = 1.0
     menu, nanoseconds = (1.0, 1.345, 1.7, 2.0, 2.5, 3.0), 4000
     rates = True
     blocks = "maximum likelihood, Poisson family, log link"

@@ -36,12 +36,12 @@ from reticent_server.kinds.linear_regression.gradient_descent.recipe import (
     Descent,
     DescentBudget,
 )
-from reticent_server.kinds.linear_regression.plan import (
+from reticent_server.kinds.shared.linear.plan import (
     LinearRegressionPlan,
     plan_linear_regression,
 )
-from reticent_server.kinds.linear_regression.query import LinearRegression
-from reticent_server.kinds.linear_regression.response import PublicResponse
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.response import PublicResponse
 
 # shares of ρ; the gradients get most of the rest. More of these makes intervals surer and the fit noisier
 _JACOBIAN, _MEAT, _SCALES = 0.10, 0.03, 0.03

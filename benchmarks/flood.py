@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Free work that is asked for as fast as the network allows: what do others notice, and does the server keep its memory?
+
+A few keys send 64 of the most expensive questions a second: plans of 242 columns, of which half are hung up on, releases beyond the budget, and
+pages of the workbench with a question in their address. Of sixteen analysts, fifteen meanwhile look at their budgets and
+plan, once a second, and one fits. The same sixteen alone come first.
+
+BENCH_SECONDS   (300)  of the flood; the sixteen have a fifth of it alone before
+BENCH_RATE      (64)   expensive questions a second, of all flooders together
+BENCH_FLOODERS  (8)    keys that send them
+BENCH_ROWS      (100000)
+"""
+
+import asyncio
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from reticent_server.cli.dataset_load import load_dataset
+from support.installations.small import SCHEMA, _add_analyst, _table, build, opened, serving
+
+SECONDS = float(os.environ.get("BENCH_SECONDS", "300"))
+RATE = float(os.environ.get("BENCH_RATE", "64"))
+FLOODERS = int(os.environ.get("BENCH_FLOODERS", "8"))
+ROWS = int(os.environ.get("BENCH_ROWS", "100000"))
+ANALYSTS = 16
+SETTLING_SECONDS = 20  # after the start: the server measures its pace
+PAUSE_SECONDS = 1.0  # of an analyst between two rounds
+DEAR = "y ~ poly(x, 10)*poly(m, 10)*b"
+FIT = {"kind": "linear_regression", "formula": "y ~ x + k + g"}
+LONGEST = 60.0  # seconds that an analyst waits for a reply: one that takes longer counts as so much
+GOALS = {"budget_p99": 0.5, "fit_p95_ratio": 2.0, "memory_mb": 600}
+
+
+@dataclass
+class Place:
+    """Of the server, and what was seen there: seconds by name, statuses by name."""
+
+    host: str
+    port: int
+    seconds: dict = field(default_factory=lambda: defaultdict(list))
+    statuses: dict = field(default_factory=lambda: defaultdict(Counter))
+
+    async def ask(self, method, path, headers, body=b"", patience=LONGEST):
+        """Status, head and body; status 0: hung up after `patience` seconds."""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {self.host}:{self.port}", "Connection: close"]
+        lines += [f"{k}: {v}" for k, v in headers.items()]
+        if body:
+            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        writer = None
+        try:
+            async with asyncio.timeout(patience):
+                reader, writer = await asyncio.open_connection(self.host, self.port)
+                writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+                reply = await reader.read()
+        except (TimeoutError, OSError):
+            return 0, "", b""
+        finally:
+            if writer is not None:
+                writer.close()
+        head, _, content = reply.partition(b"\r\n\r\n")
+        return (int(head[9:12]) if head else 0), head.decode("latin-1"), content
+
+    async def timed(self, name, *request, **options):
+        start = time.perf_counter()
+        status, _, content = await self.ask(*request, **options)
+        self.seconds[name].append(time.perf_counter() - start)
+        self.statuses[name][status] += 1
+        return status, content
+
+
+def bearer(key):
+    return {"Authorization": f"Bearer {key}"}
+
+
+def body(query, epsilon):
+    asked = {"dataset": "many", "query": query, "privacy": {"epsilon": epsilon}}
+    return json.dumps(asked).encode()
+
+
+async def analyst(place, key, until, phase, *, fits):
+    """Looks and plans once a second; or fits, one fit after the other."""
+    plan = body(FIT, 0.01)
+    while time.monotonic() < until:
+        if fits:
+            await place.timed(f"{phase} fit", "POST", "/v1/releases", bearer(key), plan)
+            continue
+        await place.timed(f"{phase} budget", "GET", "/v1/budget", bearer(key))
+        await place.timed(f"{phase} ready", "GET", "/readyz", {})
+        await place.timed(f"{phase} plan", "POST", "/v1/plans", bearer(key), plan)
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+def everybody(place, keys, until, phase):
+    return (analyst(place, key, until, phase, fits=not k) for k, key in enumerate(keys))
+
+
+async def signed_in(place, key):
+    """The cookie of an analyst's session in the workbench."""
+    _, head, page = await place.ask("GET", "/workbench/sign-in", {})
+    cookie = re.search(r"(?i)set-cookie: ([^;]+)", head)[1]
+    token = re.search(rb'name="form_token" value="([0-9a-f]{96})"', page)[1].decode()
+    form = urlencode({"form_token": token, "key": key}).encode()
+    headers = {"Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"}
+    lines = [f"{k}: {v}" for k, v in headers.items()]
+    reader, writer = await asyncio.open_connection(place.host, place.port)
+    head = [
+        "POST /workbench/sign-in HTTP/1.1",
+        f"Host: {place.host}:{place.port}",
+        "Connection: close",
+        f"Content-Length: {len(form)}",
+        *lines,
+        "",
+        "",
+    ]
+    writer.write("\r\n".join(head).encode() + form)
+    reply = (await reader.read()).decode("latin-1")
+    writer.close()
+    return re.search(r"(?i)set-cookie: ([^;]+)", reply)[1]
+
+
+async def flood(place, keys, until):
+    """RATE expensive questions a second; nobody waits for the one before."""
+    cookies = [await signed_in(place, key) for key in keys]
+    sent, number, start = set(), 0, time.monotonic()
+    while time.monotonic() < until:
+        key, cookie = keys[number % len(keys)], cookies[number % len(keys)]
+        # another one each time, so that nothing is kept of the one before
+        where = f"x > {-4 - number / 1e5}"
+        query = {"kind": "linear_regression", "formula": DEAR, "where": where}
+        match number // len(keys) % 4:
+            case 0:
+                ask = place.timed("flood plan", "POST", "/v1/plans", bearer(key), body(query, 1))
+            case 1:
+                ask = place.timed(
+                    "flood hung up",
+                    "POST",
+                    "/v1/plans",
+                    bearer(key),
+                    body(query, 1),
+                    patience=0.3,
+                )
+            case 2:
+                ask = place.timed(
+                    "flood release", "POST", "/v1/releases", bearer(key), body(query, 90)
+                )
+            case _:
+                fields = {"kind": query["kind"], "epsilon": 1, "q.formula": DEAR, "q.where": where}
+                page = f"/workbench/datasets/many?{urlencode(fields)}"
+                ask = place.timed("flood page", "GET", page, {"Cookie": cookie})
+        task = asyncio.create_task(ask)
+        sent.add(task)
+        task.add_done_callback(sent.discard)
+        number += 1
+        await asyncio.sleep(max(0.0, start + number / RATE - time.monotonic()))
+    for task in sent:
+        task.cancel()
+
+
+async def watched(process, until, seen):
+    """Resident memory of the process and of those that it has started, in MB, twice a second."""
+    while time.monotonic() < until:
+        seen.append(resident(process))
+        await asyncio.sleep(0.5)
+
+
+def resident(process):
+    kept = 0
+    for child in children(process):
+        try:
+            status = Path(f"/proc/{child}/status").read_text()
+        except OSError:
+            continue
+        found = re.search(r"RssAnon:\s+(\d+)", status)
+        kept += int(found[1]) if found else 0
+    return kept / 1024
+
+
+def children(process):
+    try:
+        below = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:
+        below = []
+    return [process, *(each for child in map(int, below) for each in children(child))]
+
+
+def percentile(values, share):
+    return round(float(np.percentile(values, 100 * share)), 3) if values else None
+
+
+async def phases(place, process, keys, flooders):
+    idle, memory = resident(process), []
+    until = time.monotonic() + SECONDS / 5
+    await asyncio.gather(*everybody(place, keys, until, "alone"))
+    until = time.monotonic() + SECONDS
+    await asyncio.gather(
+        *everybody(place, keys, until, "flooded"),
+        flood(place, flooders, until),
+        watched(process, until, memory),
+    )
+    return idle, max(memory)
+
+
+def measured(folder):
+    installation = build(folder)
+    (folder / "many.csv").write_text(_table(ROWS))
+    (folder / "many.yaml").write_text(SCHEMA)
+    load_dataset(installation.settings, "many", folder / "many.csv", folder / "many.yaml")
+    with opened(installation.settings) as services:
+        services.ledger.set_population_cap("many", epsilon=1e6, delta=0.1, rule="basic", by="b")
+        keys = [
+            _add_analyst(services, f"analyst{k}", "many", 1000, 1e-2, "basic")
+            for k in range(ANALYSTS)
+        ]
+        flooders = [
+            _add_analyst(services, f"flooder{k}", "many", 1, 1e-3, "zcdp") for k in range(FLOODERS)
+        ]
+    # the default limit of a key is kept: 600 a minute
+    with serving(
+        installation, reply_grid_ms=10, requests_per_minute=600, sign_ins_per_minute=1000
+    ) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        place = Place(host, int(port))
+        time.sleep(SETTLING_SECONDS)
+        idle, most = asyncio.run(phases(place, server.process.pid, keys, flooders))
+    found = {
+        f"{name} {label}": percentile(values, share)
+        for name, values in sorted(place.seconds.items())
+        for label, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99))
+    }
+    found |= {f"{name} replies": dict(counts) for name, counts in place.statuses.items()}
+    ratio = found["flooded fit p95"] / found["alone fit p95"]
+    return found | {
+        "budget_p99": found["flooded budget p99"],
+        "fit_p95_ratio": round(ratio, 2),
+        "memory_idle_mb": round(idle),
+        "memory_mb": round(most - idle),
+    }
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found = measured(Path(folder))
+    for name, value in found.items():
+        print(f"{name:28} {value}")
+    print(json.dumps({"benchmark": "flood", "seconds": SECONDS, "rate": RATE} | found))
+    missed = [name for name, goal in GOALS.items() if found[name] > goal]
+    if missed:
+        sys.exit(f"missed: {', '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a reply's intervals are to be trusted: every decline, flag and warning, and what decides it.
+
+A rule takes ratios of an error to what it is an error of, and gives a TrustVerdict: intervals or none, and the
+sentences that say why. Thresholds stand in one table, each with its unit, its reason and the figure that
+chose it. Simulations are of 95 % intervals. Everything is a function of released or public values.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent_server.domain.steps import FloatArray
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """value: in `unit`. reason: why it lies there."""
+
+    value: float
+    unit: str
+    reason: str
+
+
+RESOLVED = Threshold(
+    3.0,
+    "standard deviations of its noise that information, a number of records or a divisor must exceed",
+    "noise alone exceeds it once in 700",
+)
+LEAST_RECORDS = Threshold(
+    20.0,
+    "records that a direction rests on",
+    "of fewer, errors are not normal even without noise",
+)
+UNRESOLVED_SHARE = Threshold(
+    0.3,
+    "of a combination's variance, in directions that are not resolved",
+    "a smaller share flags more, a larger one tells more that rests on what is expected",
+)
+NOISE_DOMINATES = Threshold(
+    3.0,
+    "privacy over sampling standard error of a coefficient",
+    "intervals are then more than three times as wide as sampling makes them",
+)
+NOISE_ALONE = Threshold(
+    5.0,
+    "privacy over sampling standard error of a coefficient",
+    "an interval's width is then the noise alone",
+)
+PLAIN_NOISE_ALONE = Threshold(
+    7.0,
+    "the same of least squares",
+    "intervals of the textbook's target hold with more noise than those of a robust one are worth",
+)
+TAIL_INDEX = Threshold(
+    1.5,
+    "index of the tail of scores that are cut as a whole, half a standard deviation below its estimate",
+    "below it what is beyond the cut is more than twice what lies at it, and is not told",
+)
+CUT_ALLOWANCE = Threshold(
+    2.0,
+    "standard error for what a cut takes over that of all else",
+    "the interval is then about the cut",
+)
+CUT_TOLD = Threshold(
+    0.5, "of a standard error, for what a cut takes", "a third more of an interval's width at most"
+)
+BEND = Threshold(
+    0.12,
+    "error of a typical record's predictor with a log link",
+    "up to there intervals cover .92 to .96, from .15 on .78 to .95",
+)
+LEAST_PERSONS = Threshold(
+    50.0,
+    "effective persons of a variance between persons",
+    "with 30 intervals cover .94, of unbalanced persons .91",
+)
+MOST_CLIPPED = Threshold(
+    0.12,
+    "of the persons, whose sums of scores are clipped",
+    "with 1,000 to 1,500 persons of 8 rows at epsilon = 1, beyond it intervals within persons cover .82 to .87",
+)
+JACOBIAN_NOISE = Threshold(
+    0.5,
+    "noise of a Jacobian of persons over its smallest eigenvalue",
+    "up to there intervals cover .94 to .98, beyond it .6 to .96",
+)
+GROUP_NOISE = Threshold(
+    0.1,
+    "noise of a whole step over the response's scale (fitting.budget's eta) at a group's released number",
+    "up to it intervals of fits whose scale is measured cover .93 to .96, from it to .2 .86 to .90; of a known "
+    "scale .93 and more at any",
+)
+GROUP_NOISE_UNPROFILED = Threshold(
+    0.05, GROUP_NOISE.unit + ", without a profile", "from .05 to .1 intervals cover .88"
+)
+TIED = Threshold(
+    0.1,
+    "of the responses, at one value",
+    "from there on the median residual and quantiles jump from value to value",
+)
+MOST_TIED = Threshold(
+    0.85,
+    "of the responses, at one value",
+    "no scale of the residuals is told from 0",
+)
+SEPARATED = Threshold(
+    8.0,
+    "change of a logit for one length of the whitened regressors",
+    "odds of 3,000: the likelihood is flat there, and its maximum may be infinite",
+)
+HEAVY = Threshold(
+    0.1,
+    "of a term's mean square that weights take",
+    "a third of its standard deviation rests on records that count less",
+)
+LOCATION_INFORMATION = Threshold(
+    0.15,
+    "of the normal law's information about location and scale",
+    "below it intervals are not those of a normal law",
+)
+LAST_LOCATION_STEP = Threshold(
+    0.35,
+    "scales, or ln sigma, of the last step of a location and scale and of what is left after it",
+    "a longer one has not settled, and its linear step is not the law's",
+)
+
+FEW_PERSONS = (
+    "No intervals are given: for the persons and their largest number of rows the noise is too large a part of what "
+    "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
+)
+UNSETTLED = (
+    "No intervals are given: a log link bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
+    "terms would help."
+)
+SAME_IN_ALL_ROWS = (
+    "With person effects a term that is the same in all rows of a person, or nearly, is not identifiable: nothing of it is "
+    "left without the person's mean."
+)
+FEW_IN_GROUP = (
+    "The group's records are too few for intervals at this epsilon: a larger epsilon, fewer terms, coarser groups or a "
+    "profile by the curator would help."
+)
+TIED_ROBUST = (
+    "Nearly all records have the same response, so residuals have no scale and a robust fit no standard error: no "
+    'intervals are given. Ask for loss="squared", or model whether the response differs from that value.'
+)
+TIED_QUANTILE = (
+    "Many records have the same response, so quantiles jump from value to value and have no standard error: no "
+    "intervals are given. Model whether the response exceeds a value (a binomial GLM) instead."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustVerdict:
+    """intervals: whether there are any. sentences: what a reader must know."""
+
+    intervals: bool = True
+    sentences: tuple[str, ...] = ()
+
+    def then(self, other: "TrustVerdict") -> "TrustVerdict":
+        """Both; the first that declines says why."""
+        if not self.intervals:
+            return self
+        if not other.intervals:
+            return other
+        return TrustVerdict(sentences=(*self.sentences, *other.sentences))
+
+    def applied(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """What changes in a result of q coefficients: their intervals, and its warnings."""
+        gone = {} if self.intervals else without_intervals(result)
+        return {**gone, "warnings": [*result["warnings"], *self.sentences]}
+
+
+SOUND = TrustVerdict()
+
+
+def _declined(*sentences: str) -> TrustVerdict:
+    return TrustVerdict(intervals=False, sentences=sentences)
+
+
+def without_intervals(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What changes in a result whose coefficients are all given without intervals."""
+    q = len(result["terms"])
+    return {
+        "estimable": [False] * q,
+        "confidence_intervals": [(None, None)] * q,
+        "p_values": [None] * q,
+    }
+
+
+def clear(value: FloatArray | float, noise: FloatArray | float) -> Any:
+    """Whether a released value (any shape) is above its noise, whose standard deviation is given."""
+    return value > RESOLVED.value * noise
+
+
+def linear_step(off: float, most: float) -> TrustVerdict:
+    """Of a fit whose typical predictor is off by so much, where a linear step's standard errors hold up to `most`."""
+    return _declined(UNSETTLED) if off > most else SOUND
+
+
+def persons(effective: float, clipped: float, unsure: float) -> TrustVerdict:
+    """Of standard errors between persons: their effective number, the share that is clipped, and the noise of the Jacobian over its
+    smallest eigenvalue."""
+    enough = effective >= LEAST_PERSONS.value
+    known = enough and clipped <= MOST_CLIPPED.value and unsure <= JACOBIAN_NOISE.value
+    return SOUND if known else _declined(FEW_PERSONS)
+
+
+def group(eta: float, *, measured: bool, profiled: bool) -> TrustVerdict:
+    """Of the fit of one group, whose noise ratio is eta at its released number of records. measured: whether its scale is."""
+    most = GROUP_NOISE if profiled else GROUP_NOISE_UNPROFILED
+    return _declined(FEW_IN_GROUP) if measured and eta > most.value else SOUND
+
+
+def tied(share: float) -> bool:
+    """Whether medians of what so many equal responses leave jump from value to value."""
+    return share >= TIED.value
+
+
+def without_scale(share: float) -> bool:
+    """Whether residuals of so many equal responses have no scale."""
+    return share >= MOST_TIED.value
+
+
+def robust(share: float) -> TrustVerdict:
+    """Of a robust fit of a response of which the share has one value."""
+    return _declined(TIED_ROBUST) if without_scale(share) else SOUND
+
+
+def quantiles(share: float) -> TrustVerdict:
+    """Of a quantile regression of such a response."""
+    return _declined(TIED_QUANTILE) if tied(share) else SOUND
+
+
+def separated(length: float, what: str = "the responses") -> TrustVerdict:
+    """Of a binomial or multinomial fit whose slopes of whitened regressors are so long."""
+    if not length > SEPARATED.value:
+        return SOUND
+    words = f"A coefficient is so large that {what} may be separated: read it as a direction only."
+    return TrustVerdict(sentences=(words,))
+
+
+def heavy(lost: Mapping[str, float]) -> list[str]:
+    """The terms of whose mean square weights take much; lost: the share of each."""
+    return [name for name, share in lost.items() if share > HEAVY.value]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoefficientFlags:
+    """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates. heavy: (q,) those that a
+    few records decide, where that was asked."""
+
+    estimable: BoolArray
+    noisy: BoolArray
+    heavy: BoolArray | None = None
+
+    def tail_warnings(self, names: Sequence[str], share: FloatArray, records: float) -> list[str]:
+        """Sentences on what a cut takes: share (q,) of the standard errors; records: about how many are cut."""
+        said = []
+        heavy = [] if self.heavy is None else _named(names, self.heavy)
+        if heavy:
+            said.append(
+                f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. Ask for "
+                'loss="huber", for a logarithm of what has the long tail, or for a larger epsilon.'
+            )
+        leaning = _named(names, self.estimable & (share > CUT_TOLD.value))
+        if leaning:
+            said.append(
+                f"Half or more of the standard errors of {', '.join(leaning)} allows for about {records:.0f} "
+                "records with the largest scores, which are cut."
+            )
+        return said
+
+    def warnings(
+        self, names: Sequence[str], rare: str = "too rare", *, deviations: bool = False
+    ) -> list[str]:
+        """Sentences. rare: what is; deviations: whether terms are deviations from a person's means."""
+        said = []
+        lost = _named(
+            names, ~self.estimable if self.heavy is None else ~(self.estimable | self.heavy)
+        )
+        if lost:
+            said.append(
+                f"Not identifiable at this epsilon (collinear, constant or {rare}: the data's information is "
+                f"below the noise): {', '.join(lost)}."
+            )
+            said += [SAME_IN_ALL_ROWS] if deviations else []
+        loud = _named(names, self.noisy)
+        if loud:
+            said.append(
+                f"Privacy noise dominates the standard errors of {', '.join(loud)}: a larger epsilon would help."
+            )
+        return said
+
+
+def _named(names: Sequence[str], which: BoolArray) -> list[str]:
+    return [name for name, chosen in zip(names, which, strict=True) if chosen]
+
+
+def heavy_tails(index: float, allowance: FloatArray, rest: FloatArray) -> BoolArray:
+    """(q,) whether a few records decide a coefficient. index: of the tail at the cut; allowance, rest: (q,) standard errors for what the
+    cut takes, and of all else."""
+    if index < TAIL_INDEX.value:
+        return np.ones(len(rest), dtype=bool)
+    return np.asarray(allowance > CUT_ALLOWANCE.value * rest)
+
+
+def cut_coefficients(
+    identified: BoolArray, privacy: FloatArray, sampling: FloatArray, heavy: BoolArray
+) -> CoefficientFlags:
+    """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails."""
+    estimable = identified & ~heavy & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
+    noisy = estimable & (privacy > NOISE_DOMINATES.value * sampling)
+    return CoefficientFlags(estimable, noisy, heavy)
+
+
+def coefficients(
+    identified: BoolArray, privacy: FloatArray, sampling: FloatArray
+) -> CoefficientFlags:
+    """Of standard errors (q,) of noise and of sampling, and whether the releases identify each coefficient."""
+    estimable = identified & (privacy <= NOISE_ALONE.value * sampling)
+    return CoefficientFlags(estimable, estimable & (privacy > NOISE_DOMINATES.value * sampling))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linear regression: the model of a planned fit (fitting.fit_plan)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reticent_server.domain.design import Design, Term
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.budget import Signal, Sizes
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
+from reticent_server.fitting.huber import LinearFamily
+from reticent_server.fitting.standard_fit import StandardFit
+from reticent_server.fitting.standardise import Location
+from reticent_server.kinds.shared.linear.loss import (
+    ResidualLoss,
+    asked_loss,
+    plain_loss,
+    planned_loss,
+)
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.linear.response import PublicResponse, public_response
+from reticent_server.kinds.shared.linear.ridge import PENALISED, penalised_estimand, ridged
+
+LinearRegressionPlan = FitPlan[PublicResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """A linear regression with its loss and penalty; satisfies fitting.fit_plan.Model."""
+
+    loss: ResidualLoss
+    ridge: float | None = None
+    mechanism: str = "noisy Newton (Huber-Mallows), discrete Gaussian sums"
+    reference: str = "Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2"
+
+    @property
+    def radius(self) -> float:
+        return self.loss.radius
+
+    @property
+    def tuning(self) -> float | None:
+        return None if self.loss.whole else self.loss.c
+
+    @property
+    def nanoseconds(self) -> int:
+        return 0
+
+    @property
+    def of_persons(self) -> bool:
+        return True
+
+    def check(self, response: Term) -> None:
+        """Any response will do."""
+
+    def response(self, term: Term, values: FloatArray) -> PublicResponse:
+        return public_response(term, values)
+
+    def location(self, response: PublicResponse, *, intercept: bool) -> Location:
+        """Without an intercept the response is not centred, as that would change the model."""
+        return response.location if intercept else Location(0.0, response.location.scale)
+
+    def level(self, response: PublicResponse, *, intercept: bool) -> float:
+        return 0.0 if intercept else response.location.centre / response.location.scale
+
+    def tuned(self, sizes: Sizes, rho: int, response: PublicResponse) -> "LinearModel":  # noqa: ARG002
+        if not self.loss.planned:
+            return self
+        planned = replace(planned_loss(sizes, rho), weighted=self.loss.weighted)
+        return replace(self, loss=planned)
+
+    def family(self, ground: FitGround[PublicResponse]) -> LinearFamily:
+        return self.loss.family(ground.spread, ground.response.tie)
+
+    def signal(self, ground: FitGround[PublicResponse]) -> Signal:
+        return self.loss.signal(ground.response.tie)
+
+    def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
+        return list(self.loss.verdict(ground.response.tie).sentences)
+
+    def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:
+        return fit if self.ridge is None else ridged(fit, self.ridge, coding)
+
+    def described(
+        self,
+        ground: FitGround[PublicResponse],
+        fit: StandardFit,
+        radius_squared: float,
+        result: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        verdict = self.loss.verdict(ground.response.tie)
+        penalty = "" if self.ridge is None else penalised_estimand(self.ridge)
+        said = [PENALISED] if self.ridge is not None else []
+        judged = verdict.applied(result)
+        return {
+            **judged,
+            "warnings": [*judged["warnings"], *said],
+            "scale": fit.scale * ground.coding.response_location.scale,
+            "estimand": self.loss.estimand(radius_squared, ground.response.tie) + penalty,
+        }
+
+
+def plan_linear_regression(
+    facts: DatasetFacts, design: Design, query: LinearRegression, rho: int
+) -> LinearRegressionPlan:
+    """Plans a regression at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without response."""
+    whole = query.loss == "squared" and query.tuning is None and facts.schema.unit.max_rows == 1
+    loss = plain_loss() if whole else asked_loss(query)
+    loss = replace(loss, weighted=design.weight is not None)
+    model = LinearModel(loss, query.ridge)
+    return plan_fit(facts, design, model, query.confidence_level, rho)

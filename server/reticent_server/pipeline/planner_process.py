@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a process for planning does (pipeline.planner): functions of public values, within limits of time and memory.
+
+It gets none of the server's settings, opens no database, and ends with the server.
+"""
+
+import os
+import pickle
+import resource
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from multiprocessing.connection import Connection
+from time import process_time
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from reticent_server.domain.patience import Patience
+from reticent_server.errors import InvalidQuery, ReticentError
+from reticent_server.kinds import KINDS
+from reticent_server.process import keep_to_itself
+
+READY, STOP = b"ready", b"stop"
+
+_NICE = 5
+"""A third of the weight of fits and reads, which come first; not so little that plans stand still beside them."""
+
+_GRACE_SECONDS = 5
+"""Of processor time beyond a piece's own limit, at which the system ends the process: between two checkpoints less passes."""
+
+_TOO_LARGE = "This takes too much memory to plan: ask with fewer terms, levels, groups or curves."
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A function of a module, its arguments, and the processor time that it may take, in seconds."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    seconds: float
+
+
+Done = tuple[Any, Exception | None, float]
+"""What came of it: the result, or the error, and the processor time in seconds."""
+
+
+def serve(line: Connection) -> None:
+    """Answers until the server hangs up."""
+    line.send_bytes(READY)
+    while True:
+        message = line.recv_bytes()
+        if message != STOP:  # of a piece that has ended meanwhile
+            line.send_bytes(_answer(line, pickle.loads(message)))  # noqa: S301 - from the server
+
+
+def _answer(line: Connection, order: Order) -> bytes:
+    patience = Patience(order.seconds, partial(line.poll, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    until = ceil(process_time() + order.seconds) + _GRACE_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (until, most))
+    result: Any = None
+    error: Exception | None = None
+    try:
+        with patience.limits():
+            result = order.function(*order.arguments)
+    except MemoryError:
+        error = InvalidQuery(_TOO_LARGE)
+    except ReticentError as refusal:
+        error = refusal
+    except Exception as unexpected:  # noqa: BLE001 - the server answers as to one of its own
+        error = RuntimeError(type(unexpected).__name__)
+    return pickle.dumps((result, error, patience.spent))
+
+
+def main() -> None:
+    keep_to_itself()
+    os.nice(_NICE)
+    threadpool_limits(1)
+    size = int(sys.argv[2]) << 20
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+    assert KINDS  # noqa: S101 - imported before the first piece
+    with suppress(EOFError, OSError):
+        serve(Connection(int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A question's plan for its page, and the plans along its curve: from public facts, where plans are made (pipeline.planner)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.query import Privacy
+from reticent_server.ledger.model import Standing
+from reticent_server.pipeline import defaults
+from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.documents import plan_json
+from reticent_server.workbench import forecasting
+from reticent_server.workbench.purses import Price, Purse, price
+
+USUAL_LARGEST = 10.0
+"""ε where a curve ends whose data set has no largest one: beyond it a release protects little."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastPanel:
+    """A plan for the page. at: the point of the curve at the ε that is asked. prices: of the curve's points, by ε."""
+
+    plan: Mapping[str, Any]
+    purses: tuple[Purse, ...]
+    curve: forecasting.ForecastCurve | None
+    plot: forecasting.Plot | None
+    at: forecasting.ForecastPoint | None
+    prices: Mapping[float, Price]
+    body: str
+
+
+def forecast_panel(facts: DatasetFacts, ask: Ask, standing: Standing, body: str) -> ForecastPanel:
+    """Plans the question, and again along the curve. body: of the request, as JSON. Raises what planning raises."""
+    _, ready = defaults.planned(facts, ask, standing)
+
+    epsilon = ask.privacy.epsilon
+    prices = {epsilon: price(ready, standing)}
+
+    def at(epsilon: float) -> Mapping[str, Any]:
+        other: Ask = replace(ask, privacy=Privacy(epsilon, ask.privacy.delta))
+        planned = defaults.planned(facts, other, standing)[1]
+        prices[epsilon] = price(planned, standing)
+        return planned.planned.forecast
+
+    largest = facts.policy.max_epsilon or USUAL_LARGEST
+    fit = ready.planned.fit
+    points = forecasting.FEW_POINTS if fit is not None and fit.is_wide else forecasting.POINTS
+    curve = forecasting.curve(epsilon, largest, ready.planned.forecast, at, points)
+    return ForecastPanel(
+        plan=plan_json(ready, standing),
+        purses=prices[epsilon].purses,
+        curve=curve,
+        plot=None if curve is None else forecasting.plot(curve, epsilon),
+        at=forecasting.point(epsilon, ready.planned.forecast),
+        prices=prices,
+        body=body,
+    )

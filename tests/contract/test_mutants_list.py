@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tools/mutants.json`: each mutant has its line once in its file, and a test that is run; what it changes is found before
+a night of mutants is."""
+
+import json
+from typing import Any
+
+import pytest
+
+from support.documents.code_blocks import ROOT
+from support.sampling import COLLECTED
+
+MUTANTS: list[dict[str, Any]] = json.loads((ROOT / "tools/mutants.json").read_text("utf-8"))
+
+
+def test_names_are_unique() -> None:
+    names = [mutant["name"] for mutant in MUTANTS]
+    assert len(set(names)) == len(names)
+
+
+def test_each_line_stands_once_in_its_file() -> None:
+    texts = {file: (ROOT / file).read_text("utf-8") for file in {m["file"] for m in MUTANTS}}
+    stale = [m["name"] for m in MUTANTS if texts[m["file"]].count(m["old"]) != 1]
+    assert stale == []
+    assert [m["name"] for m in MUTANTS if m["old"] == m["new"]] == []
+
+
+def test_each_test_is_run_where_its_mutant_says(request: pytest.FixtureRequest) -> None:
+    """By the suite, or by the audit. In a run of some files, of these files' mutants."""
+    collected = request.config.stash[COLLECTED]
+    files = {test.partition("::")[0] for test in collected}
+    lost = [
+        (mutant["name"], test)
+        for mutant in MUTANTS
+        for test in mutant["test"].partition(" -k ")[0].split()
+        if len(files) > MANY or test.partition("::")[0] in files
+        if not any(
+            suite is not mutant.get("audit", False)
+            for name, suite in collected.items()
+            if name == test or name.startswith(tuple(test + end for end in ("[", "::", "/")))
+        )
+    ]
+    assert lost == []
+
+
+MANY = 300
+"""Files of tests: so many are collected by a run of all of them."""

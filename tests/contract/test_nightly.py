@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tools/nightly.py` on steps that take no time, and the regions of the documentation that `tools/figures.py` fills."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks import named_tests_tables
+
+from support.documents.code_blocks import ROOT
+
+
+def tool(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"tool_{name}", ROOT / f"tools/{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+nightly, figures = tool("nightly"), tool("figures")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A repository of one file, and a step's tally of how often it ran."""
+    for command in (["init", "-q"], ["add", "a"], ["commit", "-qm", "a"]):
+        (tmp_path / "a").write_text("a")
+        given = ("-c", "user.name=t", "-c", "user.email=t@example.org", *command)
+        subprocess.run(("git", *given), cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def step(name: str, code: str) -> Any:
+    return nightly.Step(name, (sys.executable, "-c", f"open('ran', 'a').write('{name} '); {code}"))
+
+
+STEPS = (step("one", "print('well')"), step("two", "raise SystemExit('no luck')"), step("tre", ""))
+
+
+def ran(tree: Path) -> list[str]:
+    return (tree / "ran").read_text().split()
+
+
+def test_every_step_is_run_and_a_red_one_ends_none(tree: Path) -> None:
+    assert nightly.main([], STEPS, tree) == 1
+    assert ran(tree) == ["one", "two", "tre"]
+    commit = nightly.commit_of(tree)
+    report = (tree / "build/nightly.md").read_text()
+    assert report.startswith(f"# Nightly run of {commit}\n")
+    assert "2 of 3 steps green, 1 red, 0 not run." in report
+    assert "| two | RED | 0.0 |" in report
+    assert "no luck" in report
+    assert "well" not in report
+    assert (tree / f"build/nightly/{commit}/one.txt").read_text() == "well\n"
+
+
+def test_a_run_goes_on_with_what_is_not_green(tree: Path) -> None:
+    nightly.main(["--only", "one", "two"], STEPS, tree)
+    assert "1 of 3 steps green, 1 red, 1 not run." in (tree / "build/nightly.md").read_text()
+    assert nightly.main(["--resume"], STEPS, tree) == 1
+    assert ran(tree) == ["one", "two", "two", "tre"]
+    nightly.main([], STEPS, tree)
+    assert ran(tree)[4:] == ["one", "two", "tre"]
+
+
+def test_another_commit_begins_anew(tree: Path) -> None:
+    nightly.main(["--resume"], STEPS[:1], tree)
+    (tree / "a").write_text("b")
+    assert nightly.commit_of(tree).endswith("-changed")
+    assert nightly.main(["--resume"], STEPS[:1], tree) == 0
+    assert ran(tree) == ["one", "one"]
+
+
+def test_each_step_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert nightly.main(["--list"]) == 0
+    names = capsys.readouterr().out.split("\n")
+    assert {"audit", "mutants", "gauntlet", "figures"} < set(names)
+    for each in nightly.STEPS:
+        assert each.command[0] == sys.executable
+        script = each.command[1]
+        assert script == "-m" or (ROOT / script).is_file()
+
+
+def test_regions_of_pages_are_filled_with_their_tables_and_the_commit(tmp_path: Path) -> None:
+    docs, folder = tmp_path / "docs", tmp_path / "abc123"
+    docs.mkdir()
+    folder.mkdir()
+    old = "a\n<!-- figures: every_kind -->\nold\n<!-- figures: end -->\nb\n"
+    (docs / "page.md").write_text(old)
+    assert figures.main(folder, docs) == 0
+    assert (docs / "page.md").read_text() == old
+    table = "| analysis | n |\n|---|---|\n| count | 3 |\n"
+    (folder / "bench-every_kind.txt").write_text(f"== every_kind\n{table}" + '{"a": 1}\n')
+    for _ in range(2):
+        figures.main(folder, docs)
+        assert (docs / "page.md").read_text() == (
+            "a\n<!-- figures: every_kind -->\n<small>Made at commit `abc123`.</small>\n\n"
+            f"{table}\n<!-- figures: end -->\nb\n"
+        )
+
+
+def test_each_region_of_the_documentation_has_a_table_and_each_table_a_region() -> None:
+    asked = [
+        found[1]
+        for path in figures.pages(ROOT / "docs")
+        for found in figures.REGION.finditer(path.read_text("utf-8"))
+    ]
+    assert sorted(asked) == sorted(figures.TABLES)
+
+
+def test_named_tests_are_summed_up_by_test_and_by_law() -> None:
+    lines = named_tests_tables.parsed(
+        [
+            "== named_tests",
+            "| test | law | n | ε | level | SciPy | power | SciPy | coverage, none | effect |",
+            "|---|---|---|---|---|---|---|---|---|---|",
+            "| t_test | normal | 500 | 0.5 | .040 | .050 | .150 | .810 | .960 | .940 |",
+            "| t_test | normal | 500 | 1 | .080 | .050 | .350 | .810 | .950 | nan |",
+            json.dumps({"benchmark": "named_tests"}),
+        ]
+    )
+    assert named_tests_tables.levels(lines).splitlines()[2:] == [
+        "| `t_test` | 2 | .060 | .040–.080 | 1 | .050 | .050–.050 | 2 | .95 | .94 |"
+    ]
+    assert named_tests_tables.powers(lines).splitlines()[2:] == [
+        "| `t_test` | normal | .15 / .35 (.81) |"
+    ]

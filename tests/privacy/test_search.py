@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind, every unit size: no two units of an adversarial pool are farther apart than a step's charge.
+
+The questions are the registry's own examples, so that a new kind is searched without a line here.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from reticent_server.domain.facts import DatasetFacts, Policy
+from reticent_server.domain.query import Privacy
+from reticent_server.domain.schema import Unit
+from reticent_server.errors import InvalidRequest
+from reticent_server.kinds.example import SCHEMA, rows
+from reticent_server.mechanisms import noisy_sum
+from reticent_server.pipeline import planning
+from reticent_server.web.bodies import RequestBody
+from support.attacks.search import searched, table_of, units
+from support.attacks.seeded_noise import seed_noise
+from support.kinds.examples import QUERIES
+
+N = 300
+ROOM = 1 + 1e-9  # relative: a distance in float64
+
+
+def facts_of(m: int) -> DatasetFacts:
+    schema = replace(SCHEMA, unit=Unit("person", m) if m > 1 else Unit())
+    policy = Policy(tiers=("unconditional", "conditional"))
+    return DatasetFacts("d", "d", 1, "v", N, schema, None, policy)
+
+
+def planned(facts: DatasetFacts, query: Any, epsilon: float) -> Any:
+    """The plan, or None where the data set does not have what it asks for."""
+    document = {"dataset": "d", "query": query, "privacy": {"epsilon": epsilon, "delta": 1e-6}}
+    try:
+        ask = RequestBody.model_validate(document).ask()
+        return planning.plan(facts, ask.query, Privacy(epsilon, 1e-6)).planned
+    except (ValidationError, InvalidRequest):
+        return None
+
+
+FIRST = [name for name in QUERIES if name.endswith(" 0")]
+LONG = [pytest.param(name, marks=pytest.mark.audit) for name in QUERIES]
+LEAST = 0.1  # of a step's charge that some pair attains somewhere in a plan: else the pool searches nothing
+
+
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("name", FIRST)
+def test_no_two_units_are_farther_apart_than_a_step_is_charged(
+    name: str, m: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed_noise(monkeypatch, f"{name}, {m}")
+    facts = facts_of(m)
+    search(facts, planned(facts, QUERIES[name], 1.0), size=16)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("m", [1, 3, 8])
+@pytest.mark.parametrize("name", LONG)
+def test_nor_of_a_large_pool_at_any_epsilon(
+    name: str, m: int, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed_noise(monkeypatch, f"{name}, {m}, {epsilon}")
+    facts = facts_of(m)
+    for seed in range(3):
+        search(facts, planned(facts, QUERIES[name], epsilon), size=48, seed=seed)
+
+
+def search(facts: DatasetFacts, plan: Any, size: int, seed: int = 0) -> None:
+    """Searches a plan's steps of sums; None, of what this data set is refused, has none."""
+    if plan is None:
+        return
+    found = list(
+        searched(plan, table_of(facts, rows(facts.slots)), units(facts, size, seed)),
+    )
+    for step in found:
+        assert step.loss <= step.charged * ROOM, step
+    noisy = [step.loss / step.charged for step in found if step.loss > 0]
+    assert not noisy or max(noisy) > LEAST
+
+
+def test_the_search_finds_noise_that_is_made_for_less_than_records_can_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By a twentieth less, of a crosstab's counts and of a sum."""
+    real = noisy_sum.sensitivity
+    monkeypatch.setattr(noisy_sum, "sensitivity", lambda part: 0.95 * real(part))
+    facts = facts_of(1)
+    for name in ("crosstab 0", "sum 0"):
+        table, pool = table_of(facts, rows(facts.slots)), units(facts, 24, 0)
+        found = searched(planned(facts, QUERIES[name], 1.0), table, pool)
+        assert any(step.loss > step.charged * ROOM for step in found)

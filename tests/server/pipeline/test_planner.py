@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What takes long to plan goes to processes of its own: the same answers, within limits of time and memory."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.patience import Patience, checkpoint
+from reticent_server.domain.query import Privacy
+from reticent_server.errors import CallerLeft, InvalidQuery
+from reticent_server.kinds import KINDS, example
+from reticent_server.pipeline import planner as planners
+from reticent_server.pipeline import planning
+from reticent_server.pipeline.planner import Planner
+from reticent_server.pipeline.simulator import ruled, simulate
+
+FACTS = DatasetFacts("e", "e", 1, "e", 10**5, example.SCHEMA)
+SECONDS = 60
+
+
+@pytest.fixture
+def planner() -> Iterator[Planner]:
+    made = started()
+    yield made
+    made.close()
+
+
+def started(seconds: float = SECONDS, megabytes: int = 1024) -> Planner:
+    """With one process, which is ready."""
+    made = Planner(1, seconds, megabytes)
+    made.start()
+    assert made.run(os.getpid) != os.getpid()
+    return made
+
+
+def test_every_kinds_plan_is_the_same_from_another_process(planner: Planner) -> None:
+    for kind in KINDS:
+        query, privacy = kind.examples[0], Privacy(1.0, 1e-6)
+        here = planning.plan(FACTS, query, privacy)
+        there = planner.run(planning.plan, FACTS, query, privacy)
+        assert (there.cost, there.deadline_ms) == (here.cost, here.deadline_ms)
+        assert there.guarantee == here.guarantee
+        assert repr(there.planned.forecast) == repr(here.planned.forecast), kind.name
+    account = ruled(None, 8.0, 1e-5)
+    assert planner.run(simulate, FACTS, account, 20) == simulate(FACTS, account, 20)
+
+
+def test_a_refusal_is_the_same_from_another_process(planner: Planner) -> None:
+    with pytest.raises(InvalidQuery, match="twice"):
+        planner.run(_refuse, "twice")
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        planner.run(_divide, 0)
+    assert planner.run(_divide, 2) == 0.5
+
+
+def test_time_and_memory_of_a_piece_have_limits() -> None:
+    made = started(seconds=0.1)
+    try:
+        with pytest.raises(InvalidQuery, match=r"more than 0.1 s to plan"):
+            made.run(_forever)
+        with pytest.raises(InvalidQuery, match="too much memory"):
+            made.run(_fill, 4 << 30)
+        assert made.run(os.getpid) != os.getpid()
+    finally:
+        made.close()
+
+
+def test_a_process_that_is_lost_is_replaced(planner: Planner) -> None:
+    lost = planner.run(os.getpid)
+    with pytest.raises(InvalidQuery, match="too much time or memory"):
+        planner.run(os._exit, 1)
+    assert planner.run(os.getpid) not in {lost, os.getpid()}
+
+
+def test_who_hangs_up_stops_the_process(planner: Planner) -> None:
+    patience, raised = Patience(SECONDS), []
+
+    def ask() -> None:
+        try:
+            with patience.limits():
+                planner.run(_forever)
+        except CallerLeft as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    while planner._idle:
+        time.sleep(0.001)
+    patience.leave()
+    thread.join(SECONDS)
+    assert raised
+    assert patience.spent >= 0
+    assert planner.run(os.getpid) != os.getpid()
+
+
+def test_processes_start_with_the_first_dear_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+    monkeypatch.setattr(Planner, "start", lambda planner: begun.append(planner._number))
+    made = Planner(2, SECONDS, 1024)
+    made.run(_divide, 2)
+    assert begun == []
+    monkeypatch.setattr(planners, "DEAR_SECONDS", -1.0)
+    made.run(_divide, 2)
+    assert begun == [2]
+
+
+def _refuse(why: str) -> None:
+    raise InvalidQuery(f"Do not ask {why}.")
+
+
+def _divide(by: float) -> float:
+    return 1 / by
+
+
+def _forever() -> None:
+    while True:
+        checkpoint()
+
+
+def _fill(size: int) -> int:
+    return int(np.ones(size, dtype=np.uint8).sum())

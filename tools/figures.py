@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the figures of a nightly run into the documentation, with the commit that made them.
+
+    python tools/figures.py build/nightly/COMMIT
+
+A region of a page, from `<!-- figures: NAME -->` to `<!-- figures: end -->`, is replaced by the table of that
+name: made of what the run's steps left in the folder. A step that has left nothing leaves its region as it is, and
+is named. A page may not name a table that does not exist.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import named_tests_tables  # noqa: E402 - it is not installed
+from benchmarks.gauntlet import report  # noqa: E402
+
+REGION = re.compile(r"<!-- figures: (?!end)(\w+) -->\n.*?<!-- figures: end -->", re.DOTALL)
+FIRST_TABLE = re.compile(r"^\|.*\n\|[-|: ]+\|\n(?:\|.*\n)*", re.MULTILINE)
+
+
+def gauntlet(folder: Path) -> str | None:
+    """The gauntlet's tables; its plot is drawn, too."""
+    path = folder / "gauntlet.json"
+    if not path.exists():
+        return None
+    return report.drawn([path])
+
+
+def printed(name: str) -> Callable[[Path], str | None]:
+    """The table that a benchmark prints."""
+
+    def table(folder: Path) -> str | None:
+        path = folder / f"bench-{name}.txt"
+        found = FIRST_TABLE.search(path.read_text("utf-8")) if path.exists() else None
+        return found.group() if found else None
+
+    return table
+
+
+def of_named_tests(
+    table: Callable[[Sequence[named_tests_tables.Printed]], str],
+) -> Callable[[Path], str | None]:
+    """A table over the lines that the benchmark named_tests prints."""
+
+    def made(folder: Path) -> str | None:
+        path = folder / "bench-named_tests.txt"
+        lines = (
+            named_tests_tables.parsed(path.read_text("utf-8").splitlines()) if path.exists() else []
+        )
+        return table(lines) if lines else None
+
+    return made
+
+
+TABLES: dict[str, Callable[[Path], str | None]] = {
+    "gauntlet": gauntlet,
+    "every_kind": printed("every_kind"),
+    "levels_of_named_tests": of_named_tests(named_tests_tables.levels),
+    "powers_of_named_tests": of_named_tests(named_tests_tables.powers),
+}
+
+
+def pages(docs: Path) -> Iterator[Path]:
+    for path in sorted(docs.rglob("*.md")):
+        if REGION.search(path.read_text("utf-8")):
+            yield path
+
+
+def filled(text: str, tables: dict[str, str | None], commit: str) -> str:
+    """The page's text with those of its regions replaced whose tables are there. KeyError: no such table."""
+
+    def region(found: re.Match[str]) -> str:
+        table = tables[found[1]]
+        if table is None:
+            return found[0]
+        made = f"<small>Made at commit `{commit}`.</small>"
+        return f"<!-- figures: {found[1]} -->\n{made}\n\n{table.strip()}\n\n<!-- figures: end -->"
+
+    return REGION.sub(region, text)
+
+
+def main(folder: Path, docs: Path = ROOT / "docs") -> int:
+    """0; which tables were filled is printed."""
+    tables = {name: make(folder) for name, make in TABLES.items()}
+    for path in pages(docs):
+        text = path.read_text("utf-8")
+        path.write_text(filled(text, tables, folder.name), "utf-8")
+    print(json.dumps({name: "filled" if table else "not made" for name, table in tables.items()}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that takes long, in one go, and one report: the audit, the benchmarks, all mutants, the gauntlet, figures.
+
+    python tools/nightly.py [--resume] [--only TEXT …] [--list]
+
+Each step is a command of its own. What it printed, how it ended and how long it took are kept in
+build/nightly/COMMIT as soon as it ends, and build/nightly.md says it of all steps, whatever became of the others; the
+command fails if one is red. A run that was stopped goes on with --resume: steps that were green for the
+same commit are not run again. --only: steps whose names have one of the texts; the report keeps what is known of the
+others. The last step puts the figures into the documentation (tools/figures.py), with the commit that made them.
+
+A tree with changes that are not committed has a folder of its own, COMMIT-changed.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.__main__ import NAMES as BENCHMARKS  # noqa: E402 - it is not installed
+
+PYTHON = sys.executable
+GREEN, RED = "green", "RED"
+SHOWN_LINES = 25  # of a red step's output, in the report: where a test run names what failed
+RESULTS = "mutants.jsonl"
+GAUNTLET = "gauntlet.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command; `{folder}` in it is where the commit's results are."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """result: GREEN or RED; seconds by the clock."""
+
+    result: str
+    seconds: float
+
+
+STEPS = (
+    Step("audit", (PYTHON, "-m", "pytest", "-n", "2", "-m", "audit", "-rfE", "tests")),
+    *(Step(f"bench {name}", (PYTHON, "-m", "benchmarks", name)) for name in BENCHMARKS),
+    Step("mutants", (PYTHON, "tools/mutants.py", "--results", f"{{folder}}/{RESULTS}")),
+    Step("gauntlet", (PYTHON, "-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")),
+    Step("figures", (PYTHON, "tools/figures.py", "{folder}")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """The results of one commit, in a folder of its own."""
+
+    root: Path
+    commit: str
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "build/nightly" / self.commit
+
+    def log(self, step: Step) -> Path:
+        return self.folder / f"{step.name.replace(' ', '-')}.txt"
+
+    def outcomes(self) -> dict[str, Outcome]:
+        """By step, of those that have ended."""
+        state = self.folder / "state.json"
+        if not state.exists():
+            return {}
+        return {k: Outcome(**v) for k, v in json.loads(state.read_text("utf-8")).items()}
+
+    def keep(self, step: Step, outcome: Outcome) -> None:
+        known = self.outcomes() | {step.name: outcome}
+        text = json.dumps({name: asdict(each) for name, each in known.items()}, indent=1)
+        part = self.folder / "state.json.part"
+        part.write_text(text + "\n", "utf-8")
+        part.replace(self.folder / "state.json")
+
+    def run(self, step: Step) -> Outcome:
+        """Runs a step to its end, and keeps what became of it."""
+        command = [part.replace("{folder}", str(self.folder)) for part in step.command]
+        started = time.monotonic()
+        with self.log(step).open("w", encoding="utf-8") as log:
+            done = subprocess.run(
+                command, cwd=self.root, stdout=log, stderr=subprocess.STDOUT, check=False
+            )
+        outcome = Outcome(GREEN if done.returncode == 0 else RED, time.monotonic() - started)
+        self.keep(step, outcome)
+        return outcome
+
+    def report(self, steps: Sequence[Step]) -> str:
+        """A table of all steps, and the end of what red ones said."""
+        known = self.outcomes()
+        parts = [
+            f"# Nightly run of {self.commit}\n",
+            f"{_sum(known, steps)}\n",
+            "| step | result | minutes | output |",
+            "|---|---|---|---|",
+            *(self._row(step, known.get(step.name)) for step in steps),
+            "",
+        ]
+        for step in steps:
+            if step.name in known and known[step.name].result == RED:
+                lines = self.log(step).read_text("utf-8", errors="replace").splitlines()
+                parts += [f"## {step.name}\n", "```text", *lines[-SHOWN_LINES:], "```\n"]
+        return "\n".join(parts)
+
+    def _row(self, step: Step, outcome: Outcome | None) -> str:
+        if outcome is None:
+            return f"| {step.name} | not run | | |"
+        log = self.log(step).relative_to(self.root)
+        return f"| {step.name} | {outcome.result} | {outcome.seconds / 60:.1f} | `{log}` |"
+
+
+def _sum(known: Mapping[str, Outcome], steps: Sequence[Step]) -> str:
+    ended = [known[step.name].result for step in steps if step.name in known]
+    return f"{ended.count(GREEN)} of {len(steps)} steps green, {ended.count(RED)} red, {len(steps) - len(ended)} not run."
+
+
+def commit_of(root: Path) -> str:
+    """The commit's short name; with what is not committed it is another tree."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.check_output(("git", *arguments), cwd=root, text=True).strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    return git("rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
+
+
+def main(arguments: Sequence[str], steps: Sequence[Step] = STEPS, root: Path = ROOT) -> int:
+    """1 if a step that has ended is red."""
+    parser = argparse.ArgumentParser(prog="python tools/nightly.py")
+    parser.add_argument("--resume", action="store_true", help="keep the steps that are green")
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of steps' names")
+    parser.add_argument("--list", action="store_true", help="the steps")
+    given = parser.parse_args(arguments)
+    wanted = [step for step in steps if any(text in step.name for text in given.only)]
+    if given.list:
+        print("\n".join(step.name for step in wanted))
+        return 0
+    night = Night(root, commit_of(root))
+    if not given.resume and given.only == [""]:
+        shutil.rmtree(night.folder, ignore_errors=True)
+    night.folder.mkdir(parents=True, exist_ok=True)
+    for step in wanted:
+        before = night.outcomes().get(step.name)
+        if given.resume and before is not None and before.result == GREEN:
+            print(f"{step.name}: {before.result} before", flush=True)
+            continue
+        print(f"{step.name}: ", end="", flush=True)
+        outcome = night.run(step)
+        print(f"{outcome.result}, {outcome.seconds / 60:.1f} min", flush=True)
+        (root / "build/nightly.md").write_text(night.report(steps), "utf-8")
+    (root / "build/nightly.md").write_text(night.report(steps), "utf-8")
+    return 1 if any(each.result == RED for each in night.outcomes().values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
