@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Survival curves at few cuts on real tables: do their intervals hold Kaplan–Meier's value of the whole table?
 
-Tables: rossi and gbsg2 of lifelines, colon (deaths) and flchain of R's package survival, which Rscript writes. Each is
-sampled with replacement; a sample is asked for the curve at the given cuts, without a profile.
+Tables: colon (deaths), flchain, gbsg and rotterdam of R's package survival, which Rscript writes (Debian:
+r-cran-survival), and rossi of lifelines where that is installed (it wants an older pandas than the client's tests).
+Each is sampled with replacement; a sample is asked for the curve at the given cuts, without a profile.
 `SURVIVAL_SAMPLES` (150) samples a table and ε.
 """
 
+import importlib
+import importlib.util
 import io
 import os
 import shutil
@@ -15,13 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from lifelines import KaplanMeierFitter, datasets
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.kinds.survival_curve.kind import KIND, SurvivalCurve
 from support.kinds.recipes import block_of, facts_of, outcome
+from support.tables.follow_up import kaplan_meier
 
 EPSILONS = (0.5, 1.0, 4.0)
 DELTA = 1e-6
@@ -38,15 +41,22 @@ class Table:
 
 
 def tables() -> Iterator[Table]:
-    """Those that can be had here."""
-    rossi, gbsg2 = datasets.load_rossi(), datasets.load_gbsg2()
-    yield Table("rossi", rossi.week, rossi.arrest, 60, (13.0, 26.0, 39.0, 52.0))
-    yield Table("gbsg2", gbsg2.time, gbsg2.cens, 3000, tuple(YEAR * k for k in range(1, 6)))
+    """Those that can be had here; what cannot is said."""
+    if importlib.util.find_spec("lifelines") is None:
+        print("!! rossi is left out: lifelines is not installed")
+    else:
+        rossi = importlib.import_module("lifelines.datasets").load_rossi()
+        yield Table("rossi", rossi.week, rossi.arrest, 60, (13.0, 26.0, 39.0, 52.0))
     if shutil.which("Rscript") is None:
-        print("colon and flchain are left out: there is no Rscript (Debian: r-cran-survival)")
+        print("!! the tables of R's survival are left out: there is no Rscript")
         return
+    gbsg = _of_r("survival::gbsg")
+    yield Table("gbsg", gbsg.rfstime, gbsg.status, 3000, tuple(YEAR * k for k in range(1, 6)))
     colon = _of_r("subset(survival::colon, etype == 2)")
     yield Table("colon", colon.time, colon.status, 4000, tuple(YEAR * k for k in range(1, 7)))
+    rotterdam = _of_r("survival::rotterdam")
+    cuts = (YEAR, 3 * YEAR, 5 * YEAR, 10 * YEAR)
+    yield Table("rotterdam", rotterdam.dtime, rotterdam.death, 8000, cuts)
     chain = _of_r("survival::flchain")
     yield Table("flchain", chain.futime, chain.death, 6000, (1000.0, 2000.0, 3000.0, 4000.0))
 
@@ -77,9 +87,9 @@ def main() -> None:
 
 def _row(table: Table, epsilon: float, samples: int) -> tuple[str, ...]:
     n = len(table.time)
-    whole = KaplanMeierFitter().fit(table.time, table.event)
-    truth = whole.survival_function_at_times(list(table.cuts)).to_numpy()
-    area = _area(whole, table.cuts[-1])
+    time, event = (np.asarray(v, dtype=np.float64) for v in (table.time, table.event))
+    truth = kaplan_meier(time, event, np.array(table.cuts))
+    area = _area(time, event, table.cuts[-1])
     columns = (
         Column("t", ColumnKind.INTEGER, 0, table.upper),
         Column("e", ColumnKind.BOOLEAN, 0, 1),
@@ -87,7 +97,6 @@ def _row(table: Table, epsilon: float, samples: int) -> tuple[str, ...]:
     offer = PrivacyCost(0, 0, rho_units(epsilon, DELTA))
     planned = KIND.plan(facts_of(n, columns, 1), SurvivalCurve("t", "e", None, table.cuts), offer)
     rng, held, bias, means = np.random.default_rng(7), [], [], []
-    time, event = (np.asarray(v, dtype=np.float64) for v in (table.time, table.event))
     for _ in range(samples):
         i = rng.integers(n, size=n)
         mask = {"m": np.zeros(n, dtype=bool)}
@@ -105,8 +114,8 @@ def _row(table: Table, epsilon: float, samples: int) -> tuple[str, ...]:
     return (table.name, f"{n:,}", f"{epsilon:g}", str(len(truth)), *(f"{v:.3f}" for v in shown))
 
 
-def _area(whole: KaplanMeierFitter, until: float) -> float:
-    """Under the steps of the curve, up to `until`."""
-    curve = whole.survival_function_.iloc[:, 0]
-    times = np.append(curve.index[curve.index < until], until)
-    return float(np.diff(times) @ curve.to_numpy()[: len(times) - 1])
+def _area(time: np.ndarray, event: np.ndarray, until: float) -> float:
+    """Under the steps of Kaplan and Meier's curve, up to `until`."""
+    falls = np.unique(time[(event == 1) & (time < until)])
+    heights = np.append(1.0, kaplan_meier(time, event, falls))
+    return float(np.diff(np.concatenate([[0.0], falls, [until]])) @ heights)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from support.installations.console import Desk
 
+CELL_MS = 240_000
+"""For a page that starts a process which reads the file: some seconds, and longer on a busy machine."""
+
 FILE = """education-num, zip, sex, Salary
 13, 10115, Male, <=50K
 9, ?, Female, >50K
@@ -31,6 +34,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def send(page: Page, file: Path) -> None:
+    page.set_default_timeout(CELL_MS)
     page.get_by_role("link", name="Add a table").click()
     page.get_by_label("CSV or Parquet file").set_input_files(file)
     page.get_by_role("button", name="Send the file").click()

@@ -19,7 +19,8 @@ def test_names_are_unique() -> None:
 
 
 def test_each_line_stands_once_in_its_file() -> None:
-    texts = {file: (ROOT / file).read_text("utf-8") for file in {m["file"] for m in MUTANTS}}
+    files = {m["file"] for m in MUTANTS}
+    texts = {f: (ROOT / f).read_text("utf-8") if (ROOT / f).exists() else "" for f in files}
     stale = [m["name"] for m in MUTANTS if texts[m["file"]].count(m["old"]) != 1]
     assert stale == []
     assert [m["name"] for m in MUTANTS if m["old"] == m["new"]] == []

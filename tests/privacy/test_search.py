@@ -26,8 +26,13 @@ N = 300
 ROOM = 1 + 1e-9  # relative: a distance in float64
 
 
+GAPS = 0
+"""In place of m: a person has one row at most, and may have none."""
+
+
 def facts_of(m: int) -> DatasetFacts:
-    schema = replace(SCHEMA, unit=Unit("person", m) if m > 1 else Unit())
+    of_persons = Unit("person", m or 1, gaps=m == GAPS)
+    schema = replace(SCHEMA, unit=Unit() if m == 1 else of_persons)
     policy = Policy(tiers=("unconditional", "conditional"))
     return DatasetFacts("d", "d", 1, "v", N, schema, None, policy)
 
@@ -47,7 +52,7 @@ LONG = [pytest.param(name, marks=pytest.mark.audit) for name in QUERIES]
 LEAST = 0.1  # of a step's charge that some pair attains somewhere in a plan: else the pool searches nothing
 
 
-@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("m", [GAPS, 1, 3])
 @pytest.mark.parametrize("name", FIRST)
 def test_no_two_units_are_farther_apart_than_a_step_is_charged(
     name: str, m: int, monkeypatch: pytest.MonkeyPatch
@@ -58,7 +63,7 @@ def test_no_two_units_are_farther_apart_than_a_step_is_charged(
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
-@pytest.mark.parametrize("m", [1, 3, 8])
+@pytest.mark.parametrize("m", [GAPS, 1, 3, 8])
 @pytest.mark.parametrize("name", LONG)
 def test_nor_of_a_large_pool_at_any_epsilon(
     name: str, m: int, epsilon: float, monkeypatch: pytest.MonkeyPatch

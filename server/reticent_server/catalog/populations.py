@@ -18,7 +18,7 @@ from reticent_server.catalog.json_values import spine_from_json, spine_to_json
 from reticent_server.catalog.tables import dataset_versions, datasets, populations
 from reticent_server.chain.acts import Change, require_recorded
 from reticent_server.domain.schema import Unit
-from reticent_server.domain.source import Source, Spine, VaultTable
+from reticent_server.domain.source import LinkedTables, Source, Spine, VaultTable
 from reticent_server.errors import CuratorError
 
 _ID_BYTES = 6  # of a spine's id: names what is in one catalogue
@@ -113,6 +113,17 @@ def first_spine(source: Source, dataset: str) -> Spine | None:
     if not isinstance(source, VaultTable) or not source.names:
         return None
     return new_spine(source.persons, source, dataset)
+
+
+def has_places(spine: Spine, source: Source, n: int) -> bool:
+    """Whether a table or link has exactly the places of the spine as it is now."""
+    match source:
+        case VaultTable():
+            return source.spine == spine.id and source.persons == n == spine.n
+        case LinkedTables():
+            return source.spine is not None and source.spine.id == spine.id and n == spine.n
+        case _:
+            return False
 
 
 def make(connection: Connection, made: Population, detail: Mapping[str, Any]) -> list[Change]:

@@ -55,6 +55,8 @@ CATALOG = "reticent"
 
 NOT_FOUND = "No such data set, or no grant for it."
 
+_OTHER_PLACES = "The population's places were changed meanwhile; load or link again."
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 _FACTS = select(
@@ -168,6 +170,8 @@ class Catalog:
                 spine = populations.first_spine(source, name) if first else known.spine
                 if isinstance(source, VaultTable) and first and spine is not None:
                     source = replace(source, spine=spine.id)
+                if spine is not None and not populations.has_places(spine, source, n):
+                    raise Conflict(_OTHER_PLACES)
                 if not known.is_made:
                     made = replace(known, units=frozenset({schema.unit.column}), spine=spine)
                     acts = populations.make(connection, made, {})

@@ -16,8 +16,8 @@ from reticent_server.errors import ReticentError
 from reticent_server.intake.cell import DONE, Limits, Order, refused
 from reticent_server.process import keep_to_itself
 
-_NICENESS = 10
-"""Half-way to the weakest: whoever answers analysts goes first."""
+_NICENESS = 5
+"""A third of the weight of those who answer analysts (sched(7)), so that these go first and a curator still gets an answer."""
 
 _FAILED = 1
 

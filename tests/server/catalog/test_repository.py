@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine
 
 from reticent_server.catalog.repository import NOT_FOUND, Catalog
-from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets
+from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets, populations
 from reticent_server.database import metadata
 from reticent_server.domain.clock import SystemClock
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Policy, Profile
@@ -45,7 +45,7 @@ def add(
 
 
 def test_the_migration_makes_the_declared_tables(engine: Engine) -> None:
-    ours = {t.name for t in (catalog_identity, datasets, dataset_versions)}
+    ours = {t.name for t in (catalog_identity, datasets, dataset_versions, populations)}
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         differences = [d for d in compare_metadata(context, metadata) if _table(d) in ours]
@@ -54,7 +54,8 @@ def test_the_migration_makes_the_declared_tables(engine: Engine) -> None:
 
 def _table(difference: object) -> str:
     text = repr(difference)
-    return next((t for t in ("catalog_identity", "dataset_versions", "datasets") if t in text), "")
+    names = ("catalog_identity", "dataset_versions", "datasets", "populations")
+    return next((t for t in names if t in text), "")
 
 
 def test_a_version_comes_back_as_it_was_declared(catalog: Catalog) -> None:
@@ -169,3 +170,24 @@ def test_loads_that_race_make_distinct_versions(catalog: Catalog) -> None:
         made = sum(version > 0 for version in pool.map(attempt, range(8)))
     assert made >= 1
     assert catalog.facts("houses").version == 1 + made
+
+
+def test_no_version_has_other_places_than_its_population(catalog: Catalog) -> None:
+    """Whatever came between the reading of a file and its version: an earlier size of the population, or an order of its own."""
+
+    def visits(source: VaultTable, n: int) -> DatasetFacts:
+        return catalog.add_version(
+            name="visits", population=None, schema=SCHEMA, n=n, source=source, by="t"
+        )
+
+    first = VaultTable("reticent_1_3", 3 * 7, (), 3, "key")
+    own = catalog.source(visits(first, 7).version_id)
+    spine = catalog.population("visits").spine
+    assert isinstance(own, VaultTable)
+    assert spine is not None
+    catalog.declare_places("visits", replace(spine, n=9, grows=True), by="t")
+    wider = replace(own, n=3 * 9)
+    for source, n in ((own, 7), (first, 9), (replace(wider, spine=""), 9), (wider, 7), (own, 9)):
+        with pytest.raises(Conflict, match="places were changed"):
+            visits(source, n)
+    assert visits(wider, 9).n == 9

@@ -168,7 +168,8 @@ def test_a_cap_waits_for_a_second_person(web: httpx.Client, desk: Desk) -> None:
     services.catalog.set_policy("people", replace(policy, second_person=True), by="t")
     cap = {"dataset": "people", "epsilon": "50", "delta": "0.01"}
     asked = post(web, "/console/budgets/set", **cap)
-    assert (asked.status_code, "second person" in asked.text) == (409, True)
+    assert (asked.status_code, "Waiting for a second person" in asked.text) == (409, True)
+    assert "Not done" not in asked.text
     (waiting,) = services.approvals.all()
     own = web.get("/console/proposals").text
     assert f"{waiting.id}/refuse" in own

@@ -81,7 +81,7 @@ def others() -> Iterator[ExitStack]:
 
 
 def entered(desk: Desk, key: str) -> httpx.Client:
-    client = httpx.Client(base_url=desk.url, timeout=60)
+    client = httpx.Client(base_url=desk.url, timeout=600)
     page = client.get("/console/sign-in")
     client.post("/console/sign-in", data={"form_token": token(page), "key": key})
     return client
@@ -255,7 +255,7 @@ def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     place = sent(web)
     wanted = GOOD | {"dataset": "pairs", "population": "people"}
     reply = edit(web, place, wanted)
-    assert (reply.status_code, "It is proposed as" in reply.text) == (409, True)
+    assert (reply.status_code, "Waiting for a second person" in reply.text) == (409, True)
     (proposal,) = desk.services.approvals.all()
     shown = web.get("/console/proposals").text
     assert "schema of 3 columns" in shown
@@ -265,7 +265,7 @@ def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     assert edit(web, place, wanted).status_code == 201
     assert desk.services.catalog.facts("pairs").population == "people"
     alone = edit(web, "/console/datasets/people/policy", {"tier-unconditional": "yes"})
-    assert (alone.status_code, "It is proposed as" in alone.text) == (409, True)
+    assert (alone.status_code, "Waiting for a second person" in alone.text) == (409, True)
     assert desk.services.catalog.facts("people").policy.second_person
     desk.services.catalog.set_policy("people", Policy(), by="t")  # of new populations, too
 

@@ -21,7 +21,7 @@ from reticent_server.vault.files import read_blocks
 from reticent_server.vault.parquet_file import unpacked_bytes
 from support.intake import orders
 
-SMALL = Limits(memory=64 << 20, seconds=20, waits=120, reply=1000)
+SMALL = Limits(memory=64 << 20, seconds=20, waits=600, reply=1000)
 MB = 1 << 20
 
 

@@ -18,6 +18,7 @@ from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import ReticentError
+from reticent_server.intake.registers import Asked, add_population
 from reticent_server.kinds.registry import stored_query
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.documents import dataset_json
@@ -134,3 +135,32 @@ def _url(services: Services, table: str) -> str:
     path = Path(str(services.catalog._engine.url.database))
     assert table
     return f"sqlite:///{path.parent / 'vault.db'}"
+
+
+@pytest.fixture(scope="module")
+def with_gaps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """A table with one row a person, in a population with more places."""
+    folder = tmp_path_factory.mktemp("gaps")
+    settings = Installation(folder, {}).settings
+    prepare(settings)
+    (folder / "s.yaml").write_text(PANEL.replace(f"max_rows: {M}", "max_rows: 1"))
+    (folder / "rows.csv").write_text(rows(np.full(PERSONS, 1)))
+    with opened(settings) as services:
+        places = Asked("panel", "id", capacity=PERSONS + 20)
+        add_population(settings, services.catalog, services.approvals, places, by="t")
+        load_dataset(settings, "panel", folder / "rows.csv", folder / "s.yaml")
+        yield services
+
+
+@pytest.mark.parametrize("name", list(QUERIES))
+def test_every_kind_is_answered_or_refused_where_places_are_empty(
+    with_gaps: Services, name: str
+) -> None:
+    plan = plan_of(with_gaps, name)
+    if isinstance(plan, str):
+        assert any(word in plan for word in ("protected unit", "rows", "records", "one row")), plan
+        return
+    release = executed(with_gaps, plan)
+    assert release.status in {"reply", "no_reply"}
+    if release.result is not None and "n" in release.result:
+        assert release.result["n"] == PERSONS + 20

@@ -20,7 +20,7 @@ import numpy as np
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
-from reticent_server.domain.schema import ABSENT, Column, ColumnKind
+from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Unit
 from reticent_server.domain.steps import Block, FloatArray, QuantileTree, Step, SumStep
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import drawn_scales, entries
@@ -50,7 +50,8 @@ def units(facts: DatasetFacts, size: int, seed: int) -> list[Block]:
     columns = facts.schema.columns
     corners = list(product(*(_values(column, rng) for column in columns)))
     rows = [corners[k] for k in rng.permutation(len(corners))[: size * m]]
-    return [_unit(columns, rows, m, k, rng) for k in range(size)]
+    unit = facts.schema.unit
+    return [_unit(columns, rows, unit, k, rng) for k in range(size)]
 
 
 def _values(column: Column, rng: np.random.Generator) -> Sequence[float]:
@@ -64,11 +65,12 @@ def _values(column: Column, rng: np.random.Generator) -> Sequence[float]:
 def _unit(
     columns: Sequence[Column],
     rows: Sequence[tuple[float, ...]],
-    m: int,
+    unit: Unit,
     number: int,
     rng: np.random.Generator,
 ) -> Block:
-    """m copies of one record; of every third unit different ones, of which some are absent."""
+    """m copies of one record; of every third unit different ones, of which some are absent, or the only one."""
+    m = unit.max_rows
     mixed = m > 1 and number % 3 == 2
     taken = [rows[(number * m + (j if mixed else 0)) % len(rows)] for j in range(m)]
     values = dict(
@@ -84,6 +86,8 @@ def _unit(
     }
     if m > 1:
         missing[ABSENT] = (np.arange(m) >= 1 + number % m) if mixed else np.zeros(m, dtype=bool)
+    elif unit.gaps:
+        missing[ABSENT] = np.full(1, number % 3 == 2)
     for name, mask in missing.items():
         if name:
             values[name][mask] = 0.0
