@@ -29,7 +29,7 @@ def sample(a: float, b: float | None, error: float = 0.2) -> Sample:
 
 def test_a_line_counts_intervals_that_were_given() -> None:
     samples = [sample(1.0, 2.1), sample(1.1, 2.6), sample(0.9, None), sample(1.5, 2.0)]
-    found = line("squared", "m", (100, 1.0), samples, np.array([1.0, 2.5]), TARGET)
+    found = line("squared", "m", (100, 1.0), samples, np.array([1.0, 2.6]), TARGET)
     assert found.textbook == pytest.approx(5 / 7)
     assert found.own == pytest.approx(4 / 7)
     assert found.given == pytest.approx(7 / 8)
