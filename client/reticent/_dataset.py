@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.results.coefficients import Coefficients
+    from reticent.results.group_regressions import GroupRegressions
+    from reticent.results.regression import RegressionResults
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,6 +90,25 @@ class Dataset(Methods):
         return parsed(
             lambda found: Profile.from_json(self.name, self.n, self.schema, found), self._profile
         )
+
+    def ols(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Least squares, as R's `lm`: linear_regression with loss="squared". more: as of linear_regression.
+
+        >>> fit = ds.ols("price ~ sqft_living + grade", epsilon=1.0)
+        """
+        return self.linear_regression(formula, where, **{"loss": "squared"} | more)
+
+    def rlm(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """A robust linear model: linear_regression with its own loss, Huber's. It describes the bulk of skewed data, and differs from
+        least squares there by design. more: as of linear_regression.
+
+        >>> fit = ds.rlm("price ~ sqft_living + grade", epsilon=1.0)
+        """
+        return self.linear_regression(formula, where, **more)
 
     def published(self) -> list[Release]:
         """The releases that the curator has published to all who have a grant, the last published first; free. A study

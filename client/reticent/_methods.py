@@ -816,11 +816,12 @@ class Methods:
 
         - formula: Such as `y ~ x1 + C(g) + log(x2) + x1:x2`.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - loss: "huber", "squared" or "tukey". squared: least squares with a large public
-          truncation. tukey: the biweight, started from a private Huber fit; newton only.
-        - tuning: 0.1 to 100. The loss's c; None: 1.345 (squared: 4, tukey: 4.685). planned:
-          chosen for the smallest error at this ε, which moves what is estimated with it (huber
-          and newton only).
+        - loss: "huber", "squared" or "tukey". squared: least squares of all records; the few
+          largest scores are cut, and intervals allow for it. tukey: the biweight, started from
+          a private Huber fit; newton only.
+        - tuning: 0.1 to 100. The loss's c; None: 1.345 (tukey: 4.685; squared: none, or 4 with
+          by or several rows a person). planned: chosen for the smallest error at this ε, which
+          moves what is estimated with it (huber and newton only).
         - ridge: λ of the penalty λ/2 times the sum of squared slopes in the units of the data;
           newton only.
         - mechanism: "newton", "gradient_descent" or "influence".

@@ -148,6 +148,7 @@ class FitBudget:
     jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
     precision: ν of the last round. size: q. joint: which parts of a step are of one vector. lengths: of the histogram of
     the lengths of persons' scores, 0 where scores are those of rows; reaches: of that of their Jacobians, 0 where these are.
+    tail, rows_tail: of the lengths of scores that are cut as a whole and of their rows (fitting.whole_newton), 0 elsewhere.
     stride: of the units that early passes go over (`on_part`); 1: all. entries: of a score, 0 where these are q."""
 
     rounds: tuple[tuple[int, float], ...]
@@ -163,6 +164,8 @@ class FitBudget:
     lengths: int = 0
     reaches: int = 0
     stride: int = 1
+    tail: int = 0
+    rows_tail: int = 0
     entries: int = 0
 
     @property
@@ -209,7 +212,8 @@ class FitBudget:
     def amounts(self) -> int:
         """Σ of what the parts would cost alone."""
         parts = (*(r for r, _ in self.rounds), *self.gradients, *self.scales, *self.jacobians)
-        return sum(parts) + self.meat + self.count + self.lengths + self.reaches
+        lengths = self.lengths + self.reaches + self.tail + self.rows_tail
+        return sum(parts) + self.meat + self.count + lengths
 
     @property
     def rho(self) -> int:
@@ -218,6 +222,7 @@ class FitBudget:
         used = self.count if self.joint.used else 0
         whitening = one_vector.rho(self.size, curvature=first, used=used) + self.count - used
         rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths + self.reaches
+        rest += self.tail + self.rows_tail
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
     def rho_by_group(self, *, counted: bool) -> int:
@@ -268,6 +273,8 @@ class FitBudget:
             count=self.count * target // whole,
             lengths=self.lengths * target // whole,
             reaches=self.reaches * target // whole,
+            tail=self.tail * target // whole,
+            rows_tail=self.rows_tail * target // whole,
             precision=self.precision * sqrt(whole / target),
         )
         return more if whole < target and more.rho <= rho else self
@@ -314,6 +321,7 @@ class Signal:
     signed: bool = False
     rms: float = 1.0
     skewed: bool = False
+    whole: bool = False
 
     @property
     def together(self) -> JointParts:
@@ -448,7 +456,7 @@ def _chosen(
 ) -> tuple[tuple[Round, ...], float, tuple[float, ...]]:
     """Rounds, the Jacobian's share, and the gradients' fractions of what is left."""
     best: tuple[float, tuple[Round, ...], float, tuple[float, ...]] | None = None
-    for rounds in _affordable(sizes, rho):
+    for rounds in affordable_rounds(sizes, rho):
         nu = precision(sizes, rho, rounds[-1])
         for jacobian in (0.08,) if eta < _QUIET else (0.04, 0.08, 0.12):
             left = 1 - fixed - jacobian - sum(s for s, _ in rounds)
@@ -460,7 +468,8 @@ def _chosen(
     return best[1:]
 
 
-def _affordable(sizes: Sizes, rho: int) -> tuple[tuple[Round, ...], ...]:
+def affordable_rounds(sizes: Sizes, rho: int) -> tuple[tuple[Round, ...], ...]:
+    """The rounds of a whitening that are still precise; a few single ones to choose from where none are."""
     for rounds in ROUNDS:
         *first, last = (precision(sizes, rho, r) for r in rounds)
         if max(first) <= _FIRST_PRECISION and last <= _LAST_PRECISION:

@@ -145,7 +145,7 @@ def surprised(
     the way dd̂ᵀ, d̂ = H⁻¹g, that g asks for is added to it.
     """
     H = curvature.H
-    S = H @ C @ H.T + noise + _curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    S = H @ C @ H.T + noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
     if float(g @ np.linalg.solve(S, g)) <= chdtri(len(g), _SURPRISE):
         return C
     way = np.linalg.solve(H, g)
@@ -164,7 +164,7 @@ def moved(
     reach: (q, q) the covariance that the gain is made for, where it is not C.
     """
     H, wide = curvature.H, C if reach is None else reach
-    N = noise + _curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    N = noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
     G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
     return Moved(np.asarray(G @ g), _after(C, G, H, N))
 
@@ -224,7 +224,7 @@ def _after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatA
     return np.asarray(left @ C @ left.T + G @ N @ G.T)
 
 
-def _curvature_error(C: FloatArray, curvature: StepCurvature) -> FloatArray:
+def curvature_error(C: FloatArray, curvature: StepCurvature) -> FloatArray:
     """(q, q) covariance of what H is wrong by, times the way that is left."""
     return _errors(np.diag(curvature.back @ C @ curvature.back), curvature) / curvature.unit**2
 

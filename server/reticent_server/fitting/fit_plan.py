@@ -71,6 +71,8 @@ from reticent_server.fitting.score import ScoreFamily
 from reticent_server.fitting.special_columns import special
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.whole_budget import plan_whole_budget
+from reticent_server.fitting.whole_newton import WholeNewton
 
 # What a fit takes with two threads, of which q = 2 to 61 terms and 10⁴ to 10⁶ records were measured; each a third above.
 _STEP_MS = (2.0, 0.009)  # between two passes: of itself, and of a squared coefficient
@@ -238,7 +240,8 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def passes(self) -> int:
         fit = len(self.budget.rounds) + self.budget.steps + self.budget.scale_steps
-        return fit + (self.own_profile is not None) + (self.budget.lengths > 0)
+        lengths = (self.budget.lengths > 0) + (self.budget.tail > 0)
+        return fit + (self.own_profile is not None) + lengths
 
     @property
     def draws(self) -> int:
@@ -292,7 +295,8 @@ class FitPlan(Planned, Generic[ResponseT]):
         family, coding = self.model.family(ground), ground.coding
         budget, sizes = self.budget, self.sizes
         scale = scale_of(family, budget, sizes, coding)
-        return NoisyNewton(
+        kind = WholeNewton if budget.tail else NoisyNewton
+        return kind(
             coding=coding,
             coordinates=ground.coordinates,
             family=family,
@@ -372,6 +376,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     def shares(self) -> dict[str, float]:
         """What part of ρ goes where: of what the parts would cost alone, which is more than ρ together."""
         b = self.budget
+        lengths = b.lengths + b.reaches + b.tail + b.rows_tail
         amounts = {
             "profile": self.own_profile.rho if self.own_profile else 0,
             "records_in_use": b.count,
@@ -380,7 +385,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             "jacobians": sum(b.jacobians),
             "scales": sum(b.scales),
             "meat": b.meat,
-            **({"lengths": b.lengths + b.reaches} if b.lengths else {}),
+            **({"lengths": lengths} if lengths else {}),
         }
         whole = sum(amounts.values())
         return {name: amount / whole for name, amount in amounts.items()}
@@ -457,7 +462,9 @@ def _sized(
 ) -> FitPlan[ResponseT]:
     model, sizes = sized(facts, model, ground, rho, known=own is None)
     weighted = design.weight is not None
-    budget = plan_budget(sizes, rho, model.signal(ground), masked=design.masked, weighted=weighted)
+    signal = model.signal(ground)
+    planned = plan_whole_budget if signal.whole else plan_budget
+    budget = planned(sizes, rho, signal, masked=design.masked, weighted=weighted)
     return FitPlan(facts, design, model, ground, budget, sizes, own, level)
 
 

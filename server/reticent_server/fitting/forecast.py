@@ -33,6 +33,7 @@ from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.row_tail import allowance_covariance
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
 from reticent_server.numerics.matrices import power
 
@@ -73,27 +74,22 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     """Goes through a planned fit in expectation."""
     n, q = fit.sizes.expected_n, fit.sizes.size
     whitening = _whitened(fit, n)
-    model = fit.public_model(whitening)
+    public = fit.public_model(whitening)
     theta = whitening.inside(fit.start)
     C, scale = prior(whitening, fit.family.offset), fit.family.start
-    known, R2, m = (
-        no_correction(whitening, fit.family.shape),
-        fit.sizes.radius_squared,
-        fit.sizes.unit_rows,
-    )
+    known, m = no_correction(whitening, fit.family.shape), fit.sizes.unit_rows
     for t, rho in enumerate(fit.budget.gradients):
         checkpoint()
-        score = fit.family.score(scale, fit.budget.steps - 1 - t)
+        step = fit.planned_step(t, scale, public)
+        score, model = step.score, step.model
         J = model.curvature(score, theta, C)
         if fit.passes.rejoins(t):
             H = corrected_curvature(J, score.unit, known).H
             C = C + fit.passes.allowance(H, model.meat(score, theta), n)
         seen = n / fit.passes.stride(t)
-        noise = planned_sd(VectorSum(q, fit.sizes.gradient_clip(score.bound) / m, rho, m)) / seen
+        noise = planned_sd(VectorSum(q, step.clip, rho, m)) / seen
         if fit.budget.jacobians[t]:
-            part = GramSum(
-                q, sqrt(R2 * score.curvature_bound), fit.budget.jacobians[t], m, score.signed
-            )
+            part = GramSum(q, step.reach, fit.budget.jacobians[t], m, score.signed)
             upto = None if t == fit.budget.steps - 1 else whitening.free
             back = power(J, 0.5)
             far = missed_curvature(C, back, score.unit)
@@ -102,14 +98,16 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         C = moved(C, curvature, noise**2 * np.eye(q), np.zeros(q)).covariance
         left = float(np.mean(model.variance(C)))
         scale = fit.scale.forecast(scale, fit.family.start, left)
-    sampling = sandwich(np.asarray(np.linalg.inv(curvature.H)), model.meat(score, theta), n)
+    A = np.asarray(np.linalg.inv(curvature.H))
+    C = C + allowance_covariance(step.allowance / n, curvature.H)
+    sampling = sandwich(A, model.meat(score, theta), n)
     directions = fit_directions(
         whitening,
         power(J, 0.5),
         J,
         relative,
         C + sampling,
-        n / (R2 * score.most),
+        n / (step.reach**2 * score.most / score.curvature_bound),
         present=True,
     )
     W, L = whitening.transform, back_transform(fit.coding).matrix

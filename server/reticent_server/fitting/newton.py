@@ -37,7 +37,7 @@ from reticent_server.fitting.public_model import PublicModel
 from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.scale import LastScores, MeanScore, Scale
-from reticent_server.fitting.score import ScoreFamily
+from reticent_server.fitting.score import Score, ScoreFamily
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import State, StepPlace
 from reticent_server.fitting.step_parts import Errors, FinalStep, LastReleases
@@ -48,6 +48,7 @@ _LARGEST_THETA = 2.0**20
 """In standardised units: keeps a fit that noise has thrown off within the floats."""
 
 Fitting = Generator[Step, tuple[Released, ...], StandardFit]
+Approaching = Generator[Step, tuple[Released, ...], tuple[PublicModel, State, Contributions]]
 Placing = Generator[Step, tuple[Released, ...], tuple[StepPlace, Contributions]]
 
 
@@ -77,13 +78,29 @@ class NoisyNewton:
 
     def fit(self) -> Fitting:
         """Runs the steps."""
+        t = self.budget.steps - 1
+        model, state, contributions = yield from self.approached(t)
+        place, contributions = yield from self._placed(model, state, contributions, t)
+        last = contributions.last_step(place)
+        released = last.read((yield from self.passes.asked(last.step, t)))
+        return self._finished(place, contributions, released)
+
+    def planned_step(self, t: int, scale: float, model: PublicModel) -> "PlannedStep":
+        """What is expected of step t at a residual scale. model: the public rows."""
+        score, sizes = self.family.score(scale, self.budget.steps - 1 - t), self.sizes
+        clip = sizes.gradient_clip(score.bound) / sizes.unit_rows
+        reach = float(np.sqrt(sizes.radius_squared * score.curvature_bound))
+        return PlannedStep(score, model, clip, reach)
+
+    def approached(self, steps: int) -> Approaching:
+        """After the whitening and the first `steps` steps, with the scale after each."""
         budget, passes = self.budget, self.passes
         whitening, count, present = yield from whitening_rounds(
             self.coding, self.coordinates, budget.rounds, budget.count, self.sizes, passes.strides
         )
         model, contributions = self.public_model(whitening), self.contributions
         state = self.started(whitening, count, present=present)
-        for t in range(budget.steps - 1):
+        for t in range(steps):
             place, contributions = yield from self._placed(model, state, contributions, t)
             parts = contributions.step(place)
             seen = parts.read((yield from passes.asked(parts.step, t)))
@@ -91,11 +108,7 @@ class NoisyNewton:
                 place, _ = place.measured(seen.jacobian, whitening.free)
             state = self.stepped(place, seen.mean_score(state.count), place.curvature)
             state = yield from self.scale.measured(replace(place, state=state), passes)
-        t = budget.steps - 1
-        place, contributions = yield from self._placed(model, state, contributions, t)
-        last = contributions.last_step(place)
-        released = last.read((yield from passes.asked(last.step, t)))
-        return self._finished(place, contributions, released)
+        return model, state, contributions
 
     def started(self, whitening: Whitening, count: float, *, present: bool) -> State:
         """Before any step. count: records in use, as released; present: whether there are any."""
@@ -187,3 +200,15 @@ class NoisyNewton:
             freedom=errors.freedom,
             verdict=verdict,
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedStep:
+    """A step in a forecast. model: the public rows with the radius of its weights. clip: of a record's score; reach: of a Jacobian's root.
+    allowance: of the sum of scores, in one direction, for what the clip takes."""
+
+    score: Score
+    model: PublicModel
+    clip: float
+    reach: float
+    allowance: float = 0.0

@@ -19,11 +19,13 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting import trust
 from reticent_server.fitting.coding import Coding, TermCoding
-from reticent_server.fitting.results import OpenInterval
+from reticent_server.fitting.results import Cut, OpenInterval
+from reticent_server.fitting.row_tail import RowCut
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import SOUND, CoefficientFlags, TrustVerdict
 
 BoolArray = NDArray[np.bool_]
+UNBOUNDED = 1e300  # squared radius at which every record weighs 1
 
 MOST_DEGREES = 1e6  # of freedom: a t law is normal to the digits of a reply
 
@@ -56,7 +58,7 @@ def back_transform(coding: Coding) -> BackTransform:
 @dataclass(frozen=True, slots=True, eq=False)
 class Reported:
     """A fit in the units of the data. covariance and privacy (q, q). degrees: (q,) of freedom of the
-    variances, where these are cluster-robust; None for normal intervals."""
+    variances, where these are cluster-robust; None for normal intervals. allowance: (q,) standard errors for what a cut takes; None without one."""
 
     coefficients: FloatArray
     covariance: FloatArray
@@ -65,6 +67,7 @@ class Reported:
     directions: list[dict[str, Any]]
     flags: CoefficientFlags
     degrees: FloatArray | None = None
+    allowance: FloatArray | None = None
 
     @property
     def estimable(self) -> BoolArray:
@@ -81,6 +84,11 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     back = back_transform(coding)
     privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
     directions = fit.directions.mapped(back.matrix)
+    taken, rest, index = None, None, None
+    if fit.taken is not None and fit.cut is not None:
+        allowed = back.covariance(fit.taken)
+        taken, index = roots(allowed), fit.cut.alpha
+        rest = roots(privacy + sampling - allowed)
     degrees = None
     if fit.freedom is not None:
         degrees = fit.freedom.degrees(back.matrix, np.diag(sampling), np.diag(privacy + sampling))
@@ -90,8 +98,13 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling)),
+        flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling))
+        if taken is None or rest is None or index is None
+        else trust.cut_coefficients(
+            directions.flags, roots(privacy), roots(sampling), trust.heavy_tails(index, taken, rest)
+        ),
         degrees=degrees,
+        allowance=taken,
     )
 
 
@@ -112,11 +125,30 @@ def fit_result(
         "privacy_standard_errors": roots(estimates.privacy).tolist(),
         "estimable": [bool(x) for x in ok],
         "directions": estimates.directions,
-        "weighting": weighting(coding, fit.transform, radius_squared),
+        "weighting": weighting(
+            coding, fit.transform, radius_squared if fit.cut is None else UNBOUNDED
+        ),
         "n": n,
-        "warnings": warnings(coding, estimates, fit.verdict),
+        "warnings": [
+            *cut_warnings(coding, estimates, fit.cut),
+            *warnings(coding, estimates, fit.verdict),
+        ],
+        **_cut(estimates, fit.cut),
         **_records(coding, fit),
         **_clusters(estimates, fit),
+    }
+
+
+def _cut(estimates: Reported, cut: RowCut | None) -> dict[str, Any]:
+    """What a reply says of scores that were cut as a whole."""
+    if cut is None or estimates.allowance is None:
+        return {}
+    return {
+        "cut": Cut(
+            records_beyond=cut.beyond,
+            tail_index=cut.alpha if cut.alpha > 0 else None,
+            allowances=estimates.allowance.tolist(),
+        )
     }
 
 
@@ -180,6 +212,14 @@ def warnings(coding: Coding, estimates: Reported, verdict: TrustVerdict = SOUND)
         return list(verdict.sentences)
     names, deviations = coding.design.names, coding.design.deviations
     return [*verdict.sentences, *estimates.flags.warnings(names, deviations=deviations)]
+
+
+def cut_warnings(coding: Coding, estimates: Reported, cut: RowCut | None) -> list[str]:
+    """What a cut takes of which coefficients, in sentences."""
+    if cut is None or estimates.allowance is None:
+        return []
+    share = estimates.allowance / np.maximum(estimates.standard_errors, np.finfo(float).tiny)
+    return estimates.flags.tail_warnings(coding.design.names, share, cut.beyond)
 
 
 def roots(C: FloatArray) -> FloatArray:

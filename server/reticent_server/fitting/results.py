@@ -67,6 +67,17 @@ class Weighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Of a fit whose records' scores are cut as a whole at a rank from the top. records_beyond: how many the cut is expected to reach.
+    tail_index: at the cut, a cautious one; small where few records weigh much. allowances: (p,) the part of the standard errors that
+    allows for what the cut takes."""
+
+    records_beyond: Size
+    allowances: list[Size]
+    tail_index: Annotated[float, Gt(0)] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FitStatistics:
     """How well a fit describes its records. rsquared: 1 − the residuals' squares over the response's about its mean, of 0/1 responses
     Efron's. rsquared_interval: sampling and noise, of a linear model; rsquared_privacy_standard_error: the noise
@@ -132,3 +143,4 @@ class RegressionResult:
     noisy_p_intervals: list[Interval] | None = None
     effects: str | None = None
     statistics: FitStatistics | None = None
+    cut: Cut | None = None

@@ -9,6 +9,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting import trust
 from reticent_server.fitting.identifiability import Directions
 from reticent_server.fitting.person_scores import Clusters
+from reticent_server.fitting.row_tail import RowCut
 from reticent_server.fitting.trust import SOUND, TrustVerdict
 from reticent_server.numerics.matrices import symmetric
 
@@ -20,6 +21,7 @@ class StandardFit:
     theta (q,); sampling and privacy covariances (q, q); scale; directions: which the releases can tell from none;
     count: records in use, as released; freedom: where scores are those of persons; information: (q, q) mean weighted curvature, per unit of the
     response; inverse: (q, q) its inverse, as the fit used it; transform: W. verdict: whether its standard errors are to be trusted (fitting.trust).
+    cut, taken: where scores were cut as a whole, and the part (q, q) of `privacy` that allows for what the cut takes; None elsewhere.
     """
 
     theta: FloatArray
@@ -33,6 +35,8 @@ class StandardFit:
     transform: FloatArray
     freedom: "Freedom | None" = None
     verdict: TrustVerdict = SOUND
+    cut: RowCut | None = None
+    taken: FloatArray | None = None
 
     @property
     def curvature(self) -> FloatArray:

@@ -52,6 +52,24 @@ NOISE_ALONE = Threshold(
     "privacy over sampling standard error of a coefficient",
     "an interval's width is then the noise alone",
 )
+PLAIN_NOISE_ALONE = Threshold(
+    7.0,
+    "the same of least squares",
+    "intervals of the textbook's target hold with more noise than those of a robust one are worth",
+)
+TAIL_INDEX = Threshold(
+    1.5,
+    "index of the tail of scores that are cut as a whole, half a standard deviation below its estimate",
+    "below it what is beyond the cut is more than twice what lies at it, and is not told",
+)
+CUT_ALLOWANCE = Threshold(
+    2.0,
+    "standard error for what a cut takes over that of all else",
+    "the interval is then about the cut",
+)
+CUT_TOLD = Threshold(
+    0.5, "of a standard error, for what a cut takes", "a third more of an interval's width at most"
+)
 BEND = Threshold(
     0.12,
     "error of a typical record's predictor with a log link",
@@ -235,29 +253,71 @@ def heavy(lost: Mapping[str, float]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFlags:
-    """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates."""
+    """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates. heavy: (q,) those that a
+    few records decide, where that was asked."""
 
     estimable: BoolArray
     noisy: BoolArray
+    heavy: BoolArray | None = None
+
+    def tail_warnings(self, names: Sequence[str], share: FloatArray, records: float) -> list[str]:
+        """Sentences on what a cut takes: share (q,) of the standard errors; records: about how many are cut."""
+        said = []
+        heavy = [] if self.heavy is None else _named(names, self.heavy)
+        if heavy:
+            said.append(
+                f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. Ask for "
+                'loss="huber", for a logarithm of what has the long tail, or for a larger epsilon.'
+            )
+        leaning = _named(names, self.estimable & (share > CUT_TOLD.value))
+        if leaning:
+            said.append(
+                f"Half or more of the standard errors of {', '.join(leaning)} allows for about {records:.0f} "
+                "records with the largest scores, which are cut."
+            )
+        return said
 
     def warnings(
         self, names: Sequence[str], rare: str = "too rare", *, deviations: bool = False
     ) -> list[str]:
         """Sentences. rare: what is; deviations: whether terms are deviations from a person's means."""
         said = []
-        lost = [name for name, ok in zip(names, self.estimable, strict=True) if not ok]
+        lost = _named(
+            names, ~self.estimable if self.heavy is None else ~(self.estimable | self.heavy)
+        )
         if lost:
             said.append(
                 f"Not identifiable at this epsilon (collinear, constant or {rare}: the data's information is "
                 f"below the noise): {', '.join(lost)}."
             )
             said += [SAME_IN_ALL_ROWS] if deviations else []
-        loud = [name for name, noisy in zip(names, self.noisy, strict=True) if noisy]
+        loud = _named(names, self.noisy)
         if loud:
             said.append(
                 f"Privacy noise dominates the standard errors of {', '.join(loud)}: a larger epsilon would help."
             )
         return said
+
+
+def _named(names: Sequence[str], which: BoolArray) -> list[str]:
+    return [name for name, chosen in zip(names, which, strict=True) if chosen]
+
+
+def heavy_tails(index: float, allowance: FloatArray, rest: FloatArray) -> BoolArray:
+    """(q,) whether a few records decide a coefficient. index: of the tail at the cut; allowance, rest: (q,) standard errors for what the
+    cut takes, and of all else."""
+    if index < TAIL_INDEX.value:
+        return np.ones(len(rest), dtype=bool)
+    return np.asarray(allowance > CUT_ALLOWANCE.value * rest)
+
+
+def cut_coefficients(
+    identified: BoolArray, privacy: FloatArray, sampling: FloatArray, heavy: BoolArray
+) -> CoefficientFlags:
+    """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails."""
+    estimable = identified & ~heavy & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
+    noisy = estimable & (privacy > NOISE_DOMINATES.value * sampling)
+    return CoefficientFlags(estimable, noisy, heavy)
 
 
 def coefficients(

@@ -97,7 +97,7 @@ CASES = {
     "where": (table_of, numerics(3), {"where": Compare("x0", ">", -0.3)}),
     "intercept only": (table_of, [], {}),
     "tuning": (table_of, numerics(3), {"tuning": 0.7}),
-    "least squares": (table_of, numerics(3), {"loss": "squared"}),
+    "least squares, truncated": (table_of, numerics(3), {"loss": "squared", "tuning": 4.0}),
     "biweight": (table_of, numerics(3), {"loss": "tukey"}),
     "an interaction of uncentred columns": (uncentred, numerics(2), {"design": product()}),
 }

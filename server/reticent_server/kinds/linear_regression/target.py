@@ -3,7 +3,8 @@
 
 import numpy as np
 
-from reticent_server.domain.steps import Block
+from reticent_server.domain.steps import Block, FloatArray
+from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.huber import WeightedMedianResidual
 from reticent_server.fitting.target import Target, records, settled_whitening, target
 from reticent_server.kinds.shared.linear.loss import ResidualLoss
@@ -17,10 +18,12 @@ def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
     """Solves the plan's estimating equation on a whole table, its weights settled on the table itself."""
     coding = plan.ground.coding
     X, y = records(coding, block)
+    loss = _loss(plan)
+    if loss.whole:
+        return _least_squares(coding, X, y)
     whitening = settled_whitening(plan, X)
     norms = np.sum((X @ whitening.transform.T) ** 2, axis=1)
     w = mallows_weights(norms, plan.sizes.radius_squared)
-    loss = _loss(plan)
     residuals = loss.residuals(plan.ground.response.tie)
     if isinstance(residuals, WeightedMedianResidual):
         raise TypeError("the target of a weighted regression is not computed here")
@@ -31,6 +34,16 @@ def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
         settled = fit_biweight(X, y, theta, loss.biweight.c, scale=scale, weights=w)
         theta, covariance, scale = settled.coefficients, settled.covariance, settled.scale
     return target(coding, theta, covariance, (X.T * w) @ X, scale=scale, weights=w)
+
+
+def _least_squares(coding: Coding, X: FloatArray, y: FloatArray) -> Target:
+    """The textbook's, with HC0 errors."""
+    inverse = np.linalg.pinv(X.T @ X, hermitian=True)
+    theta = inverse @ (X.T @ y)
+    r = y - X @ theta
+    covariance = inverse @ ((X * (r**2)[:, None]).T @ X) @ inverse
+    scale = float(np.sqrt(np.mean(r**2)))
+    return target(coding, theta, covariance, X.T @ X, scale=scale, weights=np.ones(len(y)))
 
 
 def _loss(plan: LinearRegressionPlan) -> ResidualLoss:

@@ -32,6 +32,10 @@ from reticent_server.numerics.psi import Huber
 DEFAULT_HUBER, DEFAULT_RADIUS = 1.345, 2.0
 # c = 4 and R²/q = 4 change few of a normal table's records: nearly least squares, and more noise
 SQUARED_TUNING, SQUARED_RADIUS = 4.0, 4.0
+LEAST_SQUARES = (
+    "least-squares coefficients of all records in use; the scores of the few records with the largest ones are cut, and "
+    "intervals allow for it"
+)
 LEAST_BIWEIGHT = 2.0  # below it the biweight's equation has many solutions near the Huber fit
 _MENU = ((0.6, 0.8), (0.6, 1.0), (1.0, 1.0), (1.0, 2.0), (1.345, 2.0), (1.345, 4.0))  # (c, R²/q)
 
@@ -39,7 +43,8 @@ _MENU = ((0.6, 0.8), (0.6, 1.0), (1.0, 1.0), (1.0, 2.0), (1.345, 2.0), (1.345, 4
 @dataclass(frozen=True, slots=True)
 class ResidualLoss:
     """start: Huber's ψ. biweight: the ψ of the last steps, or None. radius: R²/q. name: as asked for.
-    planned: whether the constants were chosen for the smallest error. weighted: whether records count by their weights."""
+    planned: whether the constants were chosen for the smallest error. weighted: whether records count by their weights. whole: whether the last scores
+    are cut as a whole, at a rank; `start` and `radius` are then those of the early steps."""
 
     name: str
     start: Huber
@@ -47,6 +52,7 @@ class ResidualLoss:
     radius: float
     planned: bool
     weighted: bool = False
+    whole: bool = False
 
     @property
     def c(self) -> float:
@@ -80,6 +86,7 @@ class ResidualLoss:
             self.residuals(tie) is not None,
             centred=True,
             signed=self.biweight is not None,
+            whole=self.whole,
         )
 
     def estimand(self, radius_squared: float, tie: float) -> str:
@@ -89,6 +96,8 @@ class ResidualLoss:
             "squared": "Least squares with residuals and leverage truncated",
             "tukey": "Mallows-Tukey (biweight) regression coefficients",
         }
+        if self.whole:
+            return LEAST_SQUARES
         measured = self.residuals(tie)
         scale = "the response's public one" if measured is None else measured.words
         text = (
@@ -102,6 +111,13 @@ class ResidualLoss:
         return text + (
             "; constants planned for the smallest error at this epsilon" if self.planned else ""
         )
+
+
+def plain_loss() -> ResidualLoss:
+    """Least squares of the whole table (fitting.whole_newton), led to by Huber's score."""
+    return ResidualLoss(
+        "squared", Huber(DEFAULT_HUBER), None, DEFAULT_RADIUS, planned=False, whole=True
+    )
 
 
 def asked_loss(query: LinearRegression) -> ResidualLoss:

@@ -14,7 +14,12 @@ from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
-from reticent_server.kinds.shared.linear.loss import ResidualLoss, asked_loss, planned_loss
+from reticent_server.kinds.shared.linear.loss import (
+    ResidualLoss,
+    asked_loss,
+    plain_loss,
+    planned_loss,
+)
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.shared.linear.response import PublicResponse, public_response
 from reticent_server.kinds.shared.linear.ridge import PENALISED, penalised_estimand, ridged
@@ -37,7 +42,7 @@ class LinearModel:
 
     @property
     def tuning(self) -> float | None:
-        return self.loss.c
+        return None if self.loss.whole else self.loss.c
 
     @property
     def nanoseconds(self) -> int:
@@ -101,6 +106,8 @@ def plan_linear_regression(
     facts: DatasetFacts, design: Design, query: LinearRegression, rho: int
 ) -> LinearRegressionPlan:
     """Plans a regression at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without response."""
-    loss = replace(asked_loss(query), weighted=design.weight is not None)
+    whole = query.loss == "squared" and query.tuning is None and facts.schema.unit.max_rows == 1
+    loss = plain_loss() if whole else asked_loss(query)
+    loss = replace(loss, weighted=design.weight is not None)
     model = LinearModel(loss, query.ridge)
     return plan_fit(facts, design, model, query.confidence_level, rho)

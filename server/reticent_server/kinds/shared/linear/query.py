@@ -43,14 +43,14 @@ class LinearRegression(Query):
     loss: Annotated[
         Literal["huber", "squared", "tukey"],
         Field(
-            description="squared: least squares with a large public truncation. tukey: the biweight, started "
-            "from a private Huber fit; newton only."
+            description="squared: least squares of all records; the few largest scores are cut, and intervals allow for it. "
+            "tukey: the biweight, started from a private Huber fit; newton only."
         ),
     ] = "huber"
     tuning: Annotated[
         PlannedTuning | None,
         Field(
-            description="The loss's c; null: 1.345 (squared: 4, tukey: 4.685). planned: chosen for the smallest "
+            description="The loss's c; null: 1.345 (tukey: 4.685; squared: none, or 4 with by or several rows a person). planned: chosen for the smallest "
             "error at this ε, which moves what is estimated with it (huber and newton only)."
         ),
     ] = None

@@ -40,6 +40,7 @@ def ridged(fit: StandardFit, penalty: float, coding: Coding) -> StandardFit:
         theta=own @ fit.theta + shifted,
         sampling=np.asarray(own @ fit.sampling @ own.T),
         privacy=np.asarray(own @ fit.privacy @ own.T),
+        taken=None if fit.taken is None else np.asarray(own @ fit.taken @ own.T),
     )
 
 

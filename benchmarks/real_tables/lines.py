@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One line a model and ε: how the intervals of its samples did."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from benchmarks.real_tables.textbook import Textbook
+from reticent_server.domain.steps import FloatArray
+
+WILD_STATED, WILD_SAMPLING, LEAST_SPREAD = 10.0, 20.0, 0.5
+"""A fit is wild with an error above 10 stated errors or 20 sampling errors, or stated errors below half of the spread over
+samples."""
+_Z = float(ndtri(0.975))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """What one reply says of q terms: all (q,). lower, upper: NaN without an interval. warned: whether it warns."""
+
+    coefficients: FloatArray
+    errors: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    privacy: FloatArray
+    warned: bool
+
+    @classmethod
+    def of(cls, result: dict[str, Any]) -> "Sample":
+        bounds = np.array(result["confidence_intervals"], dtype=float).reshape(-1, 2)
+        names = "coefficients", "standard_errors", "privacy_standard_errors"
+        beta, errors, privacy = (np.array(result[k], dtype=float) for k in names)
+        return cls(beta, errors, bounds[:, 0], bounds[:, 1], privacy, bool(result["warnings"]))
+
+
+@dataclass(frozen=True, slots=True)
+class RealLine:
+    """own, textbook: coverage of the reply's own target and of OLS's or ML's by the intervals given; given: their share;
+    wild: share of fits; width: half-widths over the textbook's, median; noise: privacy over the textbook's errors,
+    median; worst: the term that the textbook's is covered least of, its coverage, and its mean error in those errors;
+    warned: share of replies. NaN where there are none."""
+
+    asked: str
+    model: str
+    n: int
+    epsilon: float
+    own: float
+    textbook: float
+    given: float
+    wild: float
+    width: float
+    noise: float
+    worst: str
+    worst_coverage: float
+    worst_error: float
+    warned: float
+
+    def text(self) -> str:
+        return (
+            f"{self.asked:9s} {self.model:30s} n={self.n:<6d} eps={self.epsilon:<4g} own {self.own:.2f} textbook"
+            f" {self.textbook:.2f} given {self.given:.2f} wild {self.wild:.2f} width {self.width:.2f} noise"
+            f" {self.noise:.2f} warned {self.warned:.2f} | worst {self.worst}: {self.worst_coverage:.2f}"
+            f" error {self.worst_error:+.1f}"
+        )
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def line(
+    asked: str,
+    model: str,
+    size: tuple[int, float],
+    samples: Sequence[Sample],
+    own: FloatArray | None,
+    target: Textbook,
+) -> RealLine:
+    """size: n and ε. own: (q,) the reply's own target, None where it is not known."""
+    n, epsilon = size
+    beta, errors, lower, upper, privacy = (
+        np.array([getattr(s, k) for s in samples])
+        for k in ("coefficients", "errors", "lower", "upper", "privacy")
+    )
+    known, se = np.isfinite(lower), target.standard_errors
+    held = (lower <= target.coefficients) & (target.coefficients <= upper)
+    off = (beta - target.coefficients) / se
+    about = off if own is None else (beta - own) / se
+    each = _means(held, known)
+    worst = int(np.nanargmin(each)) if known.any() else 0
+    spread = np.std(about, axis=0, ddof=min(1, len(samples) - 1))
+    stated = np.where(known, errors / se, np.nan)
+    wild = known & (
+        (np.abs(about) > WILD_STATED * stated)
+        | (np.abs(about) > WILD_SAMPLING)
+        | (stated < LEAST_SPREAD * spread)
+    )
+    return RealLine(
+        asked=asked,
+        model=model,
+        n=n,
+        epsilon=epsilon,
+        own=np.nan if own is None else _mean((lower <= own) & (own <= upper), known),
+        textbook=_mean(held, known),
+        given=float(known.mean()),
+        wild=float(wild.any(axis=1).mean()),
+        width=_median((upper - lower)[known] / (2 * _Z * np.broadcast_to(se, known.shape)[known])),
+        noise=_median((privacy / se)[known]),
+        worst=target.terms[worst],
+        worst_coverage=float(each[worst]),
+        worst_error=_mean(off[:, worst], known[:, worst]),
+        warned=float(np.mean([s.warned for s in samples])),
+    )
+
+
+def _mean(values: FloatArray, where: np.ndarray) -> float:
+    return float(values[where].mean()) if where.any() else float("nan")
+
+
+def _means(values: np.ndarray, where: np.ndarray) -> FloatArray:
+    """(q,) means of the columns over `where`; NaN without one."""
+    number = where.sum(axis=0)
+    return np.where(number > 0, (values & where).sum(axis=0) / np.maximum(number, 1), np.nan)
+
+
+def _median(values: FloatArray) -> float:
+    return float(np.median(values)) if values.size else float("nan")

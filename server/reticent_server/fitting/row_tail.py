@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many records' scores are longer than a length: what a clip of whole scores is chosen by, and what it takes.
+
+The length ‖s_i‖ of each record's score falls into a bin of a public geometric grid, and the numbers N(e) of records beyond
+each edge e are released with little noise at all edges at once (mechanisms.running_counts: position 0 is the farthest bin).
+Everything below is post-processing. About the last edge e₀ at which N is clear of its noise, with x = ln(e/e₀),
+
+    ln N(e) = b − a x − ½ a κ x²          (the slope beyond x = 1.2 stays what it is there)
+
+is fitted to the edges where N is clear, by precision, with a public prior of a and κ: a Pareto tail has κ = 0, a normal one
+κ = 2, real tables .2 to 1. From the curve come the length C beyond which about `rank` records lie, the tail index
+α = −d ln N/d ln e at C, and what clipping at C takes, E = Σ(‖s‖ − C)₊ = ∫_C^∞ N(e) de.
+
+*Allowance.* Clipping moves the sum of scores by a vector of length E at most, and by LEANING·E in any one direction as a rule
+(tails have several directions). It is added to the covariance as a noise of that size would be: for a bias b of a normal
+estimate with error s, 1.96 √(s² + b²) is longer than the interval that holds with 95 % whatever the bias's sign (Armstrong &
+Kolesár 2018). Where that is not enough no interval is given (fitting.trust).
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import log
+
+import numpy as np
+from scipy.special import stdtr
+
+from reticent_server.domain.steps import FloatArray, Released, RunningCounts
+from reticent_server.fitting.trust import TAIL_INDEX
+from reticent_server.numerics.matrices import floored
+from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
+
+LEANING = 0.3
+_CAUTION = 0.5  # standard deviations by which the tail is taken to be heavier than it looks
+_LEAST_ALPHA, _MOST_RAISED = 1.05, 20.0
+_FIRST, _RATIO, _EDGES = 0.5, 2**0.25, 48  # of the unit: .5 to 1,700 in steps of 19 %
+_CLEAR = 3.0  # standard deviations of its noise that a number beyond an edge is clear at
+_BULK = 0.3  # of the records: an edge that more are beyond is not of the tail
+_SPAN = 30.0  # times the number beyond e₀, of the edges that are fitted
+_RANKS = 4.0  # ranks of records, up to which edges are fitted at least
+_MISFIT = 0.14  # of a number beyond an edge: the curve is not closer than that
+_SLOPE, _SLOPE_SD = 3.0, 1.5  # prior of a
+_BEND, _BEND_SD, _MOST_BEND = 0.4, 0.4, 2.0  # prior of κ, and what a normal tail has
+_BENDS_TO = 1.2  # x from which the slope stays as it is: three times e₀
+_FARTHEST, _STEP = (
+    4.2,
+    0.02,
+)  # x up to which the curve is followed, and in what steps; Pareto beyond
+_LEAST_SLOPE = 0.5
+_LEAST_CURVATURE = 1e-3  # of the largest
+_UNSURE = 0.2  # of the trace beyond a cut, of which public rows tell how long it is
+_UNTOLD = 4.0  # units: the cut where no tail is told; without intervals
+_DEGREES, _LONGEST, _BISECTIONS = 5.0, 1e3, 60  # of planned_cut
+_ROUNDS = 12  # Gauss-Newton steps; each leaves a tenth
+_LARGEST_MOVE = 1.0  # of a in one of them
+
+
+@dataclass(frozen=True, slots=True)
+class LengthGrid:
+    """The public grid of lengths, in units of a typical one."""
+
+    unit: float
+
+    @property
+    def edges(self) -> FloatArray:
+        """(E,) increasing."""
+        return np.asarray(self.unit * _FIRST * _RATIO ** np.arange(_EDGES))
+
+    def codes(self, lengths: FloatArray) -> FloatArray:
+        """(rows,) the position of each length, 0 for the farthest; −1 at or below the first edge."""
+        beyond = np.searchsorted(self.edges, lengths, side="left")
+        return np.where(beyond > 0, _EDGES - beyond, -1).astype(np.float64)
+
+    def part(self, rho: int, unit_rows: int) -> RunningCounts:
+        """What is released."""
+        return RunningCounts(1, _EDGES, rho, unit_rows)
+
+    def beyond(self, released: Released) -> tuple[FloatArray, FloatArray]:
+        """N (E,) at each edge, and the standard deviation (E,) of its noise."""
+        root = _root()
+        numbers = root @ released.values
+        return numbers[::-1], (released.sd**2 * root @ root.T)[::-1, ::-1]
+
+
+@lru_cache(maxsize=1)
+def _root() -> FloatArray:
+    """B (E, E): the running sums of what is released are B times it, as B B = the running sums."""
+    exact = running_factor(_EDGES) / (1 << FACTOR_BITS)
+    return np.asarray(np.tri(_EDGES) @ np.linalg.inv(exact))
+
+
+@dataclass(frozen=True, slots=True)
+class RowCut:
+    """Where scores are cut. length: C; beyond: records; alpha: the tail index, 0 where nothing was clear; excess: E."""
+
+    length: float
+    beyond: float
+    alpha: float
+    excess: float
+    squares: float = 0.0
+
+    @property
+    def told(self) -> bool:
+        """Whether the tail is light enough for an allowance."""
+        return self.alpha >= TAIL_INDEX.value
+
+    @property
+    def allowance(self) -> float:
+        """By how much the sum of the scores may be off in one direction."""
+        return LEANING * self.excess
+
+
+def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
+    """(q, q) of the solution, where the mean score may be off by `mean` in any one direction. H: (q, q), the curvature, about I in
+    white coordinates over the score's unit: directions of less than a thousandth are not resolved in any case."""
+    A = np.linalg.inv(floored(H, _LEAST_CURVATURE * float(np.max(np.diag(H)))))
+    return np.asarray(mean**2 * A @ A.T)
+
+
+def planned_cut(lengths: FloatArray, count: float, rank: float) -> RowCut:
+    """The cut to be expected of rows of these lengths (rows,), with residuals of t's law with 5 degrees of freedom: real tables' tails are
+    about as heavy."""
+    low, high = 0.0, _LONGEST * float(np.max(lengths))
+    share = min(rank / count, 1.0)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        beyond = float(np.mean(2 * stdtr(_DEGREES, -middle / np.maximum(lengths, 1e-300))))
+        low, high = (middle, high) if beyond > share else (low, middle)
+    alpha = _SLOPE * (1 + _BEND)
+    return RowCut(high, rank, alpha, rank * high / (alpha - 1))
+
+
+def chosen_cut(grid: LengthGrid, released: Released, count: float, rank: float) -> RowCut:
+    """The cut at a rank from the top."""
+    N, cov = grid.beyond(released)
+    curve = TailCurve.fitted(grid.edges, N, cov, count, rank)
+    if curve is None:
+        return RowCut(_UNTOLD * grid.unit, rank, 0.0, 0.0)
+    found = curve.cut(rank)
+    return replace(found, squares=mean_square(grid, N, count, found.length))
+
+
+def chosen_reach(
+    grid: LengthGrid,
+    released: Released,
+    count: float,
+    public: FloatArray,
+    unit: float,
+    least: float,
+) -> tuple[float, float]:
+    """L of the rows' second moment, and the mean trace beyond the public rows' (lengths: (rows,)) that a cut at L takes: the least sum of
+    that and of the noise, `unit` at a length of 1. least: the smallest L."""
+    N, cov = grid.beyond(released)
+    unclear = np.flatnonzero(_CLEAR * np.sqrt(np.diag(cov)) >= N)
+    upto = int(unclear[0]) if len(unclear) else len(N)
+    share = np.where(np.arange(len(N)) < upto, np.maximum(N, 0.0), 0.0) / count
+    more = share - np.mean(public[:, None] > grid.edges, axis=0)
+    squared = grid.edges**2
+    taken = np.maximum(_beyond(more, squared), 0.0)
+    unsure = taken + _UNSURE * _beyond(share, squared) + unit * squared
+    at = int(np.argmin(np.where(grid.edges >= least, unsure, np.inf)))
+    return float(grid.edges[at]), float(taken[at])
+
+
+def _beyond(share: FloatArray, squared: FloatArray) -> FloatArray:
+    """(E,) ∫ share d(length²) beyond each edge."""
+    steps = (share[1:] + share[:-1]) / 2 * np.diff(squared)
+    return np.append(np.cumsum(steps[::-1])[::-1], 0.0)
+
+
+def mean_square(grid: LengthGrid, N: FloatArray, count: float, length: float) -> float:
+    """The mean of min(‖s‖, length)², of a length on the grid."""
+    inside = grid.edges <= length
+    squared = np.append(0.0, grid.edges[inside] ** 2)
+    upto = np.clip(np.append(count, N[inside]), 0.0, count)
+    return float(np.sum((upto[1:] + upto[:-1]) / 2 * np.diff(squared))) / count
+
+
+@dataclass(frozen=True, slots=True)
+class TailCurve:
+    """ln N(e) = level − slope x − slope·bend x²/2, x = ln(e/edge), from `first` on. unsure: (3, 3) the covariance of the three."""
+
+    edge: float
+    level: float
+    slope: float
+    bend: float
+    first: float
+    unsure: FloatArray
+
+    @classmethod
+    def fitted(
+        cls, edges: FloatArray, N: FloatArray, cov: FloatArray, count: float, rank: float
+    ) -> "TailCurve | None":
+        sd = np.maximum(np.sqrt(np.diag(cov)), 1.0)  # a record, where noise is less
+        low = np.flatnonzero(_CLEAR * sd >= N)
+        last = int(low[0]) if len(low) else len(N) - 1  # the first that is not clear
+        most = min(_BULK * count, max(_SPAN * float(sd[last]), _RANKS * rank))
+        inside = np.flatnonzero(most >= N)
+        first = min(int(inside[0]) if len(inside) else last, last - 3)
+        if first < 0:
+            return None
+        x, y = np.log(edges[first:] / edges[last]), N[first:]
+        spread = cov[first:, first:]
+        prior = np.array([0.0, _SLOPE_SD**-2, _BEND_SD**-2])
+        at = np.array([log(_CLEAR * sd[last]), _SLOPE, _BEND])
+        for _ in range(_ROUNDS):
+            f, D = _curve(at, x)
+            misfit = np.diag((_MISFIT * f) ** 2 + f)
+            V = np.linalg.inv(spread + misfit)
+            P = D.T @ V @ D + np.diag(prior)
+            pull = prior * (np.array([0.0, _SLOPE, _BEND]) - at)
+            move = np.linalg.solve(P, D.T @ V @ (y - f) + pull)
+            at = at + np.clip(move, -_LARGEST_MOVE, _LARGEST_MOVE)
+            at[1] = max(at[1], _LEAST_SLOPE)
+            at[2] = np.clip(at[2], 0.0, _MOST_BEND)
+        b, a, kappa = map(float, at)
+        return cls(float(edges[last]), b, a, kappa, float(x[0]), np.asarray(np.linalg.inv(P)))
+
+    def cut(self, rank: float) -> RowCut:
+        x = np.arange(self.first, _FARTHEST, _STEP)
+        curve = np.log(_curve(np.array([self.level, self.slope, self.bend]), x)[0] + 1e-300)
+        at = int(np.argmin(np.abs(curve - log(rank))))
+        slope = self.slope * (1 + self.bend * np.minimum(x, _BENDS_TO))
+        length, number = self.edge * np.exp(x[at:]), np.exp(curve[at:])
+        rest = number[-1] * length[-1] / max(slope[-1] - 1, _LEAST_SLOPE)
+        inner = float(np.sum((number[1:] + number[:-1]) / 2 * np.diff(length)))
+        turn = min(x[at], _BENDS_TO)
+        g = np.array([0.0, 1 + self.bend * turn, self.slope * turn])
+        alpha = float(slope[at])
+        heavy = max(alpha - _CAUTION * float(np.sqrt(g @ self.unsure @ g)), _LEAST_ALPHA)
+        excess = (inner + float(rest)) * min(max((alpha - 1) / (heavy - 1), 1.0), _MOST_RAISED)
+        return RowCut(float(length[0]), float(number[0]), heavy, excess)
+
+
+def _curve(at: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """N (E,) and its derivatives (E, 3)."""
+    b, a, kappa = at
+    t = np.minimum(x, _BENDS_TO)
+    half = t * t / 2 + np.maximum(x - _BENDS_TO, 0.0) * _BENDS_TO
+    f = np.exp(np.minimum(b - a * x - a * kappa * half, 40.0))
+    return f, np.column_stack([f, -f * (x + kappa * half), -f * a * half])

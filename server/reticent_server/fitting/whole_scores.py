@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one record adds where its score is cut as a whole: no weight of its own, and no bound of its parts.
+
+    score      v q(y, η)       cut at ‖·‖ ≤ C by the sum that it goes into (mechanisms.quantise)
+    root       v √h            cut at ‖·‖ ≤ L in the same way
+    lengths    ‖v‖|q|, ‖v‖√h   one code each on a public grid (fitting.row_tail)
+
+A record that is not in use, and a value that is not finite, adds nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent_server.domain.steps import Block, Contribution, FloatArray
+from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.curvature import STEADY, ScoreCurvature
+from reticent_server.fitting.maps import (
+    FitState,
+    ScoreMap,
+    coordinates,
+    predictor,
+    response,
+    standardised,
+    used_shares,
+)
+from reticent_server.fitting.row_tail import LengthGrid
+from reticent_server.fitting.score import Ball, BoolArray, whole_ball
+from reticent_server.numerics.lengths import squared_lengths
+from reticent_server.numerics.person_columns import prepared
+
+UNBOUNDED = 1e300  # squared radius at which every weight is 1, within the floats
+
+
+@dataclass(frozen=True, slots=True)
+class PlainScore:
+    """Least squares: q = z = (y − η)/s, h = 1. The sum that it goes into bounds it."""
+
+    scale: float
+    varies: bool = False
+    signed: bool = False
+
+    @property
+    def unit(self) -> float:
+        return self.scale
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        return -np.inf, np.inf
+
+    @property
+    def bound(self) -> float:
+        return np.inf
+
+    @property
+    def curvature_bound(self) -> float:
+        return 1.0
+
+    @property
+    def most(self) -> float:
+        return 1.0
+
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return STEADY
+
+    @property
+    def mean_square(self) -> float:
+        return 1.0
+
+    def leverage(self, eta: FloatArray) -> FloatArray:
+        return np.ones_like(eta)
+
+    def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray((y - eta) * (1 / self.scale))
+
+    def with_curvature(
+        self,
+        y: FloatArray,
+        eta: FloatArray,
+        clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
+    ) -> tuple[FloatArray, FloatArray]:
+        return self.evaluate(y, eta), np.ones_like(eta)
+
+    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        return np.ones_like(eta)
+
+    def ball(self, direction: FloatArray, radius: float) -> Ball:
+        return whole_ball(len(direction), radius)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeLengthsMap:
+    """Gives (rows,) the position of each record's ‖v‖|q| on one grid, and of its ‖v‖√h on another."""
+
+    coding: Coding
+    point: FitState
+    scores: LengthGrid
+    rows: LengthGrid
+
+    def __call__(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        block = prepared(self.coding.design, block)
+        used, point = used_shares(self.coding, block), self.point
+        with np.errstate(all="ignore"):
+            x = standardised(self.coding, block)
+            eta = predictor(point, self.coding, x, block)
+            v = coordinates(point.transform, x, block.scratch)
+            lengths = np.sqrt(squared_lengths(v, np.empty(v.shape[1])))
+            y = response(self.coding, block)
+            q, h = point.score.with_curvature(y, eta, np.zeros(len(y), dtype=bool))
+            scores, rows = lengths * np.abs(q), lengths * np.sqrt(np.abs(h))
+            if used is not None:
+                scores, rows = scores * used, rows * np.sqrt(used)
+        return self.scores.codes(_finite(scores)), self.rows.codes(_finite(rows))
+
+
+def _finite(lengths: FloatArray) -> FloatArray:
+    """A contribution that is not finite is 0 to a sum."""
+    return np.where(np.isfinite(lengths), lengths, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreWithMeat:
+    """Gives the score for the gradient, and again for the meat, which is made of the gradient's own integers."""
+
+    scores: ScoreMap
+
+    def __call__(self, block: Block) -> tuple[Contribution, ...]:
+        (score,) = self.scores(block)
+        return score, score

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of the real tables: what is covered, given, wild and wide."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.real_tables.lines import Sample, line
+from benchmarks.real_tables.models import read_folder
+from benchmarks.real_tables.textbook import Textbook, textbook
+
+TARGET = Textbook(("a", "b"), np.array([1.0, 2.0]), np.array([0.1, 0.1]))
+
+
+def sample(a: float, b: float | None, error: float = 0.2) -> Sample:
+    ends = [[a - 2 * error, a + 2 * error], [None, None]]
+    if b is not None:
+        ends[1] = [b - 2 * error, b + 2 * error]
+    reply = {
+        "coefficients": [a, 0.0 if b is None else b],
+        "standard_errors": [error, error],
+        "privacy_standard_errors": [0.15, 0.15],
+        "confidence_intervals": ends,
+        "warnings": [] if b is not None else ["b"],
+    }
+    return Sample.of(reply)
+
+
+def test_a_line_counts_intervals_that_were_given() -> None:
+    samples = [sample(1.0, 2.1), sample(1.1, 2.6), sample(0.9, None), sample(1.5, 2.0)]
+    found = line("squared", "m", (100, 1.0), samples, np.array([1.0, 2.6]), TARGET)
+    assert found.textbook == pytest.approx(5 / 7)
+    assert found.own == pytest.approx(4 / 7)
+    assert found.given == pytest.approx(7 / 8)
+    assert found.width == pytest.approx(2 * 0.2 / (1.959964 * 0.1))
+    assert found.noise == pytest.approx(1.5)
+    assert found.warned == 0.25
+    assert found.worst == "b"
+
+
+def test_a_fit_that_says_too_small_an_error_is_wild() -> None:
+    samples = [sample(1.0, 2.0, 0.01), sample(1.5, 2.0, 0.01)]
+    assert line("squared", "m", (100, 1.0), samples, None, TARGET).wild > 0
+
+
+def test_a_folder_names_its_models_and_the_textbook_is_least_squares(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    x, g = rng.normal(size=400), rng.choice(["u", "v"], 400)
+    y = 1 + 2 * x + 3 * (g == "v") + rng.normal(size=400)
+    lines = [f"{a},{b},{c}" for a, b, c in zip(y, x, g, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["y,x,g", *lines]) + "\n", encoding="utf-8")
+    numbers = {"kind": "numeric", "lower": -10, "upper": 20}
+    columns = {"y": numbers, "x": numbers, "g": {"kind": "categorical"}}
+    model = {"name": "m", "table": "t", "kind": "linear_regression", "formula": "y ~ x + g"}
+    stored = {"tables": {"t": columns}, "models": [model]}
+    (tmp_path / "models.json").write_text(json.dumps(stored), encoding="utf-8")
+    folder = read_folder(tmp_path)
+    frame = folder.frame("t")
+    table = frame.rows(np.arange(400))
+    found = textbook(table, folder.models[0].query, 100)
+    table.close()
+    X = np.column_stack([np.ones(400), x, g == "v"])
+    assert found.coefficients == pytest.approx(np.linalg.lstsq(X, y, rcond=None)[0], abs=1e-4)
+    assert found.standard_errors[1] == pytest.approx(0.1, rel=0.25)

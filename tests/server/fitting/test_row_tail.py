@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a tail from released running counts, and what a cut takes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.private import Private
+from reticent_server.domain.steps import FloatArray, Released
+from reticent_server.fitting import row_tail
+from reticent_server.fitting.row_tail import (
+    LengthGrid,
+    allowance_covariance,
+    chosen_cut,
+    chosen_reach,
+    planned_cut,
+)
+from reticent_server.fitting.trust import TAIL_INDEX, heavy_tails
+from reticent_server.mechanisms import running_counts
+
+N, RANK = 20_000, 60.0
+GRID = LengthGrid(1.0)
+
+
+def lengths(alpha: float, n: int = N) -> FloatArray:
+    """A Pareto tail, its quantiles in place of draws."""
+    return np.asarray((1 - (np.arange(n) + 0.5) / n) ** (-1 / alpha))
+
+
+def released(values: FloatArray, noise: float = 0.0, grid: LengthGrid = GRID) -> Released:
+    """As running counts release it, with noise of a standard deviation in their units."""
+    part = grid.part(RHO_UNITS, 1)
+    totals = running_counts.factored(part, running_counts.encode(part, grid.codes(values)))
+    noisy = totals / (1 << row_tail.FACTOR_BITS)
+    rng = np.random.default_rng(3)
+    return Released(noisy + noise * rng.normal(size=len(noisy)), max(noise, 1e-6))
+
+
+def test_the_farthest_length_has_the_first_position_and_a_short_one_none() -> None:
+    edges = GRID.edges
+    codes = GRID.codes(np.array([0.0, edges[0], edges[0] * 1.01, edges[-1] * 2, np.inf]))
+    assert codes.tolist() == [-1, -1, len(edges) - 1, 0, 0]
+
+
+def test_numbers_beyond_edges_are_the_running_counts() -> None:
+    values = lengths(2.0)
+    beyond, noise = GRID.beyond(released(values))
+    assert beyond == pytest.approx([np.sum(values > e) for e in GRID.edges], abs=1e-3)
+    assert np.all(np.sqrt(np.diag(noise)) < 3e-6)
+
+
+def test_noise_at_an_edge_is_what_it_is_told_to_be() -> None:
+    part = GRID.part(RHO_UNITS // 1000, 1)
+    zeros = Private(np.zeros(part.bins, dtype=np.int64))
+    draws = np.array([GRID.beyond(running_counts.release(part, zeros))[0] for _ in range(400)])
+    told = np.sqrt(np.diag(GRID.beyond(running_counts.release(part, zeros))[1]))
+    ratios = draws.std(axis=0) / told
+    assert ratios.min() > 0.75  # 400 draws: a relative error of .035; 7 of them
+    assert ratios.max() < 1.25
+
+
+@pytest.mark.parametrize("alpha", [2.0, 3.0, 5.0])
+def test_the_cut_leaves_a_rank_of_records_beyond_it(alpha: float) -> None:
+    cut = chosen_cut(GRID, released(lengths(alpha)), N, RANK)
+    assert np.sum(lengths(alpha) > cut.length) == pytest.approx(RANK, rel=0.25)
+
+
+def test_a_cut_below_the_noise_is_found_by_the_curve() -> None:
+    """55 records of noise at an edge, as at epsilon = 1."""
+    cut = chosen_cut(GRID, released(lengths(3.0), 38.0), N, RANK)
+    assert 20 < np.sum(lengths(3.0) > cut.length) < 180
+
+
+def test_heavier_tails_have_a_smaller_index_and_a_larger_excess() -> None:
+    heavy, light = (chosen_cut(GRID, released(lengths(a), 10.0), N, RANK) for a in (1.1, 4.0))
+    assert heavy.alpha < TAIL_INDEX.value < light.alpha
+    assert not heavy.told
+    assert light.told
+    assert heavy.excess / heavy.length > 2 * light.excess / light.length
+
+
+def test_the_excess_is_at_least_that_of_the_records() -> None:
+    values = lengths(3.0)
+    cut = chosen_cut(GRID, released(values), N, RANK)
+    own = np.maximum(values - cut.length, 0).sum()
+    assert 0.7 * own < cut.excess < 3 * own
+
+
+def test_the_mean_square_is_that_of_cut_lengths() -> None:
+    values = lengths(3.0)
+    cut = chosen_cut(GRID, released(values), N, RANK)
+    assert cut.squares == pytest.approx(np.mean(np.minimum(values, cut.length) ** 2), rel=0.1)
+
+
+def test_noise_far_out_is_no_tail() -> None:
+    """A far edge that noise makes clear by chance is not where the tail ends."""
+    found = released(lengths(6.0), 1.0)
+    values = found.values.copy()
+    values[8] += 30.0
+    cut = chosen_cut(GRID, replace(found, values=values), N, RANK)
+    assert cut.length < 6
+
+
+def test_without_a_clear_tail_no_interval_is_told() -> None:
+    cut = chosen_cut(GRID, Released(np.zeros(48), 50.0), 100, RANK)
+    assert not cut.told
+    assert cut.length < 10
+    assert heavy_tails(cut.alpha, np.zeros(2), np.ones(2)).all()
+
+
+def test_a_few_records_decide_where_the_allowance_is_most_of_the_error() -> None:
+    assert heavy_tails(3.0, np.array([1.9, 2.1]), np.ones(2)).tolist() == [False, True]
+
+
+def test_a_planned_cut_leaves_its_rank_of_heavy_tailed_residuals() -> None:
+    rows = np.full(500, 2.0)
+    cut = planned_cut(rows, N, RANK)
+    rng = np.random.default_rng(5)
+    beyond = np.mean(np.abs(rng.standard_t(5, size=2_000_000)) * 2.0 > cut.length)
+    assert beyond * N == pytest.approx(RANK, rel=0.1)  # a standard error of .013
+
+
+def test_the_reach_grows_with_tails_that_public_rows_lack() -> None:
+    public = np.minimum(lengths(6.0, 2000), 2.0)
+    same = chosen_reach(GRID, released(np.tile(public, 10)), N, public, 1e-4, 2.0)
+    heavy = chosen_reach(GRID, released(lengths(2.1)), N, public, 1e-4, 2.0)
+    assert same[0] < 2.5
+    assert same[1] == 0
+    assert heavy[0] > 2 * same[0]
+
+
+def test_an_allowance_is_of_every_direction_of_the_score() -> None:
+    H = np.diag([2.0, 0.5])
+    assert allowance_covariance(0.1, H) == pytest.approx(np.diag([0.0025, 0.04]))
+    floored = allowance_covariance(0.1, np.diag([1.0, 1e-9]))
+    assert floored[1, 1] == pytest.approx(1e4)
