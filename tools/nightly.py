@@ -54,7 +54,9 @@ STEPS = (
     NightStep("audit", (PYTHON, "-m", "pytest", "-n", "2", "-m", "audit", "-rfE", "tests")),
     *(NightStep(f"bench {name}", (PYTHON, "-m", "benchmarks", name)) for name in BENCHMARKS),
     NightStep("mutants", (PYTHON, "tools/mutants.py", "--results", f"{{folder}}/{RESULTS}")),
-    NightStep("gauntlet", (PYTHON, "-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")),
+    NightStep(
+        "gauntlet", (PYTHON, "-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")
+    ),
     NightStep("figures", (PYTHON, "tools/figures.py", "{folder}")),
 )
 

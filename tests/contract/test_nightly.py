@@ -38,7 +38,9 @@ def tree(tmp_path: Path) -> Path:
 
 
 def step(name: str, code: str) -> Any:
-    return nightly.NightStep(name, (sys.executable, "-c", f"open('ran', 'a').write('{name} '); {code}"))
+    return nightly.NightStep(
+        name, (sys.executable, "-c", f"open('ran', 'a').write('{name} '); {code}")
+    )
 
 
 STEPS = (step("one", "print('well')"), step("two", "raise SystemExit('no luck')"), step("tre", ""))
