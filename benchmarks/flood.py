@@ -44,7 +44,7 @@ GOALS = {"budget_p99": 0.5, "fit_p95_ratio": 2.0, "memory_mb": 600}
 
 
 @dataclass
-class Place:
+class FloodedPlace:
     """Of the server, and what was seen there: seconds by name, statuses by name."""
 
     host: str
@@ -231,7 +231,7 @@ def measured(folder):
         installation, reply_grid_ms=10, requests_per_minute=600, sign_ins_per_minute=1000
     ) as server:
         host, port = server.url.removeprefix("http://").split(":")
-        place = Place(host, int(port))
+        place = FloodedPlace(host, int(port))
         time.sleep(SETTLING_SECONDS)
         idle, most = asyncio.run(phases(place, server.process.pid, keys, flooders))
     found = {

@@ -32,7 +32,7 @@ YEAR = 365.0
 
 
 @dataclass(frozen=True)
-class Table:
+class FollowUpTable:
     name: str
     time: np.ndarray
     event: np.ndarray
@@ -40,25 +40,31 @@ class Table:
     cuts: tuple[float, ...]
 
 
-def tables() -> Iterator[Table]:
+def tables() -> Iterator[FollowUpTable]:
     """Those that can be had here; what cannot is said."""
     if importlib.util.find_spec("lifelines") is None:
         print("!! rossi is left out: lifelines is not installed")
     else:
         rossi = importlib.import_module("lifelines.datasets").load_rossi()
-        yield Table("rossi", rossi.week, rossi.arrest, 60, (13.0, 26.0, 39.0, 52.0))
+        yield FollowUpTable("rossi", rossi.week, rossi.arrest, 60, (13.0, 26.0, 39.0, 52.0))
     if shutil.which("Rscript") is None:
         print("!! the tables of R's survival are left out: there is no Rscript")
         return
     gbsg = _of_r("survival::gbsg")
-    yield Table("gbsg", gbsg.rfstime, gbsg.status, 3000, tuple(YEAR * k for k in range(1, 6)))
+    yield FollowUpTable(
+        "gbsg", gbsg.rfstime, gbsg.status, 3000, tuple(YEAR * k for k in range(1, 6))
+    )
     colon = _of_r("subset(survival::colon, etype == 2)")
-    yield Table("colon", colon.time, colon.status, 4000, tuple(YEAR * k for k in range(1, 7)))
+    yield FollowUpTable(
+        "colon", colon.time, colon.status, 4000, tuple(YEAR * k for k in range(1, 7))
+    )
     rotterdam = _of_r("survival::rotterdam")
     cuts = (YEAR, 3 * YEAR, 5 * YEAR, 10 * YEAR)
-    yield Table("rotterdam", rotterdam.dtime, rotterdam.death, 8000, cuts)
+    yield FollowUpTable("rotterdam", rotterdam.dtime, rotterdam.death, 8000, cuts)
     chain = _of_r("survival::flchain")
-    yield Table("flchain", chain.futime, chain.death, 6000, (1000.0, 2000.0, 3000.0, 4000.0))
+    yield FollowUpTable(
+        "flchain", chain.futime, chain.death, 6000, (1000.0, 2000.0, 3000.0, 4000.0)
+    )
 
 
 def _of_r(expression: str) -> pd.DataFrame:
@@ -85,7 +91,7 @@ def main() -> None:
         print("| " + " | ".join(line) + " |")
 
 
-def _row(table: Table, epsilon: float, samples: int) -> tuple[str, ...]:
+def _row(table: FollowUpTable, epsilon: float, samples: int) -> tuple[str, ...]:
     n = len(table.time)
     time, event = (np.asarray(v, dtype=np.float64) for v in (table.time, table.event))
     truth = kaplan_meier(time, event, np.array(table.cuts))

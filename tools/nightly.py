@@ -43,7 +43,7 @@ class NightStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """result: GREEN or RED; seconds by the clock."""
 
     result: str
@@ -75,21 +75,21 @@ class Night:
     def log(self, step: NightStep) -> Path:
         return self.folder / f"{step.name.replace(' ', '-')}.txt"
 
-    def outcomes(self) -> dict[str, Outcome]:
+    def outcomes(self) -> dict[str, StepOutcome]:
         """By step, of those that have ended."""
         state = self.folder / "state.json"
         if not state.exists():
             return {}
-        return {k: Outcome(**v) for k, v in json.loads(state.read_text("utf-8")).items()}
+        return {k: StepOutcome(**v) for k, v in json.loads(state.read_text("utf-8")).items()}
 
-    def keep(self, step: NightStep, outcome: Outcome) -> None:
+    def keep(self, step: NightStep, outcome: StepOutcome) -> None:
         known = self.outcomes() | {step.name: outcome}
         text = json.dumps({name: asdict(each) for name, each in known.items()}, indent=1)
         part = self.folder / "state.json.part"
         part.write_text(text + "\n", "utf-8")
         part.replace(self.folder / "state.json")
 
-    def run(self, step: NightStep) -> Outcome:
+    def run(self, step: NightStep) -> StepOutcome:
         """Runs a step to its end, and keeps what became of it."""
         command = [part.replace("{folder}", str(self.folder)) for part in step.command]
         started = time.monotonic()
@@ -97,7 +97,7 @@ class Night:
             done = subprocess.run(
                 command, cwd=self.root, stdout=log, stderr=subprocess.STDOUT, check=False
             )
-        outcome = Outcome(GREEN if done.returncode == 0 else RED, time.monotonic() - started)
+        outcome = StepOutcome(GREEN if done.returncode == 0 else RED, time.monotonic() - started)
         self.keep(step, outcome)
         return outcome
 
@@ -118,14 +118,14 @@ class Night:
                 parts += [f"## {step.name}\n", "```text", *lines[-SHOWN_LINES:], "```\n"]
         return "\n".join(parts)
 
-    def _row(self, step: NightStep, outcome: Outcome | None) -> str:
+    def _row(self, step: NightStep, outcome: StepOutcome | None) -> str:
         if outcome is None:
             return f"| {step.name} | not run | | |"
         log = self.log(step).relative_to(self.root)
         return f"| {step.name} | {outcome.result} | {outcome.seconds / 60:.1f} | `{log}` |"
 
 
-def _sum(known: Mapping[str, Outcome], steps: Sequence[NightStep]) -> str:
+def _sum(known: Mapping[str, StepOutcome], steps: Sequence[NightStep]) -> str:
     ended = [known[step.name].result for step in steps if step.name in known]
     return f"{ended.count(GREEN)} of {len(steps)} steps green, {ended.count(RED)} red, {len(steps) - len(ended)} not run."
 

@@ -19,7 +19,6 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import structlog
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, make_url, text
 from sqlalchemy.exc import (
     DatabaseError,
@@ -32,6 +31,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from reticent_server.errors import Damaged, Unavailable
+from reticent_server.events import EventLogger
 
 metadata = MetaData(
     naming_convention={
@@ -220,7 +220,7 @@ _WORDS = {
 }
 """By SQLite's code, or PostgreSQL's SQLSTATE."""
 
-log = structlog.get_logger(__name__)
+log = EventLogger(__name__)
 
 
 @contextmanager

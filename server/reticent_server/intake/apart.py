@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter
 
 from reticent_server.domain.clock import SystemClock
-from reticent_server.intake.cell import Limits, in_cell
+from reticent_server.intake.cell import CellLimits, in_cell
 from reticent_server.intake.loading import FileToLoad, load_file
 from reticent_server.intake.registering import register_folder
 from reticent_server.opening import books_on, ready_engine
 from reticent_server.settings import Settings
 
-LIMITS = Limits(memory=512 << 20, seconds=3600, waits=7200, reply=1 << 20, writes=True)
+LIMITS = CellLimits(memory=512 << 20, seconds=3600, waits=7200, reply=1 << 20, writes=True)
 """Blocks take 100 MB; rows of persons, which are put in order in memory, 9 bytes a cell: a CSV file of 64 MB has at
 most 32 million. An hour of reading is a billion cells."""
 

@@ -59,7 +59,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CellLimits:
     """Of one process. memory: bytes beyond what its libraries take. seconds: of processor time; waits: of any time.
     reply: bytes. writes: whether it may write files, and has the server's environment."""
 
@@ -74,7 +74,7 @@ Order = Callable[[], bytes]
 """What is done there: a value that pickles, and gives the reply's bytes or raises a ReticentError."""
 
 
-def in_cell(order: Order, limits: Limits, file: str) -> bytes:
+def in_cell(order: Order, limits: CellLimits, file: str) -> bytes:
     """What the order gives, from a process of its own. file: its name, for messages. Raises what the order raises, and
     CuratorError where the process was ended."""
     process = subprocess.Popen(  # noqa: S603 - this interpreter
@@ -96,7 +96,7 @@ def in_cell(order: Order, limits: Limits, file: str) -> bytes:
     return _result(reply, limits, file, process.returncode)
 
 
-def _environment(limits: Limits) -> dict[str, str]:
+def _environment(limits: CellLimits) -> dict[str, str]:
     kept = (
         os.environ if limits.writes else {k: os.environ[k] for k in _SECRETLESS if k in os.environ}
     )
@@ -120,7 +120,7 @@ def _said(process: "subprocess.Popen[bytes]", order: bytes, most: int) -> bytes:
     return b""
 
 
-def _result(reply: bytes, limits: Limits, file: str, exit_code: int) -> bytes:
+def _result(reply: bytes, limits: CellLimits, file: str, exit_code: int) -> bytes:
     if reply[:1] == DONE:
         return reply[1:]
     if reply[:1] == REFUSED:

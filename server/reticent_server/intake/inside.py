@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from reticent_server.errors import ReticentError
-from reticent_server.intake.cell import DONE, Limits, Order, refused
+from reticent_server.intake.cell import DONE, CellLimits, Order, refused
 from reticent_server.process import keep_to_itself
 
 _NICENESS = 5
@@ -43,7 +43,7 @@ def _carried_out(order: Order) -> bytes:
     return order()
 
 
-def _limit(limits: Limits) -> None:
+def _limit(limits: CellLimits) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
     if not limits.writes:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

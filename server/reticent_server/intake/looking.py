@@ -7,13 +7,13 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from reticent_server.errors import CuratorError
-from reticent_server.intake.cell import Limits, in_cell
+from reticent_server.intake.cell import CellLimits, in_cell
 from reticent_server.vault.draft import ProposedColumn, propose
 from reticent_server.vault.files import FileFormat, file_format
 from reticent_server.vault.parquet_file import unpacked_bytes
 from reticent_server.vault.preview import Preview, preview
 
-LIMITS = Limits(memory=256 << 20, seconds=10, waits=300, reply=4 << 20)
+LIMITS = CellLimits(memory=256 << 20, seconds=10, waits=300, reply=4 << 20)
 """The first block of the widest table (2¹⁹ cells) takes 60 MB and 2 s; 500 columns with five cells of 40 characters
 and names of 256, spelled as JSON, take less than 2 MB."""
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from reticent_server.domain.patience import checkpoint, took
 from reticent_server.errors import CallerLeft, InvalidQuery
-from reticent_server.pipeline.planner_process import READY, STOP, Done, Order
+from reticent_server.pipeline.planner_process import READY, STOP, Done, PlanningOrder
 from reticent_server.process import child, ended
 
 _MODULE = "reticent_server.pipeline.planner_process"
@@ -55,7 +55,9 @@ class Planner:
         if process is None:
             return self._here(function, arguments)
         try:
-            result, error, seconds = process.asked(Order(function, arguments, self._limits[0]))
+            result, error, seconds = process.asked(
+                PlanningOrder(function, arguments, self._limits[0])
+            )
         except (OSError, EOFError):
             raise InvalidQuery(_LOST) from None
         finally:
@@ -144,7 +146,7 @@ class _Process:
                 self.lost = True
         return self._ready
 
-    def asked(self, order: Order) -> Done:
+    def asked(self, order: PlanningOrder) -> Done:
         """The answer. Raises OSError or EOFError where the process has gone, and CallerLeft."""
         try:
             self._line.send_bytes(pickle.dumps(order))

@@ -36,7 +36,7 @@ _TOO_LARGE = "This takes too much memory to plan: ask with fewer terms, levels, 
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PlanningOrder:
     """A function of a module, its arguments, and the processor time that it may take, in seconds."""
 
     function: Callable[..., Any]
@@ -57,7 +57,7 @@ def serve(line: Connection) -> None:
             line.send_bytes(_answer(line, pickle.loads(message)))  # noqa: S301 - from the server
 
 
-def _answer(line: Connection, order: Order) -> bytes:
+def _answer(line: Connection, order: PlanningOrder) -> bytes:
     patience = Patience(order.seconds, partial(line.poll, 0))
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
     until = ceil(process_time() + order.seconds) + _GRACE_SECONDS

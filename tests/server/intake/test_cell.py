@@ -13,7 +13,7 @@ import pytest
 
 from reticent_server.domain.schema import MAX_COLUMNS, MAX_TEXT
 from reticent_server.errors import Conflict, CuratorError, SecondPerson, Unavailable
-from reticent_server.intake.cell import Limits, in_cell, turn
+from reticent_server.intake.cell import CellLimits, in_cell, turn
 from reticent_server.intake.looking import LIMITS, Look, looked, refuse_unpacked
 from reticent_server.vault.csv_file import BLOCK_BYTES, MOST_BLANK, csv_blocks
 from reticent_server.vault.draft import draft_schema
@@ -21,11 +21,11 @@ from reticent_server.vault.files import read_blocks
 from reticent_server.vault.parquet_file import unpacked_bytes
 from support.intake import orders
 
-SMALL = Limits(memory=64 << 20, seconds=20, waits=600, reply=1000)
+SMALL = CellLimits(memory=64 << 20, seconds=20, waits=600, reply=1000)
 MB = 1 << 20
 
 
-def refused(order: Callable[[], bytes], limits: Limits = SMALL) -> str:
+def refused(order: Callable[[], bytes], limits: CellLimits = SMALL) -> str:
     with pytest.raises(CuratorError) as caught:
         in_cell(order, limits, "rows.csv")
     return caught.value.detail

@@ -63,7 +63,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class TimeGrid:
     """The ends of all intervals; which of them are reported; the unit of times that are whole numbers, else 0."""
 
     times: tuple[float, ...]
@@ -103,7 +103,7 @@ def raw_curve(table: LifeTable, group: int) -> RawCurve:
     )
 
 
-def described(table: LifeTable, group: int, raw: RawCurve, grid: Grid, horizon: int) -> Curve:
+def described(table: LifeTable, group: int, raw: RawCurve, grid: TimeGrid, horizon: int) -> Curve:
     """The curve as it is reported; horizon: how many of the cuts the restricted mean is over."""
     ends = np.asarray([i for i in grid.reported if i < len(raw.log_survival)], dtype=np.int64)
     begins = np.append(-1, ends[:-1]) + 1 if len(ends) else ends
@@ -146,7 +146,7 @@ def crossing(times: FloatArray, survival: FloatArray) -> float | None:
     return float(t[j] + (t[j + 1] - t[j]) * (s[j] - _HALF) / (s[j] - s[j + 1]))
 
 
-def _median(raw: RawCurve, grid: Grid) -> dict[str, Any]:
+def _median(raw: RawCurve, grid: TimeGrid) -> dict[str, Any]:
     """When the curve on the whole grid is at one half, and the ends of its interval."""
     times = np.asarray(grid.times[: len(raw.log_survival)])
     survival = monotone(np.exp(raw.log_survival))
@@ -169,7 +169,7 @@ def _scaled(raw: RawCurve, sd: FloatArray, ends: Positions) -> tuple[float, ...]
     return tuple((np.exp(raw.log_survival) * sd)[ends].tolist())
 
 
-def _restricted_mean(raw: RawCurve, grid: Grid, k: int) -> tuple[float, float]:
+def _restricted_mean(raw: RawCurve, grid: TimeGrid, k: int) -> tuple[float, float]:
     """The area over the first k intervals of the grid, and its standard error."""
     width = np.diff(grid.times[:k], prepend=0.0)
     survival = np.exp(raw.log_survival[:k])

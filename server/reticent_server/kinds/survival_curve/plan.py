@@ -23,7 +23,7 @@ from reticent_server.kinds.shared.follow_up.question import (
     with_fine_grid,
 )
 from reticent_server.kinds.shared.follow_up.table import life_table
-from reticent_server.kinds.survival_curve.curve import Curve, Grid, described, raw_curve
+from reticent_server.kinds.survival_curve.curve import Curve, TimeGrid, described, raw_curve
 from reticent_server.mechanisms import running_counts
 
 _PRODUCTS_A_MS = 100_000  # of a covariance, planned; measured 300,000
@@ -68,7 +68,7 @@ class SurvivalCurvePlan(Planned):
     taken: ClassVar = (0.05, 0.05)
 
     asked: FollowUp  # on the whole grid
-    grid: Grid
+    grid: TimeGrid
     part: RunningCounts
     n: int
     mechanism: str = "discrete Gaussian running counts (square-root factorisation)"
@@ -134,5 +134,5 @@ def plan_survival_curve(facts: DatasetFacts, asked: FollowUp, rho: int) -> Survi
     """Curves at `rho` (RHO_UNITS)."""
     fine, reported = with_fine_grid(facts, asked)
     whole = declared(facts, asked.time).kind is ColumnKind.INTEGER
-    grid = Grid(fine.cuts, reported, 1.0 if whole else 0.0)
+    grid = TimeGrid(fine.cuts, reported, 1.0 if whole else 0.0)
     return SurvivalCurvePlan(fine, grid, fine.part(rho, facts.schema.unit.max_rows), facts.n)
