@@ -61,7 +61,7 @@ def test_a_wrong_key_an_expired_session_and_the_way_back(page: Page, desk: Desk)
 
 def test_a_data_set_its_charges_and_a_release(inside: Page) -> None:
     inside.get_by_text("Verified just now").wait_for()
-    inside.get_by_role("link", name="people").click()
+    inside.get_by_role("link", name="people").first.click()
     inside.get_by_role("heading", name="Who has spent what").wait_for()
     inside.get_by_role("img", name="Burn-down").wait_for()
     inside.get_by_role("img", name="of the cap is spent").wait_for()

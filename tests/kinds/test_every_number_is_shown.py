@@ -212,13 +212,21 @@ def test_json_is_the_release(releases: dict[str, Any], name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def in_r(releases: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the R package shows of each release with a reply."""
+def in_r(
+    releases: dict[str, Any],
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> dict[str, Any]:
+    """What the R package shows of each release with a reply, of those that this run asks about."""
     r_language.need()
+    asked = [
+        item.callspec.params["name"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "in_r" in item.fixturenames
+    ]
+    made = {name: releases[name] for name in asked}
     file = tmp_path_factory.mktemp("r") / "releases.json"
-    file.write_text(
-        json.dumps({k: r for k, r in releases.items() if r["status"] == "reply"}), "utf-8"
-    )
+    file.write_text(json.dumps({k: r for k, r in made.items() if r["status"] == "reply"}), "utf-8")
     script = ROOT / "tests/support/kinds/shown_in_r.R"
     done = subprocess.run(
         ["Rscript", str(script), str(ROOT / "r"), str(file)],

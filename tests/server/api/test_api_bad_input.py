@@ -222,7 +222,7 @@ def test_a_word_that_is_no_choice_is_answered_with_the_choices(api: Api) -> None
 def test_policy_and_budget_refusals(api: Api, installation: Installation) -> None:
     reply = api.post("/v1/releases", request_body(epsilon=99, delta=0.009))
     assert (reply.status_code, reply.json()["code"]) == (403, "budget_exhausted")
-    assert set(reply.json()["remaining"]) == {"rho", "rho_delta"}
+    assert set(reply.json()["remaining"]) == {"epsilon", "rho", "rho_delta"}
     facts = api.services.catalog.facts("people")
     api.services.catalog.set_policy("people", replace(facts.policy, max_epsilon=0.1), by="t")
     reply = api.post("/v1/plans", request_body(epsilon=0.2))

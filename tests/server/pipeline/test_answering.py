@@ -248,7 +248,11 @@ def test_an_abandoned_release_is_computed_on_its_own_version(
     release_id = world.pending()
     directory = installation.directory
     load_dataset(
-        installation.settings, "people", directory / "secret.csv", directory / "schema.yaml"
+        installation.settings,
+        "people",
+        directory / "secret.csv",
+        directory / "schema.yaml",
+        separate="the file stands in for a second version",
     )
     world.clock.seconds += 61
     used = []

@@ -125,7 +125,7 @@ def test_the_columns_of_a_view_are_free_to_see(api: Api) -> None:
     assert (view["name"], view["n"], view["unit"]) == (
         "visits",
         400,
-        {"column": "person", "max_rows": 1},
+        {"column": "person", "max_rows": 1, "gaps": False},
     )
     plain = {"lower": 0.0, "levels": None, "date": False, "derived": None, "role": None}
     assert view["schema"]["columns"] == {

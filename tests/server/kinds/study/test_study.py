@@ -155,8 +155,10 @@ def test_the_noise_of_coefficients_is_what_is_said() -> None:
     fits = [
         read(query, drive(plan.run(), whole(data)).result).ols("y ~ x + k + b") for _ in range(200)
     ]
-    spread = np.std([np.asarray(f.params) for f in fits], axis=0)
-    said = np.mean([np.asarray(f.privacy_bse) for f in fits], axis=0)
+    told = [f for f in fits if np.isfinite(f.privacy_bse).all()]  # others are told without errors
+    assert len(told) > 150
+    spread = np.std([np.asarray(f.params) for f in told], axis=0)
+    said = np.mean([np.asarray(f.privacy_bse) for f in told], axis=0)
     np.testing.assert_allclose(spread / said, 1.0, atol=0.25)
 
 
