@@ -148,9 +148,15 @@ def _index(place: Path) -> list[str]:
             found[name] = value.strip("'\"")
     lines = ["[global]", *(f"{name} = {value}" for name, value in found.items())]
     (place / "pip.conf").write_text("\n".join(lines) + "\n", "utf-8")
-    paths = re.findall(r"(?:file://)?(/[^\s'\"]+)", " ".join(found.values()))
-    local = (Path(path) for path in paths if not path.startswith("//"))
-    return sorted({str(path) for path in local if path.exists()})
+    local = {path for name, value in found.items() for path in _local(name, value)}
+    return sorted(str(path) for path in local if path.exists())
+
+
+def _local(name: str, value: str) -> Iterator[Path]:
+    """Local paths of an option of pip; of an index what is beside it, too, where its pages' links lead."""
+    for path in re.findall(r"(?:file://)?(/[^\s'\"]+)", value):
+        if not path.startswith("//"):
+            yield Path(path).parent if name.endswith("index-url") else Path(path)
 
 
 def _image(root: Path, config: dict[str, object]) -> Image:
