@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ordinary models over real tables that nothing was tuned on: do intervals hold their own target, and the textbook's?
+"""Ordinary models over real tables: do intervals hold their own target, and the textbook's?
 
 `models.json` names the tables with their declared bounds, and the models; each table is a CSV file beside it.
 """
