@@ -100,6 +100,11 @@ class Planned(ABC):
     def run(self) -> Recipe: ...
 
     @property
+    def answers(self) -> str:
+        """Which question the numbers answer, as the reply's first line; empty where the kind's name says it (kinds.shared.answers)."""
+        return ""
+
+    @property
     def passes(self) -> int:
         return 1
 

@@ -34,6 +34,10 @@ class PlannedOn(Planned):
         return self.base.reference
 
     @property
+    def answers(self) -> str:
+        return self.base.answers
+
+    @property
     def passes(self) -> int:
         return self.base.passes
 

@@ -129,6 +129,11 @@ class RegressionModel(Protocol[ResponseT]):
     @property
     def reference(self) -> str: ...
     @property
+    def answers(self) -> str:
+        """The reply's first line (domain.plan.Planned)."""
+        ...
+
+    @property
     def radius(self) -> float: ...
     @property
     def tuning(self) -> float | None: ...
@@ -212,6 +217,10 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def mechanism(self) -> str:
         return self.model.mechanism
+
+    @property
+    def answers(self) -> str:
+        return self.model.answers
 
     @property
     def of_persons(self) -> bool:

@@ -153,6 +153,10 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
         return self.fits[0]
 
     @property
+    def answers(self) -> str:
+        return self.first.answers
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.first.columns
 

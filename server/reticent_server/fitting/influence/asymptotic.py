@@ -74,6 +74,10 @@ class AsymptoticPlan(Planned):
         return False
 
     @property
+    def answers(self) -> str:
+        return self.pilot.answers
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.pilot.columns
 

@@ -53,6 +53,10 @@ class InfluencePlan(Planned):
         return False
 
     @property
+    def answers(self) -> str:
+        return self.pilot.answers
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.pilot.columns
 

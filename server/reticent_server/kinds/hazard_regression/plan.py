@@ -70,6 +70,7 @@ from reticent_server.kinds.hazard_regression.newton import LastStep, first_step,
 from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
 from reticent_server.kinds.hazard_regression.report import HazardFit, hazard_fit
 from reticent_server.kinds.hazard_regression.surv import Hazards
+from reticent_server.kinds.shared.answers import ROBUST_HAZARDS
 from reticent_server.numerics.matrices import power
 
 _NANOSECONDS = (
@@ -118,6 +119,10 @@ class HazardPlan(Planned):
     level: float
     mechanism: str = "noisy Newton (piecewise-exponential hazards), discrete Gaussian sums"
     reference: str = "Holford (1980); Avella-Medina, Bradshaw & Loh (2023)"
+
+    @property
+    def answers(self) -> str:
+        return ROBUST_HAZARDS
 
     @property
     def columns(self) -> tuple[str, ...]:

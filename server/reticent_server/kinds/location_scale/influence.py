@@ -84,6 +84,10 @@ class AsymptoticLocationScalePlan(Planned):
         return False
 
     @property
+    def answers(self) -> str:
+        return self.pilot.answers
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.pilot.columns
 

@@ -45,6 +45,7 @@ from reticent_server.kinds.location_scale.settings import (
     plan_settings,
 )
 from reticent_server.kinds.location_scale.start import column_design, public_start
+from reticent_server.kinds.shared.answers import ROBUST_LOCATION
 from reticent_server.numerics.psi import Huber
 
 EntryT = TypeVar("EntryT")
@@ -106,6 +107,10 @@ class LocationScalePlan(Planned):
     confidence_level: float
     mechanism: str = "noisy Newton (Huber's Proposal 2), discrete Gaussian sums"
     reference: str = "Huber (1964); Avella-Medina (2021), Example 1"
+
+    @property
+    def answers(self) -> str:
+        return ROBUST_LOCATION
 
     @property
     def columns(self) -> tuple[str, ...]:

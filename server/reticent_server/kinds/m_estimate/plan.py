@@ -25,6 +25,7 @@ from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
+from reticent_server.kinds.shared.answers import ROBUST_LOCATION
 from reticent_server.kinds.shared.columns import ColumnsMap, released_quartiles
 from reticent_server.kinds.shared.ranges import public_sd
 from reticent_server.kinds.shared.stable_bins import SORT_NANOSECONDS
@@ -53,6 +54,10 @@ class MEstimatePlan(Planned):
     expected_sd: float | None
     mechanism: str = "exponential mechanism on the estimating equation, over a public grid"
     reference: str = "Chaudhuri & Hsu (2012), section 5.2, with 4K for 2K"
+
+    @property
+    def answers(self) -> str:
+        return ROBUST_LOCATION
 
     @property
     def steady(self) -> bool:

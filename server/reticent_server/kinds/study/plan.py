@@ -41,6 +41,7 @@ from reticent_server.fitting.own_profile import (
 )
 from reticent_server.fitting.person_scores import Lengths
 from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.kinds.shared.answers import LEAST_SQUARES
 from reticent_server.kinds.study.leaning import SKEWED
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
@@ -133,6 +134,10 @@ class StudyPlan(Planned):
     own_profile: OwnProfile | None
     mechanism: str = "noisy second moments in whitened coordinates"
     reference: str = "Canonne, Kamath & Steinke (2020); Dwork, Talwar, Thakurta & Zhang (2014)"
+
+    @property
+    def answers(self) -> str:
+        return LEAST_SQUARES
 
     @property
     def columns(self) -> tuple[str, ...]:

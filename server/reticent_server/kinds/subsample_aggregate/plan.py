@@ -22,6 +22,7 @@ from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.standardise import NORMAL_IQR
+from reticent_server.kinds.shared.answers import IN_BLOCKS
 from reticent_server.kinds.subsample_aggregate.bounds import (
     Bounds,
     checked_bounds,
@@ -61,6 +62,10 @@ class SubsampleAggregatePlan(Planned):
     n: int
     mechanism: str = "subsample and aggregate over secret random blocks: private quartiles, winsorised noisy mean"
     reference: str = "Smith (2011); Dwork & Smith (2009), Algorithm 1"
+
+    @property
+    def answers(self) -> str:
+        return IN_BLOCKS
 
     @property
     def steady(self) -> bool:

@@ -54,6 +54,7 @@ from reticent_server.kinds.glm.categories.maps import entry_count
 from reticent_server.kinds.glm.categories.newton import CategoryNewton
 from reticent_server.kinds.glm.categories.report import category_result, in_units
 from reticent_server.kinds.glm.categories.response import MOST_PARAMETERS
+from reticent_server.kinds.shared.answers import ROBUST_LOGITS
 from reticent_server.kinds.shared.tables import Axis
 
 RADIUS = 2.0  # R² for each coefficient: the binomial family's
@@ -95,6 +96,10 @@ class CategoryPlan(Planned):
     level: float
     mechanism: str = "noisy Newton (logits of several levels), discrete Gaussian sums"
     reference: str = "McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh (2023)"
+
+    @property
+    def answers(self) -> str:
+        return ROBUST_LOGITS
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -61,6 +61,10 @@ class GradientDescentPlan(Planned):
         return self.newton.steady
 
     @property
+    def answers(self) -> str:
+        return self.newton.answers
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return self.newton.columns
 
