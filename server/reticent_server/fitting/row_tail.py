@@ -17,12 +17,12 @@ estimate with error s, 1.96 √(s² + b²) is longer than the interval that hold
 Kolesár 2018). Where that is not enough no interval is given (fitting.trust).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import log
 
 import numpy as np
-from scipy.special import stdtr
 
 from reticent_server.domain.steps import FloatArray, Released, RunningCounts
 from reticent_server.fitting.trust import TAIL_INDEX
@@ -49,7 +49,8 @@ _LEAST_SLOPE = 0.5
 _LEAST_CURVATURE = 1e-3  # of the largest
 _UNSURE = 0.2  # of the trace beyond a cut, of which public rows tell how long it is
 _UNTOLD = 4.0  # units: the cut where no tail is told; without intervals
-_DEGREES, _LONGEST, _BISECTIONS = 5.0, 1e3, 60  # of planned_cut
+_LONGEST, _BISECTIONS = 1e3, 60  # of planned_cut
+_SHORTEST = 1e-300  # of a row: a length that is divided by
 _ROUNDS = 12  # Gauss-Newton steps; each leaves a tenth
 _LARGEST_MOVE = 1.0  # of a in one of them
 
@@ -116,14 +117,15 @@ def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
     return np.asarray(mean**2 * A @ A.T)
 
 
-def planned_cut(lengths: FloatArray, count: float, rank: float) -> RowCut:
-    """The cut to be expected of rows of these lengths (rows,), with residuals of t's law with 5 degrees of freedom: real tables' tails are
-    about as heavy."""
+def planned_cut(
+    lengths: FloatArray, count: float, rank: float, tail: Callable[[FloatArray], FloatArray]
+) -> RowCut:
+    """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond a length (any shape)."""
     low, high = 0.0, _LONGEST * float(np.max(lengths))
     share = min(rank / count, 1.0)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        beyond = float(np.mean(2 * stdtr(_DEGREES, -middle / np.maximum(lengths, 1e-300))))
+        beyond = float(np.mean(tail(middle / np.maximum(lengths, _SHORTEST))))
         low, high = (middle, high) if beyond > share else (low, middle)
     alpha = _SLOPE * (1 + _BEND)
     return RowCut(high, rank, alpha, rank * high / (alpha - 1))

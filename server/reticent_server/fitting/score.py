@@ -88,6 +88,18 @@ class Score(Protocol):
         ...
 
 
+class WholeScore(Score, Protocol):
+    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton). events: what a typical record counts as where records are
+    counted, 1 at most."""
+
+    @property
+    def events(self) -> float: ...
+
+    def beyond(self, length: FloatArray) -> FloatArray:
+        """The share of records with |q| above `length` (any shape) that is planned for."""
+        ...
+
+
 class Residuals(Protocol):
     """How a family measures the scale of its residuals between steps. words: what it measures."""
 
@@ -154,6 +166,10 @@ class ScoreFamily(Protocol):
 
     def score(self, scale: float, remaining: int) -> Score:
         """The score of a step, with so many steps after it."""
+        ...
+
+    def whole(self, scale: float) -> WholeScore | None:
+        """The score of the steps that are cut as a whole; None where there is none."""
         ...
 
     def drift(self, remaining: int) -> float:
