@@ -12,7 +12,7 @@ from scipy.special import expit
 
 import reticent
 from reticent_server.kinds.base import QuestionGroup
-from reticent_server.kinds.registry import KINDS
+from reticent_server.kinds import KINDS
 from reticent_server.kinds.shared import answers
 from reticent_server.pipeline.services import Services
 from reticent_server.workbench.controls import controls
