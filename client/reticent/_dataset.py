@@ -64,6 +64,7 @@ class Dataset(Methods):
     _project: str | None = None
     _persons: Mapping[str, str] | None = None
     _document: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    _usual: Spending = field(default_factory=Spending, compare=False)
 
     @classmethod
     def from_json(
@@ -161,6 +162,27 @@ class Dataset(Methods):
     def _named(self, name: str, formula: str, where: str | None, more: Mapping[str, Any]) -> Any:
         kind, fields = _names.fields_of(name, more)
         return getattr(self, kind)(formula, where=where, **fields)
+
+    def budgeted(
+        self,
+        epsilon: float | None = None,
+        *,
+        delta: float | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "Dataset":
+        """The same data set, with what a method spends that is given neither an epsilon nor a width; free. Each call is still charged, each time.
+
+        For code that knows no epsilon, such as scripts in statsmodels' words (reticent.statsmodels.formula.api).
+
+        >>> ds.budgeted(0.5).ols("price ~ grade").params["grade"]
+        >>> ds.budgeted(ci_ratio=1.5, epsilon=1.0).mean("price")
+        """
+        usual = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run)
+        _ = usual.wanted
+        return replace(self, _usual=usual)
 
     def published(self) -> list[Release]:
         """The releases that the curator has published to all who have a grant, the last published first; free. A study
@@ -404,6 +426,7 @@ class Dataset(Methods):
         return query if self._persons is None else query | {"persons": dict(self._persons)}
 
     def _answer(self, query: Query, spending: Spending) -> Any:
+        spending = spending.or_else(self._usual)
         epsilon = spending.epsilon
         if spending.needs_plan:
             epsilon = spending.settled(self._plan(query, spending))
