@@ -39,10 +39,9 @@ class PanelFormula(FormulaModel):
 
     __slots__ = ()
 
-    def fit(
-        self, cov_type: str | None = None, cluster_entity: bool | None = None, **how: Any
-    ) -> FittedModel:
-        """As FormulaModel.fit."""
+    def fit(self, cov_type: str | None = None, **how: Any) -> FittedModel:
+        """As FormulaModel.fit; cluster_entity has no effect, as errors are by person always."""
+        how.pop("cluster_entity", None)
         if cov_type not in _CLUSTERED:
             raise NotPrivate("Standard errors are by person always: leave cov_type out.")
         return FormulaModel.fit(self, **how)
