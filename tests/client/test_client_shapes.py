@@ -14,7 +14,8 @@ import statsmodels.api as sm
 
 import reticent
 import reticent.statsmodels.formula.api as smf
-from reticent._shapes.refusals import INSTEAD, NotPrivate
+from reticent import NotPrivate
+from reticent._shapes.refusals import INSTEAD
 from reticent.lifelines import CoxPHFitter
 from reticent.linearmodels import IV2SLS, PanelOLS
 from reticent.pyfixest import feols, fepois

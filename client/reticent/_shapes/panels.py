@@ -4,8 +4,8 @@
 import re
 from typing import Any, NoReturn
 
+from reticent._errors import NotPrivate
 from reticent._shapes.model import FormulaModel, described
-from reticent._shapes.refusals import NotPrivate
 from reticent._shapes.results import FittedModel
 
 _ENTITY = re.compile(r"\s*\+\s*EntityEffects\b")
