@@ -49,10 +49,11 @@ from reticent_server.fitting.filter import (
     prior,
 )
 from reticent_server.fitting.identifiability import fit_directions
-from reticent_server.fitting.maps import ScoreMap
+from reticent_server.fitting.maps import ScoreMap, invertible_on_lattice
 from reticent_server.fitting.newton import Fitting, NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import (
     LengthGrid,
     RowCut,
@@ -66,6 +67,7 @@ from reticent_server.fitting.score import WholeScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import StepPlace
 from reticent_server.fitting.whole_budget import LEAST_REACH, WHOLE_STEPS, planned_rank
+from reticent_server.fitting.whitening import informed
 from reticent_server.fitting.whole_scores import (
     UNBOUNDED,
     ScoreWithMeat,
@@ -82,6 +84,9 @@ UNLIKE = 0.35
 PUBLIC_REACH = 9.0
 """Squared length per coordinate up to which public rows are believed: that of a rare level's, and a little more. Longer ones are ends
 of declared ranges that nobody may be at."""
+LEAST_INFORMATION = 0.1  # of the mean, of a direction: a rarer event's would make all records long
+_LEAST_EVENTS = 1e-9  # of a record: what is divided by
+_TINY = np.finfo(float).tiny
 _CONTRADICTION = 1e-3  # chance of a larger contradiction between H and two scores
 _LEAST_CURVATURE, _MOST_CURVATURE = 0.03, 1e6  # of a direction, relative to the expected one
 
@@ -128,10 +133,12 @@ class WholeNewton(NoisyNewton):
     def fit(self) -> Fitting:
         t = self.budget.steps - WHOLE_STEPS
         model, state, _ = yield from self.approached(t)
-        plain, score = replace(model, radius_squared=UNBOUNDED), self._score(state.scale)
-        state = state.widened(prior(model.whitening, DRIFT * score.unit))
-        place = StepPlace(plain, state, score, t, last=False)
-        cuts = yield from self._cuts(place)
+        score = self._score(state.scale)
+        plain = replace(model, radius_squared=UNBOUNDED)
+        place = informed_place(StepPlace(plain, state, score, t, last=False))
+        room = prior(place.model.whitening, DRIFT * score.unit)
+        place = replace(place, state=place.state.widened(room))
+        cuts = yield from self._cuts(place, score)
         whole = yield from self._first(place, score, cuts)
         for _ in range(WHOLE_STEPS - 2):
             whole = yield from self._again(whole)
@@ -160,17 +167,20 @@ class WholeNewton(NoisyNewton):
     def _rank(self) -> float:
         return planned_rank(self.sizes, self.budget)
 
-    def _cuts(self, place: StepPlace) -> Cutting:
+    def _cuts(self, place: StepPlace, score: WholeScore) -> Cutting:
         q, m, count = self.sizes.size, self.sizes.unit_rows, place.state.count
         scores = rows = LengthGrid(sqrt(q))
         parts = (scores.part(self.budget.tail, m), rows.part(self.budget.rows_tail, m))
         lengths = WholeLengthsMap(self.coding, place.point, scores, rows)
         first, second = yield SumStep("lengths of scores", parts, lengths)
         unit = planned_sd(GramSum(q, 1.0, self.budget.jacobians[place.t], m)) * sqrt(2 * q) / count
-        m = place.score.leverage(place.model.predictor(place.score, place.direction))
-        public = m * np.linalg.norm(place.model.whitening.rows @ place.model.frequency.T, axis=1)
+        eta = place.model.predictor(score, place.direction)
+        public = score.leverage(eta) * np.linalg.norm(
+            place.model.whitening.rows @ place.model.frequency.T, axis=1
+        )
         reach, lost = chosen_reach(rows, second, count, public, unit, LEAST_REACH * sqrt(q))
-        return Cuts(chosen_cut(scores, first, count, self._rank), reach, lost)
+        shape = score.shape(public, eta)
+        return Cuts(chosen_cut(scores, first, count, self._rank, shape), reach, lost)
 
     def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:
         """With the second moment of the rows."""
@@ -219,7 +229,22 @@ class WholeNewton(NoisyNewton):
             joint=OneVector(vector=0, meat=1),
         )
         whole = self._moved_by(_told(whole, _mean(g, place)))
-        return fitted(whole, meat)
+        return replace(fitted(whole, meat), events=self._events(whole))
+
+    def _events(self, whole: Whole) -> FloatArray | None:
+        """(q,) how many events decide each coefficient, by the public rows: (Σ i c)²/Σ i c² of records with i events, each
+        of which adds c to the coefficient's information. None where each record counts."""
+        place, model, score = whole.place, whole.place.model, whole.score
+        eta = model.predictor(score, place.direction)
+        each = score.events(eta)
+        if each is None:
+            return None
+        A = np.linalg.inv(whole.curvature.H)
+        L = back_transform(self.coding).matrix @ model.whitening.transform.T @ A
+        rows = model.whitening.rows @ model.frequency.T
+        told = (score.leverage(eta)[:, None] * (rows @ L.T)) ** 2
+        crowded = np.mean(told**2 / np.maximum(each, _LEAST_EVENTS)[:, None], axis=0)
+        return place.state.count * np.mean(told, axis=0) ** 2 / np.maximum(crowded, _TINY)
 
     def _gradient(self, cuts: Cuts, t: int) -> VectorSum:
         rho, m = self.budget.gradients[t], self.sizes.unit_rows
@@ -232,6 +257,21 @@ class WholeNewton(NoisyNewton):
         state = self._moved(place, step)
         place = replace(place, state=state, t=place.t + 1)
         return replace(whole, place=place, before=curvature.H, way=step.way)
+
+
+def informed_place(place: StepPlace) -> StepPlace:
+    """In coordinates in which the expected information is I, where that differs from row to row: noise is then alike for all
+    directions in units of their sampling errors. Directions of less than LEAST_INFORMATION of the mean are not stretched further."""
+    if not place.score.varies:
+        return place
+    whitening, J = place.model.whitening, place.expected
+    J = floored(J, LEAST_INFORMATION * float(np.trace(J)) / len(J))
+    W = invertible_on_lattice(power(J, -0.5) @ whitening.transform)
+    turn = np.linalg.solve(whitening.transform.T, W.T).T
+    back = np.linalg.inv(turn)
+    model = replace(place.model, whitening=informed(whitening, W, turn))
+    state = replace(place.state, covariance=back.T @ place.state.covariance @ back, way=None)
+    return replace(place, model=model, state=state)
 
 
 def _mean(released: Released, place: StepPlace) -> MeanScore:
@@ -311,7 +351,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         whole.jacobian.values / count,
         whole.jacobian.sd / count * np.sum(np.linalg.inv(back) ** 2, axis=1),
         state.covariance + sampling,
-        whole.score.events * count / whole.cuts.reach**2,
+        count / whole.cuts.reach**2,
         present=state.present,
     )
     return StandardFit(
