@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
 from reticent_server.fitting.curvature import ScoreCurvature
+from reticent_server.fitting.row_tail import TailShape
 
 BoolArray = NDArray[np.bool_]
 
@@ -89,14 +90,20 @@ class Score(Protocol):
 
 
 class WholeScore(Score, Protocol):
-    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton). events: what a typical record counts as where records are
-    counted, 1 at most."""
+    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton)."""
 
-    @property
-    def events(self) -> float: ...
+    def events(self, eta: FloatArray, error: FloatArray) -> FloatArray | None:
+        """(rows,) a record's information in natural units, 1 at most and the least within `error` (rows,) of η: p(1 − p) of a yes or no.
+        None where each counts as one."""
+        ...
 
     def beyond(self, length: FloatArray) -> FloatArray:
         """The share of records with |q| above `length` (any shape) that is planned for."""
+        ...
+
+    def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:
+        """Of the lengths of scores, from those of v (rows,) and predictors (rows,) of public rows; None where the law of
+        responses is not known."""
         ...
 
 

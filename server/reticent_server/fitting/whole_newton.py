@@ -39,6 +39,7 @@ from reticent_server.domain.steps import (
     SumStep,
     VectorSum,
 )
+from reticent_server.fitting import trust
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     Correction,
@@ -47,12 +48,14 @@ from reticent_server.fitting.filter import (
     curvature_error,
     no_correction,
     prior,
+    surprise,
 )
 from reticent_server.fitting.identifiability import fit_directions
-from reticent_server.fitting.maps import ScoreMap
+from reticent_server.fitting.maps import ScoreMap, invertible_on_lattice
 from reticent_server.fitting.newton import Fitting, NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import (
     LengthGrid,
     RowCut,
@@ -65,6 +68,7 @@ from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.score import WholeScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import StepPlace
+from reticent_server.fitting.whitening import informed
 from reticent_server.fitting.whole_budget import LEAST_REACH, WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import (
     UNBOUNDED,
@@ -82,6 +86,9 @@ UNLIKE = 0.35
 PUBLIC_REACH = 9.0
 """Squared length per coordinate up to which public rows are believed: that of a rare level's, and a little more. Longer ones are ends
 of declared ranges that nobody may be at."""
+LEAST_INFORMATION = 0.1  # of the mean, of a direction: a rarer event's would make all records long
+_LEAST_EVENTS = 1e-9  # of a record: what is divided by
+_TINY = np.finfo(float).tiny
 _CONTRADICTION = 1e-3  # chance of a larger contradiction between H and two scores
 _LEAST_CURVATURE, _MOST_CURVATURE = 0.03, 1e6  # of a direction, relative to the expected one
 
@@ -102,7 +109,8 @@ class Cuts:
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
     """Between two of the last steps. score: the textbook's. known: of the curvature relative to the public rows', each as long as `wide` at most.
-    before: H (q, q) where the last step was taken; mean: the score (q,) there, with its noise, and way (q,): where it went."""
+    before: H (q, q) where the last step was taken; mean: the score (q,) there, with its noise, and way (q,): where it went; chance: of that
+    score (fitting.filter.surprise)."""
 
     place: StepPlace
     score: WholeScore
@@ -113,6 +121,7 @@ class Whole:
     jacobian: Released
     mean: MeanScore
     way: FloatArray
+    chance: float = 1.0
 
     @property
     def curvature(self) -> StepCurvature:
@@ -128,10 +137,12 @@ class WholeNewton(NoisyNewton):
     def fit(self) -> Fitting:
         t = self.budget.steps - WHOLE_STEPS
         model, state, _ = yield from self.approached(t)
-        plain, score = replace(model, radius_squared=UNBOUNDED), self._score(state.scale)
-        state = state.widened(prior(model.whitening, DRIFT * score.unit))
-        place = StepPlace(plain, state, score, t, last=False)
-        cuts = yield from self._cuts(place)
+        score = self._score(state.scale)
+        plain = replace(model, radius_squared=UNBOUNDED)
+        place = informed_place(StepPlace(plain, state, score, t, last=False))
+        room = prior(place.model.whitening, DRIFT * score.unit)
+        place = replace(place, state=place.state.widened(room))
+        cuts = yield from self._cuts(place, score)
         whole = yield from self._first(place, score, cuts)
         for _ in range(WHOLE_STEPS - 2):
             whole = yield from self._again(whole)
@@ -160,17 +171,20 @@ class WholeNewton(NoisyNewton):
     def _rank(self) -> float:
         return planned_rank(self.sizes, self.budget)
 
-    def _cuts(self, place: StepPlace) -> Cutting:
+    def _cuts(self, place: StepPlace, score: WholeScore) -> Cutting:
         q, m, count = self.sizes.size, self.sizes.unit_rows, place.state.count
         scores = rows = LengthGrid(sqrt(q))
         parts = (scores.part(self.budget.tail, m), rows.part(self.budget.rows_tail, m))
         lengths = WholeLengthsMap(self.coding, place.point, scores, rows)
         first, second = yield SumStep("lengths of scores", parts, lengths)
         unit = planned_sd(GramSum(q, 1.0, self.budget.jacobians[place.t], m)) * sqrt(2 * q) / count
-        m = place.score.leverage(place.model.predictor(place.score, place.direction))
-        public = m * np.linalg.norm(place.model.whitening.rows @ place.model.frequency.T, axis=1)
+        eta = place.model.predictor(score, place.direction)
+        public = score.leverage(eta) * np.linalg.norm(
+            place.model.whitening.rows @ place.model.frequency.T, axis=1
+        )
         reach, lost = chosen_reach(rows, second, count, public, unit, LEAST_REACH * sqrt(q))
-        return Cuts(chosen_cut(scores, first, count, self._rank), reach, lost)
+        shape = score.shape(public, eta)
+        return Cuts(chosen_cut(scores, first, count, self._rank, shape), reach, lost)
 
     def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:
         """With the second moment of the rows."""
@@ -219,7 +233,25 @@ class WholeNewton(NoisyNewton):
             joint=OneVector(vector=0, meat=1),
         )
         whole = self._moved_by(_told(whole, _mean(g, place)))
-        return fitted(whole, meat)
+        fit = fitted(whole, meat)
+        return replace(fit, events=self._events(whole, fit))
+
+    def _events(self, whole: Whole, fit: StandardFit) -> FloatArray | None:
+        """(q,) how many events decide each coefficient, by the public rows: (Σ i c)²/Σ i c² of records with i events, each
+        of which adds c to the coefficient's information; i at a predictor that is a standard error rarer. None where each record counts."""
+        place, model, score = whole.place, whole.place.model, whole.score
+        eta = model.predictor(score, place.direction)
+        back = np.linalg.inv(model.whitening.transform)
+        error = np.sqrt(model.variance(back.T @ (fit.sampling + fit.privacy) @ back))
+        each = score.events(eta, error)
+        if each is None:
+            return None
+        A = np.linalg.inv(whole.curvature.H)
+        L = back_transform(self.coding).matrix @ model.whitening.transform.T @ A
+        rows = model.whitening.rows @ model.frequency.T
+        told = (score.leverage(eta)[:, None] * (rows @ L.T)) ** 2
+        crowded = np.mean(told**2 / np.maximum(each, _LEAST_EVENTS)[:, None], axis=0)
+        return place.state.count * np.mean(told, axis=0) ** 2 / np.maximum(crowded, _TINY)
 
     def _gradient(self, cuts: Cuts, t: int) -> VectorSum:
         rho, m = self.budget.gradients[t], self.sizes.unit_rows
@@ -228,10 +260,27 @@ class WholeNewton(NoisyNewton):
     def _moved_by(self, whole: Whole) -> Whole:
         """After a step with the score that `whole` has."""
         place, curvature = whole.place, whole.curvature
-        step = place.score.curvature.last_step(self._seen(place, whole.mean, curvature))
+        mean = whole.mean
+        chance = surprise(place.state.covariance, curvature, mean.noise, mean.value)
+        step = place.score.curvature.last_step(self._seen(place, mean, curvature))
         state = self._moved(place, step)
         place = replace(place, state=state, t=place.t + 1)
-        return replace(whole, place=place, before=curvature.H, way=step.way)
+        return replace(whole, place=place, before=curvature.H, way=step.way, chance=chance)
+
+
+def informed_place(place: StepPlace) -> StepPlace:
+    """In coordinates in which the expected information is I, where that differs from row to row: noise is then alike for all
+    directions in units of their sampling errors. Directions of less than LEAST_INFORMATION of the mean are not stretched further."""
+    if not place.score.varies:
+        return place
+    whitening, J = place.model.whitening, place.expected
+    J = floored(J, LEAST_INFORMATION * float(np.trace(J)) / len(J))
+    W = invertible_on_lattice(power(J, -0.5) @ whitening.transform)
+    turn = np.linalg.solve(whitening.transform.T, W.T).T
+    back = np.linalg.inv(turn)
+    model = replace(place.model, whitening=informed(whitening, W, turn))
+    state = replace(place.state, covariance=back.T @ place.state.covariance @ back, way=None)
+    return replace(place, model=model, state=state)
 
 
 def _mean(released: Released, place: StepPlace) -> MeanScore:
@@ -311,15 +360,17 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         whole.jacobian.values / count,
         whole.jacobian.sd / count * np.sum(np.linalg.inv(back) ** 2, axis=1),
         state.covariance + sampling,
-        whole.score.events * count / whole.cuts.reach**2,
+        count / whole.cuts.reach**2,
         present=state.present,
     )
+    verdict = trust.arrived(whole.chance)
     return StandardFit(
         theta=state.theta,
         sampling=np.asarray(W.T @ sampling @ W),
         privacy=np.asarray(W.T @ (state.covariance + taken) @ W),
         scale=sqrt(cut_scale(cut, curvature)) * whole.score.scale,
-        directions=directions if cut.told else directions.none,
+        directions=directions if cut.told and verdict.intervals else directions.none,
+        verdict=verdict,
         count=count,
         information=symmetric(np.linalg.solve(W, np.linalg.solve(W, curvature.J).T)),
         inverse=np.asarray(W.T @ np.linalg.inv(curvature.J) @ W),

@@ -70,12 +70,14 @@ class PlainScore:
     def mean_square(self) -> float:
         return 1.0
 
-    @property
-    def events(self) -> float:
-        return 1.0
+    def events(self, eta: FloatArray, error: FloatArray) -> None:
+        """None: each record counts."""
 
     def beyond(self, length: FloatArray) -> FloatArray:
         return np.asarray(2 * stdtr(TAIL_DEGREES, -length))
+
+    def shape(self, lengths: FloatArray, eta: FloatArray) -> None:
+        """None: nothing is known of residuals."""
 
     def leverage(self, eta: FloatArray) -> FloatArray:
         return np.ones_like(eta)

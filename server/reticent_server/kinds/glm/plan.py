@@ -117,7 +117,7 @@ class GlmModel:
     def signal(self, ground: FitGround[Start]) -> Signal:
         intercept = ground.coding.design.intercept
         signal = self.law.signal(self.c, ground.response, intercept=intercept)
-        return replace(signal, whole=self.whole)
+        return replace(signal, whole=self.whole, bent=self.whole)
 
     def notes(self, ground: FitGround[Start]) -> list[str]:  # noqa: ARG002
         return []

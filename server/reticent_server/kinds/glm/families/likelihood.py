@@ -18,6 +18,7 @@ from scipy.special import stdtr
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.curvature import Bent, Growing, ScoreCurvature
+from reticent_server.fitting.row_tail import TailShape, tail_shape
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.fitting.whole_scores import TAIL_DEGREES
 from reticent_server.kinds.glm.quasi import log_link
@@ -62,10 +63,11 @@ class LikelihoodScore:
     def mean_square(self) -> float:
         return 1.0
 
-    @property
-    def events(self) -> float:
-        """A typical record's information in natural units: p(1 − p) of a yes or no."""
-        return min(1.0, self.unit**-2)
+    def events(self, eta: FloatArray, error: FloatArray) -> FloatArray:
+        least = np.minimum(
+            *(self.law.gain(np.clip(eta + e, *self.limits)) for e in (error, -error))
+        )
+        return np.minimum((least / self.scale) ** 2, 1.0)
 
     @property
     def curvature(self) -> ScoreCurvature:
@@ -101,6 +103,9 @@ class LikelihoodScore:
         """Counts and amounts: of a law about as heavy as real tables' residuals."""
         return np.asarray(2 * stdtr(TAIL_DEGREES, -length))
 
+    def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:  # noqa: ARG002 - one interface
+        return None
+
     def ball(self, direction: FloatArray, radius: float) -> Ball:
         return whole_ball(len(direction), radius)
 
@@ -123,3 +128,9 @@ class BinaryLikelihoodScore(LikelihoodScore):
         p = float(self.law.mean(eta)[0])
         one, none = (abs(float(self.evaluate(np.array([y]), eta)[0])) for y in (1.0, 0.0))
         return np.asarray(p * (one > length) + (1 - p) * (none > length))
+
+    def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape:
+        """Scores of the two values, each as often as the predictor says."""
+        p = self.law.mean(eta)
+        one, none = (lengths * np.abs(self.evaluate(y, eta)) for y in (np.ones_like(p), 0 * p))
+        return tail_shape(np.append(one, none), np.append(p, 1 - p) / len(p))
