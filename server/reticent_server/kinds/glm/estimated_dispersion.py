@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Forecastable, Planned, Recipe
+from reticent_server.domain.plan import Forecastable, Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import (
@@ -207,8 +207,14 @@ class DispersedPlan(PlannedOn):
         return self.plan
 
     @property
-    def reference(self) -> str:
-        return f"{self.plan.reference}; Lawless (1987)"
+    def outline(self) -> Outline:
+        return replace(
+            self.base.outline,
+            rho=self.plan.rho + sum(self.amounts),
+            reference=f"{self.plan.reference}; Lawless (1987)",
+            passes=self.plan.passes + 1,
+            column_ms=self.plan.column_ms + int(self.plan.facts.n * _MICROSECONDS / 1000),
+        )
 
     @property
     def fit(self) -> Forecastable:
@@ -218,18 +224,6 @@ class DispersedPlan(PlannedOn):
     @property
     def precision(self) -> ForecastPrecision | None:
         return self.plan.precision
-
-    @property
-    def rho(self) -> int:
-        return self.plan.rho + sum(self.amounts)
-
-    @property
-    def passes(self) -> int:
-        return self.plan.passes + 1
-
-    @property
-    def column_ms(self) -> int:
-        return self.plan.column_ms + int(self.plan.facts.n * _MICROSECONDS / 1000)
 
     def expected_ms(self, n: int) -> float:
         """The fit's, with the passes more, and what the law of the dispersion takes whatever n is."""

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
@@ -131,25 +131,29 @@ class StudyPlan(Planned):
     ground: StudyGround
     shares: StudyBudget
     own_profile: OwnProfile | None
-    mechanism: str = "noisy second moments in whitened coordinates"
-    reference: str = "Canonne, Kamath & Steinke (2020); Dwork, Talwar, Thakurta & Zhang (2014)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.question.design.columns
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.question.design.columns,
+            rho=self.shares.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism="noisy second moments in whitened coordinates",
+            reference="Canonne, Kamath & Steinke (2020); Dwork, Talwar, Thakurta & Zhang (2014)",
+            passes=self._passes,
+            column_ms=self._column_ms,
+            draws=self._draws,
+            of_persons=True,
+            gaussian_counts=self._gaussian_counts,
+        )
 
     @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+    def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
         if self.own_profile:
             return None
         counts = self._sampling(self.ground).counts
         if not self.shares.score_lengths:
             return counts
         return (*counts, Lengths(1.0).part(self.shares.score_lengths, self.person_rows))
-
-    @property
-    def of_persons(self) -> bool:
-        return True
 
     @property
     def person_rows(self) -> int:
@@ -162,27 +166,23 @@ class StudyPlan(Planned):
         return self.facts.n // self.person_rows
 
     @property
-    def rho(self) -> int:
-        return self.shares.rho + (self.own_profile.rho if self.own_profile else 0)
-
-    @property
-    def passes(self) -> int:
+    def _passes(self) -> int:
         further = (self.own_profile is not None) + (self.shares.scores > 0)
         further += self.shares.score_lengths > 0
         return len(self.shares.rounds) + 2 + further
 
     @property
-    def draws(self) -> int:
+    def _draws(self) -> int:
         return self.own_profile.draws if self.own_profile else 0
 
     @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         """Planned time of the products, and of an own profile's draws."""
-        products = self.facts.n * self.passes * (self._size * self.question.groups.count) ** 2
-        pairs = self.facts.n * self.passes * self._size * min(self.person_rows, self._size)
+        products = self.facts.n * self._passes * (self._size * self.question.groups.count) ** 2
+        pairs = self.facts.n * self._passes * self._size * min(self.person_rows, self._size)
         lengths = pairs * _PRODUCT_OF_PERSONS * (self.person_rows > 1)
         sums = products * _MULTIPLICATION + lengths
-        return int(self.draws * SELECTION_NANOSECONDS + sums) // 10**6
+        return int(self._draws * SELECTION_NANOSECONDS + sums) // 10**6
 
     @property
     def _size(self) -> int:
