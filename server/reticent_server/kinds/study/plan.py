@@ -41,7 +41,6 @@ from reticent_server.fitting.own_profile import (
 )
 from reticent_server.fitting.person_scores import Lengths
 from reticent_server.fitting.public_rows import draw_public_rows
-from reticent_server.kinds.study.leaning import SKEWED
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
     Formula,
@@ -52,7 +51,7 @@ from reticent_server.kinds.study.main import (
     meat,
 )
 from reticent_server.kinds.study.maps import RecordGroups, ScoreLengthsMap, StudyScoresMap
-from reticent_server.kinds.study.moments import GATE, Moments
+from reticent_server.kinds.study.moments import Moments
 from reticent_server.kinds.study.persons import (
     design_effect,
     persons_meat,
@@ -247,7 +246,7 @@ class StudyPlan(Planned):
         X = np.delete(rows, 1, axis=0) if q > 1 else rows
         X = X[1:] if self.question.design.deviations else X
         fit = Moments(expected, inverse.T, noise).least_squares(rows[min(1, q - 1)], X)
-        if fit.gate > GATE:
+        if not fit.open:
             return [None] * len(X)
         sampling = np.maximum(self.person_rows * np.diag(fit.sampling), np.finfo(float).tiny)
         return [float(x) for x in np.sqrt(np.diag(fit.privacy) / sampling)]
@@ -306,7 +305,7 @@ class StudyPlan(Planned):
         sampling, m = self._sampling(ground), self.person_rows
         reach, inner = m * column_reach(ground.coding), sampling.inner
         far = skewness(ground.coordinates)
-        skewed = (far >= SKEWED) & (self.own_profile is None)
+        skewed = trust.skewed(far) & (self.own_profile is None)
         lost = [
             sampled.narrow.tails(
                 sampled.moments.sums,
