@@ -18,9 +18,16 @@ from reticent_server.pipeline import planner as planners
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.planner import Planner
 from reticent_server.pipeline.simulator import ruled, simulate
+from support.processes.forked import forked_child
 
 FACTS = DatasetFacts("e", "e", 1, "e", 10**5, example.SCHEMA)
 SECONDS = 60
+
+
+@pytest.fixture
+def _forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of the fork server: a new interpreter imports the server for two seconds first."""
+    monkeypatch.setattr(planners, "child", forked_child)
 
 
 @pytest.fixture
@@ -50,6 +57,7 @@ def test_every_kinds_plan_is_the_same_from_another_process(planner: Planner) -> 
     assert planner.run(simulate, FACTS, account, 20) == simulate(FACTS, account, 20)
 
 
+@pytest.mark.usefixtures("_forked")
 def test_a_refusal_is_the_same_from_another_process(planner: Planner) -> None:
     with pytest.raises(InvalidQuery, match="twice"):
         planner.run(_refuse, "twice")
@@ -58,6 +66,7 @@ def test_a_refusal_is_the_same_from_another_process(planner: Planner) -> None:
     assert planner.run(_divide, 2) == 0.5
 
 
+@pytest.mark.usefixtures("_forked")
 def test_time_and_memory_of_a_piece_have_limits() -> None:
     made = started(seconds=0.1)
     try:
@@ -70,6 +79,7 @@ def test_time_and_memory_of_a_piece_have_limits() -> None:
         made.close()
 
 
+@pytest.mark.usefixtures("_forked")
 def test_a_process_that_is_lost_is_replaced(planner: Planner) -> None:
     lost = planner.run(os.getpid)
     with pytest.raises(InvalidQuery, match="too much time or memory"):
@@ -77,6 +87,7 @@ def test_a_process_that_is_lost_is_replaced(planner: Planner) -> None:
     assert planner.run(os.getpid) not in {lost, os.getpid()}
 
 
+@pytest.mark.usefixtures("_forked")
 def test_who_hangs_up_stops_the_process(planner: Planner) -> None:
     patience, raised = Patience(SECONDS), []
 
