@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from reticent_server.pipeline import planner as planners
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.planner import Planner
 from reticent_server.pipeline.simulator import ruled, simulate
+from reticent_server.settings import Settings
 from support.processes.forked import forked_child
 
 FACTS = DatasetFacts("e", "e", 1, "e", 10**5, example.SCHEMA)
@@ -37,7 +39,7 @@ def planner() -> Iterator[Planner]:
     made.close()
 
 
-def started(seconds: float = SECONDS, megabytes: int = 1024) -> Planner:
+def started(seconds: float = SECONDS, megabytes: int = 3072) -> Planner:
     """With one process, which is ready."""
     made = Planner(1, seconds, megabytes)
     made.start()
@@ -45,16 +47,18 @@ def started(seconds: float = SECONDS, megabytes: int = 1024) -> Planner:
     return made
 
 
-def test_every_kinds_plan_is_the_same_from_another_process(planner: Planner) -> None:
-    for kind in KINDS:
-        query, privacy = kind.examples[0], Privacy(1.0, 1e-6)
-        here = planning.plan(FACTS, query, privacy)
-        there = planner.run(planning.plan, FACTS, query, privacy)
-        assert (there.cost, there.deadline_ms) == (here.cost, here.deadline_ms)
-        assert there.guarantee == here.guarantee
-        assert repr(there.planned.forecast) == repr(here.planned.forecast), kind.name
-    account = ruled(None, 8.0, 1e-5)
-    assert planner.run(simulate, FACTS, account, 20) == simulate(FACTS, account, 20)
+def test_every_kinds_plan_is_the_same_from_another_process() -> None:
+    """A new interpreter, with as much memory as a server gives it."""
+    with closing(started(megabytes=Settings().plan_megabytes)) as planner:
+        for kind in KINDS:
+            query, privacy = kind.examples[0], Privacy(1.0, 1e-6)
+            here = planning.plan(FACTS, query, privacy)
+            there = planner.run(planning.plan, FACTS, query, privacy)
+            assert (there.cost, there.deadline_ms) == (here.cost, here.deadline_ms)
+            assert there.guarantee == here.guarantee
+            assert repr(there.planned.forecast) == repr(here.planned.forecast), kind.name
+        account = ruled(None, 8.0, 1e-5)
+        assert planner.run(simulate, FACTS, account, 20) == simulate(FACTS, account, 20)
 
 
 @pytest.mark.usefixtures("_forked")

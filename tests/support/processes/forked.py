@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
-from multiprocessing import forkserver, get_context, reduction
+from multiprocessing import forkserver, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -106,12 +106,14 @@ def _run(
 
 
 def forked_child(module: str, line: socket.socket, *arguments: str) -> Forked:
-    """In place of reticent_server.process.child; it has none of the settings either."""
-    given = module, reduction.DupFd(line.fileno()), arguments
-    return forked(_run_module, given, {}, Path(os.devnull))
+    """In place of reticent_server.process.child; it has none of the settings either. The libraries of the whole server reserve
+    more memory than those of a child."""
+    process = forked(_run_module, (module, line, arguments), {}, Path(os.devnull))
+    process.stdout.close()
+    return process
 
 
-def _run_module(module: str, line: Any, arguments: tuple[str, ...]) -> None:
+def _run_module(module: str, line: socket.socket, arguments: tuple[str, ...]) -> None:
     sys.argv = [module, str(line.detach()), *arguments]
     import_module(module).main()
 
