@@ -110,6 +110,62 @@ class Dataset(Methods):
         """
         return self.linear_regression(formula, where, **more)
 
+    def logit(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Logistic regression by maximum likelihood, as R's `glm(family = binomial)`. more: as of glm.
+
+        >>> fit = ds.logit("default ~ income + student", epsilon=1.0)
+        """
+        return self._likelihood(formula, "binomial", where, {"link": "logit"} | more)
+
+    def probit(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Probit regression by maximum likelihood, as R's `glm(family = binomial("probit"))`. more: as of glm.
+
+        >>> fit = ds.probit("default ~ income + student", epsilon=1.0)
+        """
+        return self._likelihood(formula, "binomial", where, {"link": "probit"} | more)
+
+    def poisson(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Poisson regression by maximum likelihood, as R's `glm(family = poisson)`, with standard errors that allow for any variance;
+        of a 0/1 response, relative risks. more: as of glm.
+
+        >>> fit = ds.poisson("claims ~ age + C(zone)", exposure="years", epsilon=1.0)
+        """
+        return self._likelihood(formula, "poisson", where, more)
+
+    def gamma(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Gamma regression with the link log by maximum likelihood, as R's `glm(family = Gamma("log"))`. more: as of glm.
+
+        >>> fit = ds.gamma("cost ~ age + visits", epsilon=1.0)
+        """
+        return self._likelihood(formula, "gamma", where, more)
+
+    def negbin(
+        self, formula: str, where: str | None = None, *, dispersion: float, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Negative binomial regression by maximum likelihood at a given dispersion alpha, V = mu + alpha mu²: R's
+        `glm(family = MASS::negative.binomial(1/alpha))`. more: as of glm; `ds.glm(..., "negative_binomial")` estimates alpha as well, and
+        is robust.
+
+        >>> fit = ds.negbin("visits ~ age", dispersion=0.5, epsilon=1.0)
+        """
+        return self._likelihood(
+            formula, "negative_binomial", where, {"dispersion": dispersion} | more
+        )
+
+    def _likelihood(
+        self, formula: str, family: str, where: str | None, more: Mapping[str, Any]
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """glm with target="likelihood"; what `more` says comes first."""
+        return self.glm(formula, family, where, **{"target": "likelihood"} | dict(more))  # type: ignore[return-value]
+
     def published(self) -> list[Release]:
         """The releases that the curator has published to all who have a grant, the last published first; free. A study
         among them answers every linear analysis of its variables.

@@ -37,6 +37,11 @@ LEAST_RECORDS = Threshold(
     "records that a direction rests on",
     "of fewer, errors are not normal even without noise",
 )
+LEAST_EVENTS = Threshold(
+    20.0,
+    "events, or non-events, that a coefficient rests on",
+    "of fewer, a likelihood's estimates are not normal even without noise",
+)
 UNRESOLVED_SHARE = Threshold(
     0.3,
     "of a combination's variance, in directions that are not resolved",
@@ -311,11 +316,12 @@ def heavy(lost: Mapping[str, float]) -> list[str]:
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFlags:
     """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates. heavy: (q,) those that a
-    few records decide, where that was asked."""
+    few records decide, where that was asked; eventless: (q,) those that few events decide, of a likelihood."""
 
     estimable: BoolArray
     noisy: BoolArray
     heavy: BoolArray | None = None
+    eventless: BoolArray | None = None
 
     def tail_warnings(self, names: Sequence[str], share: FloatArray, records: float) -> list[str]:
         """Sentences on what a cut takes: share (q,) of the standard errors; records: about how many are cut."""
@@ -325,6 +331,12 @@ class CoefficientFlags:
             said.append(
                 f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. Ask for "
                 'loss="huber", for a logarithm of what has the long tail, or for a larger epsilon.'
+            )
+        rare = [] if self.eventless is None else _named(names, self.eventless)
+        if rare:
+            said.append(
+                f"Fewer than about {LEAST_EVENTS.value:.0f} events decide {', '.join(rare)}: no interval is given. Merge rare levels, or take "
+                "one with many events as the reference."
             )
         leaning = _named(names, self.estimable & (share > CUT_TOLD.value))
         if leaning:
@@ -339,9 +351,8 @@ class CoefficientFlags:
     ) -> list[str]:
         """Sentences. rare: what is; deviations: whether terms are deviations from a person's means."""
         said = []
-        lost = _named(
-            names, ~self.estimable if self.heavy is None else ~(self.estimable | self.heavy)
-        )
+        told = [self.estimable, self.heavy, self.eventless]
+        lost = _named(names, ~np.any([x for x in told if x is not None], axis=0))
         if lost:
             said.append(
                 f"Not identifiable at this epsilon (collinear, constant or {rare}: the data's information is "
@@ -368,13 +379,23 @@ def heavy_tails(index: float, allowance: FloatArray, rest: FloatArray) -> BoolAr
     return np.asarray(allowance > CUT_ALLOWANCE.value * rest)
 
 
+def eventless(events: FloatArray | None) -> BoolArray | None:
+    """(q,) whether too few events decide a coefficient; None where each record counts."""
+    return None if events is None else np.asarray(events < LEAST_EVENTS.value)
+
+
 def cut_coefficients(
-    identified: BoolArray, privacy: FloatArray, sampling: FloatArray, heavy: BoolArray
+    identified: BoolArray,
+    privacy: FloatArray,
+    sampling: FloatArray,
+    heavy: BoolArray,
+    eventless: BoolArray | None = None,
 ) -> CoefficientFlags:
-    """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails."""
-    estimable = identified & ~heavy & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
+    """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless: (q,) of `eventless`."""
+    rare = np.zeros_like(heavy) if eventless is None else eventless & ~heavy
+    estimable = identified & ~heavy & ~rare & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
     noisy = estimable & (privacy > NOISE_DOMINATES.value * sampling)
-    return CoefficientFlags(estimable, noisy, heavy)
+    return CoefficientFlags(estimable, noisy, heavy, rare)
 
 
 def coefficients(

@@ -99,6 +99,15 @@ class Whitening:
         return np.asarray(root @ self.information @ root), np.asarray((root**2) @ self.noise)
 
 
+def informed(before: Whitening, transform: FloatArray, turn: FloatArray) -> Whitening:
+    """In the coordinates Bu, which are those of `transform`: B = `turn` (q, q), the inverse root of the information that is expected somewhere,
+    so that the errors, which are of the frame in which it is I, stay what they are. What is known of the records is put
+    into the public rows."""
+    rows = before.rows @ before.frequency.T @ turn.T
+    flat = np.eye(len(turn))
+    return replace(before, transform=transform, rows=rows, information=flat, moment=flat)
+
+
 def sampled(state: Whitening, radius_squared: float, rows: float) -> Whitening:
     """After a round over a part of so many rows: τ with the relative sampling error of each axis' second moment."""
     relative = moment_spread(state.rows, radius_squared) / np.sqrt(rows)

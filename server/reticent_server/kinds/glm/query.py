@@ -92,4 +92,11 @@ class Glm(Query):
             description="Also R² and the residual standard deviation, for a tenth of the budget; binomial with the logit link or gaussian, newton, without by or tuning, only."
         ),
     ] = False
+    target: Annotated[
+        Literal["robust", "likelihood"],
+        Field(
+            description="likelihood: what maximum likelihood estimates on all records; the few largest scores are cut, and intervals allow for it "
+            "(newton; one row a person; not with by or the binomial's log link). robust: residuals and leverage are bounded, which moves what is estimated."
+        ),
+    ] = "robust"
     kind: Literal["glm"] = field(default="glm", kw_only=True)
