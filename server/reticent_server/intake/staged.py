@@ -15,9 +15,16 @@ from reticent_server.intake.looking import Look, looked
 from reticent_server.intake.versions import LoadedVersion
 from reticent_server.settings import Settings
 from reticent_server.vault.draft import Proposal, ProposedColumn
-from reticent_server.vault.staging import Incoming, StagedFile, Staging, staging_folder
+from reticent_server.vault.staging import (
+    UNREADABLE,
+    Incoming,
+    StagedFile,
+    Staging,
+    staging_folder,
+)
 
 __all__ = [
+    "UNREADABLE",
     "Incoming",
     "Proposal",
     "ProposedColumn",

@@ -15,7 +15,7 @@ from reticent_server.vault.blocks import FileBlock, FileColumn, find_columns, ro
 def arrow_columns(path: Path, reading: Reading) -> list[FileColumn]:  # noqa: ARG001
     """The columns of an Arrow file. Raises CuratorError."""
     with _opened(path) as file:
-        return [FileColumn(field.name, field.type) for field in file.schema]
+        return [FileColumn(field.name) for field in file.schema]
 
 
 def arrow_blocks(

@@ -45,7 +45,7 @@ def duckdb_columns(path: Path, reading: Reading) -> list[FileColumn]:
     with _opened(path) as connection:
         batches = _query(connection, f"SELECT * FROM {_quoted(reading)} LIMIT 0", 1)  # noqa: S608 - quoted
         schema = batches.schema
-        return [FileColumn(field.name, field.type) for field in schema]
+        return [FileColumn(field.name) for field in schema]
 
 
 def duckdb_blocks(
@@ -70,7 +70,7 @@ def duckdb_blocks(
 
 
 def _query(connection: Any, sql: str, size: int) -> Any:
-    return connection.execute(sql).to_arrow_reader(size)
+    return connection.sql(sql).to_arrow_reader(size)
 
 
 def _quoted(reading: Reading) -> str:

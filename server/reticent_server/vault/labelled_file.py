@@ -34,23 +34,10 @@ def labelled_columns(path: Path, reading: Reading) -> list[FileColumn]:
 
 
 def _column(name: str, meta: Any) -> FileColumn:
-    label = (meta.column_names_to_labels.get(name) or "").strip()
+    label = " ".join((meta.column_names_to_labels.get(name) or "").split())
     missing = meta.missing_ranges.get(name) or meta.missing_user_values.get(name) or []
-    labels = {} if _is_missing_only(name, meta) else meta.variable_value_labels.get(name, {})
-    levels = _levels(labels, missing)
-    kind = None if levels else _kind(meta.readstat_variable_types.get(name, ""))
-    formatted = str(meta.original_variable_types.get(name, "")).upper()
-    if kind is not None and any(
-        part in formatted for part in ("DATE", "%TD", "YMD", "MDY", "DDMM")
-    ):
-        kind = pa.date32()
-    return FileColumn(name, kind, label, levels, has_missing=bool(missing))
-
-
-def _is_missing_only(name: str, meta: Any) -> bool:
-    """Whether no code but a missing one has a label."""
-    labels = meta.variable_value_labels.get(name, {})
-    return len(_levels(labels, meta.missing_ranges.get(name) or [])) < 2
+    levels = _levels(meta.variable_value_labels.get(name, {}), missing)
+    return FileColumn(name, label, levels if len(levels) > 1 else (), has_missing=bool(missing))
 
 
 def _levels(
@@ -70,10 +57,6 @@ def _is_missing(code: object, missing: Sequence[Any]) -> bool:
     ranges = [(r["lo"], r["hi"]) if isinstance(r, dict) else (r, r) for r in missing]
     alike = [(low, high) for low, high in ranges if isinstance(low, str) == isinstance(code, str)]
     return any(low <= code <= high for low, high in alike)
-
-
-def _kind(readstat: str) -> pa.DataType | None:
-    return pa.string() if readstat == "string" else pa.float64()
 
 
 def labelled_blocks(
@@ -131,7 +114,7 @@ def _text(value: object) -> str:
     return str(value).strip()
 
 
-def _read(path: Path, reading: Reading, **how: Any) -> tuple[Any, Any]:
+def _read(path: Path, reading: Reading, **how: Any) -> Any:
     """What pyreadstat gives. Raises CuratorError for every failure of its parser: texts may quote cells."""
     stats = library("pyreadstat", "stats", "Files of SAS, Stata and SPSS")
     names = _FUNCTIONS[reading.format or "spss"]
@@ -140,17 +123,17 @@ def _read(path: Path, reading: Reading, **how: Any) -> tuple[Any, Any]:
     how.setdefault("output_format", "dict")
     if reading.encoding:
         how["encoding"] = _ICONV[reading.encoding]
-    failed = False
+    read, failed = None, False
     try:
-        return getattr(stats, function)(str(path), **_taken(function, how))
+        read = getattr(stats, function)(str(path), **_taken(function, how))
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - whatever the parser meets
+    except Exception:  # noqa: BLE001 - whatever the parser meets; its text may quote cells
         failed = True
-    assert failed  # noqa: S101
-    raise CuratorError(
-        f"{path.name} cannot be read as a file of {_NAMES[reading.format or 'spss']}."
-    )
+    if failed:  # outside the handler: nothing of it is kept as context
+        kind = _NAMES[reading.format or "spss"]
+        raise CuratorError(f"{path.name} cannot be read as a file of {kind}.")
+    return read
 
 
 _NAMES = {"sas": "SAS", "stata": "Stata", "spss": "SPSS"}

@@ -44,7 +44,7 @@ def parquet_blocks(
 def parquet_columns(path: Path, reading: Reading) -> list[FileColumn]:  # noqa: ARG001
     """The column names and types of a Parquet file. Raises CuratorError."""
     try:
-        return [FileColumn(field.name, field.type) for field in pq.read_schema(path)]
+        return [FileColumn(field.name) for field in pq.read_schema(path)]
     except (pa.ArrowException, OSError):
         raise CuratorError(f"{path.name} cannot be read as Parquet.") from None
 
