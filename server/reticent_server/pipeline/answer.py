@@ -99,7 +99,8 @@ def _document(
     facts: DatasetFacts, ask: Ask, standing: Standing, wanted: Wanted | None, target: float | None
 ) -> tuple[Plan, Json]:
     ready = _planned(facts, ask, standing, wanted)
-    return ready, plan_json(ready, standing, target)
+    other = other_target(ready, partial(defaults.planned_instead, facts, ask, standing))
+    return ready, plan_json(ready, standing, target, other)
 
 
 def promised(services: Services, ready: Plan, *, beside: int | None = None) -> Plan:

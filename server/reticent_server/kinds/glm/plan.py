@@ -28,6 +28,7 @@ from reticent_server.fitting.tuning import least_variance
 from reticent_server.kinds.glm.families import FAMILIES, family_of
 from reticent_server.kinds.glm.families.base import FittedFamily, GlmFamily, Start
 from reticent_server.kinds.glm.query import Glm
+from reticent_server.kinds.shared.answers import MAXIMUM_LIKELIHOOD, ROBUST_LIKELIHOOD
 
 _RADII = (1.0, 2.0, 3.0, 4.0)  # R²/q of which tuning="planned" takes one
 DISPERSED_ONLY = (
@@ -66,6 +67,10 @@ class GlmModel:
         "Cantoni & Ronchetti (2001); Avella-Medina (2021), Example 3; "
         "Avella-Medina, Bradshaw & Loh (2023)"
     )
+
+    @property
+    def answers(self) -> str:
+        return MAXIMUM_LIKELIHOOD if self.whole else ROBUST_LIKELIHOOD
 
     @property
     def tuning(self) -> float | None:

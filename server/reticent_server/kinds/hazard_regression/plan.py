@@ -70,6 +70,7 @@ from reticent_server.kinds.hazard_regression.newton import LastStep, first_step,
 from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
 from reticent_server.kinds.hazard_regression.report import HazardFit, hazard_fit
 from reticent_server.kinds.hazard_regression.surv import Hazards
+from reticent_server.kinds.shared.answers import ROBUST_HAZARDS
 from reticent_server.numerics.matrices import power
 
 _NANOSECONDS = (

@@ -45,6 +45,7 @@ from reticent_server.kinds.location_scale.settings import (
     plan_settings,
 )
 from reticent_server.kinds.location_scale.start import column_design, public_start
+from reticent_server.kinds.shared.answers import ROBUST_LOCATION
 from reticent_server.numerics.psi import Huber
 
 EntryT = TypeVar("EntryT")

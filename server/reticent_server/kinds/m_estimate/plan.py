@@ -25,6 +25,7 @@ from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
+from reticent_server.kinds.shared.answers import ROBUST_LOCATION
 from reticent_server.kinds.shared.columns import ColumnsMap, released_quartiles
 from reticent_server.kinds.shared.ranges import public_sd
 from reticent_server.kinds.shared.stable_bins import SORT_NANOSECONDS

@@ -54,6 +54,7 @@ from reticent_server.kinds.glm.categories.maps import entry_count
 from reticent_server.kinds.glm.categories.newton import CategoryNewton
 from reticent_server.kinds.glm.categories.report import category_result, in_units
 from reticent_server.kinds.glm.categories.response import MOST_PARAMETERS
+from reticent_server.kinds.shared.answers import ROBUST_LOGITS
 from reticent_server.kinds.shared.tables import Axis
 
 RADIUS = 2.0  # R² for each coefficient: the binomial family's
