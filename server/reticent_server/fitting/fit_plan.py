@@ -213,6 +213,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def outline(self) -> Outline:
         return Outline(
+            answers=self.model.answers,
             columns=self.design.columns,
             rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
             mechanism=self.model.mechanism,

@@ -148,6 +148,7 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
         own = self.own_profile.rho if self.own_profile else 0
         counts = self.first.budget.counts(self.first.sizes.unit_rows)
         return Outline(
+            answers=self.first.answers,
             columns=self.first.columns,
             rho=own + self.first.budget.rho_by_group(counted=self.counted),
             mechanism=self.first.mechanism,

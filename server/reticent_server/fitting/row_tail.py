@@ -154,7 +154,7 @@ def chosen_cut(
     inside = tail_edges(N, cov, count, rank)
     if inside is None:
         return RowCut(_UNTOLD * grid.unit, rank, 0.0, 0.0)
-    first, last = inside
+    first = inside[0]
     if shape is not None:
         found = shape.fitted(grid.edges[first:], N[first:], cov[first:, first:], count).cut(rank)
         return replace(found, squares=mean_square(grid, N, count, found.length))

@@ -66,8 +66,8 @@ from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.score import WholeScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import StepPlace
-from reticent_server.fitting.whole_budget import LEAST_REACH, WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whitening import informed
+from reticent_server.fitting.whole_budget import LEAST_REACH, WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import (
     UNBOUNDED,
     ScoreWithMeat,

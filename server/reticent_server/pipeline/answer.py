@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
@@ -28,6 +29,7 @@ from reticent_server.ledger.service import (
 )
 from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.both_targets import other_target
 from reticent_server.pipeline.coverage import refuse_uncovered
 from reticent_server.pipeline.documents import (
     Json,

@@ -121,6 +121,7 @@ class HazardPlan(Planned):
     @property
     def outline(self) -> Outline:
         return Outline(
+            answers=ROBUST_HAZARDS,
             columns=self.asked.design.columns,
             rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
             mechanism="noisy Newton (piecewise-exponential hazards), discrete Gaussian sums",

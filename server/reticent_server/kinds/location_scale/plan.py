@@ -110,6 +110,7 @@ class LocationScalePlan(Planned):
     def outline(self) -> Outline:
         draws = self.own_profile.draws if self.own_profile else 0
         return Outline(
+            answers=ROBUST_LOCATION,
             columns=self.design.columns,
             rho=self.settings.rho + (self.own_profile.rho if self.own_profile else 0),
             mechanism="noisy Newton (Huber's Proposal 2), discrete Gaussian sums",

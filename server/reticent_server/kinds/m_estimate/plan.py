@@ -57,6 +57,7 @@ class MEstimatePlan(Planned):
     def outline(self) -> Outline:
         own_cost = m_estimate.cost(self.part)
         return Outline(
+            answers=ROBUST_LOCATION,
             columns=(self.column.name,),
             rho=own_cost.rho,
             mechanism="exponential mechanism on the estimating equation, over a public grid",

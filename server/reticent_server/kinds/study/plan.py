@@ -41,6 +41,7 @@ from reticent_server.fitting.own_profile import (
 )
 from reticent_server.fitting.person_scores import Lengths
 from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.kinds.shared.answers import LEAST_SQUARES
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
     Formula,
@@ -134,6 +135,7 @@ class StudyPlan(Planned):
     @property
     def outline(self) -> Outline:
         return Outline(
+            answers=LEAST_SQUARES,
             columns=self.question.design.columns,
             rho=self.shares.rho + (self.own_profile.rho if self.own_profile else 0),
             mechanism="noisy second moments in whitened coordinates",

@@ -64,6 +64,7 @@ class SubsampleAggregatePlan(Planned):
     @property
     def outline(self) -> Outline:
         return Outline(
+            answers=IN_BLOCKS,
             columns=self.fitted.rows.design.columns,
             rho=subsample_aggregate.cost(self.part).rho,
             mechanism="subsample and aggregate over secret random blocks: private quartiles, winsorised noisy mean",

@@ -98,6 +98,7 @@ class CategoryPlan(Planned):
     @property
     def outline(self) -> Outline:
         return Outline(
+            answers=ROBUST_LOGITS,
             columns=self.design.columns,
             rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
             mechanism="noisy Newton (logits of several levels), discrete Gaussian sums",

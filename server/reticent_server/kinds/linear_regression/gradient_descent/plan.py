@@ -57,6 +57,7 @@ class GradientDescentPlan(Planned):
     def outline(self) -> Outline:
         counts = self.budget.counts(self.newton.sizes.unit_rows)
         return Outline(
+            answers=self.newton.answers,
             columns=self.newton.columns,
             rho=self._rho,
             mechanism="noisy gradient descent (Huber-Mallows), discrete Gaussian sums",
