@@ -86,7 +86,7 @@ def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
     assert 0.95 * plan.gaussian_rho < sum(each.rho for each in costs) <= plan.gaussian_rho
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_plan_that_can_have_more_rho_goes_without(facts: DatasetFacts, name: str) -> None:
     for epsilon, delta in product((0.25, 0.5, 1.0, 2.0), (1e-10, 1e-6, 1e-3)):
