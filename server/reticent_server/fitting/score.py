@@ -92,8 +92,9 @@ class Score(Protocol):
 class WholeScore(Score, Protocol):
     """The textbook's score, whose sum is cut as a whole (fitting.whole_newton)."""
 
-    def events(self, eta: FloatArray) -> FloatArray | None:
-        """(rows,) a record's information in natural units, 1 at most: p(1 − p) of a yes or no. None where each counts as one."""
+    def events(self, eta: FloatArray, error: FloatArray) -> FloatArray | None:
+        """(rows,) a record's information in natural units, 1 at most and the least within `error` (rows,) of η: p(1 − p) of a yes or no.
+        None where each counts as one."""
         ...
 
     def beyond(self, length: FloatArray) -> FloatArray:

@@ -80,6 +80,11 @@ BEND = Threshold(
     "error of a typical record's predictor with a log link",
     "up to there intervals cover .92 to .96, from .15 on .78 to .95",
 )
+SURPRISE = Threshold(
+    1e-4,
+    "chance of a mean score as large as the one released",
+    "a fit that sees a less likely one is farther from its solution than it knows",
+)
 LEAST_PERSONS = Threshold(
     50.0,
     "effective persons of a variance between persons",
@@ -175,6 +180,10 @@ UNSETTLED = (
     "No intervals are given: a log link bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
     "terms would help."
 )
+NOT_ARRIVED = (
+    "No intervals are given: the last step found the fit farther from its solution than the steps before it had told. A larger epsilon, fewer terms "
+    "or the logarithm of a regressor with a long tail would help."
+)
 SAME_IN_ALL_ROWS = (
     "With person effects a term that is the same in all rows of a person, or nearly, is not identifiable: nothing of it is "
     "left without the person's mean."
@@ -264,6 +273,11 @@ def dispersed(alpha: float) -> bool:
 def linear_step(off: float, most: float) -> TrustVerdict:
     """Of a fit whose typical predictor is off by so much, where a linear step's standard errors hold up to `most`."""
     return _declined(UNSETTLED) if off > most else SOUND
+
+
+def arrived(chance: float) -> TrustVerdict:
+    """Of a fit whose last mean score has this chance where it is as near to its solution as it says."""
+    return _declined(NOT_ARRIVED) if chance < SURPRISE.value else SOUND
 
 
 def persons(effective: float, clipped: float, unsure: float) -> TrustVerdict:

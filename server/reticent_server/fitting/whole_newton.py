@@ -39,6 +39,7 @@ from reticent_server.domain.steps import (
     SumStep,
     VectorSum,
 )
+from reticent_server.fitting import trust
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     Correction,
@@ -47,6 +48,7 @@ from reticent_server.fitting.filter import (
     curvature_error,
     no_correction,
     prior,
+    surprise,
 )
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import ScoreMap, invertible_on_lattice
@@ -107,7 +109,8 @@ class Cuts:
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
     """Between two of the last steps. score: the textbook's. known: of the curvature relative to the public rows', each as long as `wide` at most.
-    before: H (q, q) where the last step was taken; mean: the score (q,) there, with its noise, and way (q,): where it went."""
+    before: H (q, q) where the last step was taken; mean: the score (q,) there, with its noise, and way (q,): where it went; chance: of that
+    score (fitting.filter.surprise)."""
 
     place: StepPlace
     score: WholeScore
@@ -118,6 +121,7 @@ class Whole:
     jacobian: Released
     mean: MeanScore
     way: FloatArray
+    chance: float = 1.0
 
     @property
     def curvature(self) -> StepCurvature:
@@ -229,14 +233,17 @@ class WholeNewton(NoisyNewton):
             joint=OneVector(vector=0, meat=1),
         )
         whole = self._moved_by(_told(whole, _mean(g, place)))
-        return replace(fitted(whole, meat), events=self._events(whole))
+        fit = fitted(whole, meat)
+        return replace(fit, events=self._events(whole, fit))
 
-    def _events(self, whole: Whole) -> FloatArray | None:
+    def _events(self, whole: Whole, fit: StandardFit) -> FloatArray | None:
         """(q,) how many events decide each coefficient, by the public rows: (Σ i c)²/Σ i c² of records with i events, each
-        of which adds c to the coefficient's information. None where each record counts."""
+        of which adds c to the coefficient's information; i at a predictor that is a standard error rarer. None where each record counts."""
         place, model, score = whole.place, whole.place.model, whole.score
         eta = model.predictor(score, place.direction)
-        each = score.events(eta)
+        back = np.linalg.inv(model.whitening.transform)
+        error = np.sqrt(model.variance(back.T @ (fit.sampling + fit.privacy) @ back))
+        each = score.events(eta, error)
         if each is None:
             return None
         A = np.linalg.inv(whole.curvature.H)
@@ -253,10 +260,12 @@ class WholeNewton(NoisyNewton):
     def _moved_by(self, whole: Whole) -> Whole:
         """After a step with the score that `whole` has."""
         place, curvature = whole.place, whole.curvature
-        step = place.score.curvature.last_step(self._seen(place, whole.mean, curvature))
+        mean = whole.mean
+        chance = surprise(place.state.covariance, curvature, mean.noise, mean.value)
+        step = place.score.curvature.last_step(self._seen(place, mean, curvature))
         state = self._moved(place, step)
         place = replace(place, state=state, t=place.t + 1)
-        return replace(whole, place=place, before=curvature.H, way=step.way)
+        return replace(whole, place=place, before=curvature.H, way=step.way, chance=chance)
 
 
 def informed_place(place: StepPlace) -> StepPlace:
@@ -354,12 +363,14 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         count / whole.cuts.reach**2,
         present=state.present,
     )
+    verdict = trust.arrived(whole.chance)
     return StandardFit(
         theta=state.theta,
         sampling=np.asarray(W.T @ sampling @ W),
         privacy=np.asarray(W.T @ (state.covariance + taken) @ W),
         scale=sqrt(cut_scale(cut, curvature)) * whole.score.scale,
-        directions=directions if cut.told else directions.none,
+        directions=directions if cut.told and verdict.intervals else directions.none,
+        verdict=verdict,
         count=count,
         information=symmetric(np.linalg.solve(W, np.linalg.solve(W, curvature.J).T)),
         inverse=np.asarray(W.T @ np.linalg.inv(curvature.J) @ W),

@@ -70,7 +70,7 @@ class PlainScore:
     def mean_square(self) -> float:
         return 1.0
 
-    def events(self, eta: FloatArray) -> None:
+    def events(self, eta: FloatArray, error: FloatArray) -> None:
         """None: each record counts."""
 
     def beyond(self, length: FloatArray) -> FloatArray:

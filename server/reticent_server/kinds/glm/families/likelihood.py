@@ -63,8 +63,11 @@ class LikelihoodScore:
     def mean_square(self) -> float:
         return 1.0
 
-    def events(self, eta: FloatArray) -> FloatArray:
-        return np.minimum((self.law.gain(eta) / self.scale) ** 2, 1.0)
+    def events(self, eta: FloatArray, error: FloatArray) -> FloatArray:
+        least = np.minimum(
+            *(self.law.gain(np.clip(eta + e, *self.limits)) for e in (error, -error))
+        )
+        return np.minimum((least / self.scale) ** 2, 1.0)
 
     @property
     def curvature(self) -> ScoreCurvature:
