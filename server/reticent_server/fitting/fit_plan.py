@@ -53,7 +53,7 @@ from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.contributions import contributions_of
 from reticent_server.fitting.coordinates import USUAL, Coordinates, public_coordinates
 from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
-from reticent_server.fitting.forecast import Forecast, forecast_fit
+from reticent_server.fitting.forecast import Forecast, forecast_fit, forecast_ratio
 from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
@@ -357,7 +357,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         if self.is_wide and rho == self.rho:
             return self.forecast_fit.worst
         left = rho - (rho * self.own_profile.rho // self.rho if self.own_profile else 0)
-        return forecast_fit(self._sized(left).newton).worst
+        return forecast_ratio(self._sized(left).newton)
 
     def _sized(self, rho: int) -> "FitPlan[ResponseT]":
         """The same fit at another amount for its steps."""
