@@ -115,8 +115,9 @@ class GradientDescentPlan(Planned):
         """The recipe; its result has the keys of any linear regression."""
         newton, ground = self.newton, self.newton.ground
         if newton.own_profile:
-            facts = newton.own_profile.profiled((yield newton.own_profile.step))
-            ground = ground_of(newton.design, facts, newton.model, masked=False) or ground
+            own = newton.own_profile
+            facts = own.profiled((yield own.step))
+            ground = ground_of(newton.design, facts, newton.model, masked=own.masked) or ground
         fit = yield from self._descent(ground).fit()
         result = {**newton.result(ground, fit), "steps": STEPS, "shares": self.shares}
         return RegressionResult(**result)
