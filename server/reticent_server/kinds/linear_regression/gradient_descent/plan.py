@@ -28,7 +28,7 @@ from reticent_server.domain.steps import CountSum
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitGround, ground_of
 from reticent_server.fitting.huber import LinearFamily
-from reticent_server.fitting.own_profile import NO_PROFILE
+from reticent_server.fitting.own_profile import profile_notes
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.kinds.linear_regression.gradient_descent.recipe import (
     SCALES_AFTER,
@@ -88,7 +88,7 @@ class GradientDescentPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        notes = [NO_PROFILE] if self.newton.own_profile else []
+        notes = profile_notes(self.newton.own_profile)
         return {
             "steps": STEPS,
             "tuning": self.newton.model.tuning,
