@@ -411,8 +411,14 @@ def test_the_policy_and_the_profile_in_the_console(
     early = edit(web, "/console/datasets/terms/profile", {"epsilon": "1"})
     assert (early.status_code, "Not done." in early.text) == (403, True)
     services.ledger.set_population_cap("terms", epsilon=4, delta=1e-3, by="t")
+    before = services.ledger.entries(population_account("terms"), 9)
+    expected = edit(web, "/console/datasets/terms/profile", {"epsilon": "1", "forecast": "yes"})
+    assert (expected.status_code, "no: fits profile it themselves" in expected.text) == (200, True)
+    assert services.ledger.entries(population_account("terms"), 9) == before
+    assert services.catalog.facts("terms").profile is None, "a forecast is not a release"
     assert edit(web, "/console/datasets/terms/profile", {"epsilon": "1"}).status_code == 303
     assert services.catalog.facts("terms").profile is not None
+    assert "The profile does not resolve" in web.get("/console/datasets/terms").text
     spent = services.ledger.entries(population_account("terms"), 9)
     assert edit(web, "/console/datasets/terms/profile", {"epsilon": "1"}).status_code == 409
     assert services.ledger.entries(population_account("terms"), 9) == spent

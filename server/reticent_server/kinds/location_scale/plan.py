@@ -32,7 +32,7 @@ from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Rele
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
-    guessed_facts,
+    lacking,
     plan_own_profile,
 )
 from reticent_server.fitting.results import OpenInterval, Share
@@ -216,12 +216,12 @@ def plan_location_scale(
     facts: DatasetFacts, design: Design, column: Column, query: LocationScale, rho: int
 ) -> LocationScalePlan:
     """Plans an estimate at `rho` (RHO_UNITS) from public facts; design: mask and columns only."""
-    start, own = public_start(design, column, facts), None
-    if start is None:
-        alone = column_design(design, column)
-        own = plan_own_profile(facts, alone, rho)
-        start = public_start(design, column, guessed_facts(facts, alone), masked=False)
-    assert start is not None  # noqa: S101 - guessed facts cover the column
+    own = None
+    if lacking(facts, design):
+        own = plan_own_profile(facts, column_design(design, column), rho, (column,))
+    known = own.guessed if own else facts
+    start = public_start(design, column, known, masked=own is None)
+    assert start is not None  # noqa: S101 - guessed or resolved facts cover the column
     settings = plan_settings(
         facts.n,
         facts.schema.unit.max_rows,
