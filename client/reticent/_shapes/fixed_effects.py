@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reticent import _optional
+from reticent._errors import NotPrivate
 from reticent._shapes.model import described
-from reticent._shapes.refusals import NotPrivate
 from reticent._shapes.results import FittedModel
 from reticent.results.design import Frame
 

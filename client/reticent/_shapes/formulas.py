@@ -3,7 +3,7 @@
 
 import re
 
-from reticent._shapes.refusals import NotPrivate
+from reticent._errors import NotPrivate
 
 _NUMPY = re.compile(r"\b(?:np|numpy)\.(log1p|log10|log|sqrt|exp)\b")
 _TREATMENT = re.compile(

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from reticent import _optional
+from reticent._errors import NotPrivate
 from reticent._shapes.model import described
-from reticent._shapes.refusals import NotPrivate
 from reticent._shapes.results import FittedModel
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reticent._dataset import Dataset
-from reticent._errors import InvalidQuery
+from reticent._errors import InvalidQuery, NotPrivate
 from reticent._release import NoReply, Release
 from reticent._shapes.formulas import of_patsy
-from reticent._shapes.refusals import NotPrivate
 from reticent._shapes.results import FittedModel
 from reticent.kinds.quantile_regression import QuantileRegressionResults
 

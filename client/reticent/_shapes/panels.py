@@ -4,8 +4,8 @@
 import re
 from typing import Any, NoReturn
 
+from reticent._errors import NotPrivate
 from reticent._shapes.model import FormulaModel, described
-from reticent._shapes.refusals import NotPrivate
 from reticent._shapes.results import FittedModel
 
 _ENTITY = re.compile(r"\s*\+\s*EntityEffects\b")
@@ -39,10 +39,9 @@ class PanelFormula(FormulaModel):
 
     __slots__ = ()
 
-    def fit(
-        self, cov_type: str | None = None, cluster_entity: bool | None = None, **how: Any
-    ) -> FittedModel:
-        """As FormulaModel.fit."""
+    def fit(self, cov_type: str | None = None, **how: Any) -> FittedModel:
+        """As FormulaModel.fit; cluster_entity has no effect, as errors are by person always."""
+        how.pop("cluster_entity", None)
         if cov_type not in _CLUSTERED:
             raise NotPrivate("Standard errors are by person always: leave cov_type out.")
         return FormulaModel.fit(self, **how)

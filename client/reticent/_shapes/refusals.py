@@ -3,13 +3,7 @@
 
 from typing import NoReturn
 
-from reticent._errors import InvalidQuery
-
-
-class NotPrivate(InvalidQuery, AttributeError):
-    """Something of another package that needs single records, or that the server has no mechanism for; the sentence says what to write. It
-    is an AttributeError too, so that `hasattr` tells what there is."""
-
+from reticent._errors import NotPrivate
 
 _ROWS = "is of single records, which stay on the server"
 INSTEAD = {

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from reticent import _optional
+from reticent._errors import NotPrivate
 from reticent._hypotheses import WaldTest
 from reticent._shapes.formulas import names_in_patsy, of_statsmodels
-from reticent._shapes.refusals import NotPrivate, refuse
+from reticent._shapes.refusals import refuse
 from reticent._text import Text
 from reticent.results.design import Frame
 from reticent.results.effects import Effects

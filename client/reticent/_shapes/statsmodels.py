@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from reticent._errors import NotPrivate
 from reticent._shapes.model import FormulaModel, described
-from reticent._shapes.refusals import NotPrivate
 from reticent._shapes.results import FittedModel
 
 
