@@ -124,6 +124,8 @@ class RowCut:
 def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
     """(q, q) of the solution, where the mean score may be off by `mean` in any one direction. H: (q, q), the curvature, about I in
     white coordinates over the score's unit: directions of less than a thousandth are not resolved in any case."""
+    if not mean:
+        return np.zeros_like(H)
     A = np.linalg.inv(floored(H, _LEAST_CURVATURE * float(np.max(np.diag(H)))))
     return np.asarray(mean**2 * A @ A.T)
 
@@ -154,7 +156,7 @@ def chosen_cut(
     inside = tail_edges(N, cov, count, rank)
     if inside is None:
         return RowCut(_UNTOLD * grid.unit, rank, 0.0, 0.0)
-    first, last = inside
+    first = inside[0]
     if shape is not None:
         found = shape.fitted(grid.edges[first:], N[first:], cov[first:, first:], count).cut(rank)
         return replace(found, squares=mean_square(grid, N, count, found.length))
