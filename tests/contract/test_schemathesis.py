@@ -151,7 +151,7 @@ def test_a_few_requests_of_every_role(installation: Installation) -> None:
 def test_a_few_forms_and_pages_of_every_role(installation: Installation, pages: Path) -> None:
     with opened(installation.settings) as services:
         callers = [visitor(services, role) for role in STAFF_ROLES]
-    options = ("--phases", "fuzzing", "--max-examples", "3")
+    options = ("--phases", "fuzzing", "--max-examples", "6")
     run(installation, *options, checks=ONLY_ERRORS, callers=callers, document=pages)
     # Pages were shown, forms were carried out, roles were refused, and the operator was let in nowhere.
     assert {200, 303, 403, 422} <= set(statuses(installation))

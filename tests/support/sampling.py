@@ -13,8 +13,8 @@ from zlib import crc32
 
 import pytest
 
-SLOW = 2
-"""They take a quarter of the suite's time. Half of those of each file is kept in `make test`: most of them attack, or
+SLOW = 3
+"""They took a quarter of the suite's time. A third of those of each file is kept in `make test`: most of them attack, or
 simulate, one mechanism or model in several ways."""
 
 COLLECTED = pytest.StashKey[dict[str, bool]]()
