@@ -118,6 +118,13 @@ def edit(web: httpx.Client, place: str, fields: dict[str, str]) -> httpx.Respons
     return web.post(place, data={"form_token": token(web.get("/console/"))} | fields)
 
 
+def accepted(web: httpx.Client, place: str, name: str = "towns") -> httpx.Response:
+    """The schema's form, once what was understood is right."""
+    reply = edit(web, place, {"dataset": name, "action": "accept"})
+    assert reply.status_code == 303, reply.text
+    return web.get(place)
+
+
 def folder(desk: Desk) -> Path:
     return Path(desk.services.settings.vault_url.removeprefix("sqlite:///") + ".staging")
 
@@ -137,7 +144,9 @@ def test_a_file_becomes_a_data_set(
     page = web.get(place)
     assert (page.status_code, page.headers["cache-control"]) == (200, "no-store")
     assert SECRET in page.text
-    assert 'value="education_num"' in page.text  # proposed, as the command line proposes it
+    assert (
+        'value="education_num"' in accepted(web, place).text
+    )  # proposed, as the command line proposes it
     assert {each.stat().st_mode & 0o777 for each in files(desk)} == {0o600}
     checked = edit(web, place, GOOD | {"action": "check"})
     assert "The schema is complete" in checked.text
@@ -402,8 +411,14 @@ def test_the_policy_and_the_profile_in_the_console(
     early = edit(web, "/console/datasets/terms/profile", {"epsilon": "1"})
     assert (early.status_code, "Not done." in early.text) == (403, True)
     services.ledger.set_population_cap("terms", epsilon=4, delta=1e-3, by="t")
+    before = services.ledger.entries(population_account("terms"), 9)
+    expected = edit(web, "/console/datasets/terms/profile", {"epsilon": "1", "forecast": "yes"})
+    assert (expected.status_code, "no: fits profile it themselves" in expected.text) == (200, True)
+    assert services.ledger.entries(population_account("terms"), 9) == before
+    assert services.catalog.facts("terms").profile is None, "a forecast is not a release"
     assert edit(web, "/console/datasets/terms/profile", {"epsilon": "1"}).status_code == 303
     assert services.catalog.facts("terms").profile is not None
+    assert "The profile does not resolve" in web.get("/console/datasets/terms").text
     spent = services.ledger.entries(population_account("terms"), 9)
     assert edit(web, "/console/datasets/terms/profile", {"epsilon": "1"}).status_code == 409
     assert services.ledger.entries(population_account("terms"), 9) == spent

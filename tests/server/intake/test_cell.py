@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from reticent_server.domain.reading import UNSAID
 from reticent_server.domain.schema import MAX_COLUMNS, MAX_TEXT
 from reticent_server.errors import Conflict, CuratorError, SecondPerson, Unavailable
 from reticent_server.intake import looking
@@ -96,7 +97,7 @@ def test_a_look_sees_columns_and_first_rows(tmp_path: Path) -> None:
         ("when", "when", "date"),
         ("who is it", "who_is_it", "categorical"),
     ]
-    assert opened.preview.of("who is it") == ("ä", "")
+    assert opened.of("who is it") == ("ä", "")
     assert "ä" not in repr(opened)
     file.write_text("x\n")
     with pytest.raises(CuratorError, match="no rows"):
@@ -132,11 +133,11 @@ def test_cells_that_a_footer_says_nothing_of_are_counted(tmp_path: Path) -> None
 def test_long_cells_come_in_short_blocks(tmp_path: Path) -> None:
     text = "x" * 100_000
     (tmp_path / "a.csv").write_text("a\n" + f"{text}\n" * 200)
-    lengths = [block.rows for block in csv_blocks(tmp_path / "a.csv", ["a"])]
+    lengths = [block.rows for block in csv_blocks(tmp_path / "a.csv", ["a"], UNSAID)]
     assert sum(lengths) == 200
     assert max(lengths) <= 1.1 * BLOCK_BYTES / len(text)
     pq.write_table(pa.table({"a": [text * 10] * 150}), tmp_path / "a.parquet", use_dictionary=False)
-    lengths = [block.rows for block in read_blocks(tmp_path / "a.parquet", ["a"])]
+    lengths = [block.rows for block in read_blocks(tmp_path / "a.parquet", ["a"], UNSAID)]
     assert sum(lengths) == 150
     assert max(lengths) < 100
 
@@ -169,7 +170,7 @@ def test_the_longest_reply_of_a_look_is_within_its_limit(tmp_path: Path) -> None
 def test_blank_lines_have_an_end(tmp_path: Path) -> None:
     file = tmp_path / "blank.csv"
     file.write_text("a\n" + "\n" * MOST_BLANK + "1\n" + "\n" * MOST_BLANK)
-    assert [block.rows for block in csv_blocks(file, ["a"])] == [1]
+    assert [block.rows for block in csv_blocks(file, ["a"], UNSAID)] == [1]
     file.write_text("a\n" + "\n" * (MOST_BLANK + 1) + "1\n")
     with pytest.raises(CuratorError, match="too many blank lines"):
-        list(csv_blocks(file, ["a"]))
+        list(csv_blocks(file, ["a"], UNSAID))

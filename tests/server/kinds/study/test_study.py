@@ -9,8 +9,9 @@ import pytest
 import statsmodels.api as sm
 
 from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.fitting.trust import BARED
 from reticent_server.kinds.study.kind import Study
-from reticent_server.kinds.study.leaning import BARED, NarrowMoments
+from reticent_server.kinds.study.leaning import NarrowMoments
 from reticent_server.kinds.study.main import before_meat, formula_of
 from reticent_server.kinds.study.moments import Moments
 from reticent_server.kinds.study.plan import column_reach
@@ -191,7 +192,7 @@ def test_a_formula_with_a_column_of_few_large_values_has_no_intervals() -> None:
     data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
     query = Study(("y", "x", "k", "b"), main="y ~ x + k")
     result = answered(data, query, 4.0)
-    assert result["lost"][result["terms"].index("k")] > BARED
+    assert result["lost"][result["terms"].index("k")] > BARED.value
     assert result["main"]["p_values"] == [None] * 3
     assert result["main"]["warnings"][0].startswith("No intervals: much of k lies in few records")
     study = read(query, result)
@@ -229,7 +230,7 @@ def test_a_tail_that_only_the_profile_has_leaves_the_intervals() -> None:
     data["k"] = 1 + np.random.default_rng(5).uniform(size=20_000)
     query = Study(("y", "x", "k"), main="y ~ x + k")
     result = drive(planned(believed, COLUMNS, query, 4.0).run(), whole(data)).result
-    assert max(result["lost"]) < BARED
+    assert max(result["lost"]) < BARED.value
     assert all(result["main"]["estimable"])
 
 
