@@ -315,7 +315,8 @@ class Signal:
     curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well.
     early_jacobian: what a Jacobian before the last step is worth (fitting.curvature says it of a score). centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
     curvatures have both signs. rms: of the score where the model holds. skewed: whether it is where the model
-    holds, so that a clipped sum of scores is not 0 on average.
+    holds, so that a clipped sum of scores is not 0 on average. whole: whether the last scores are cut as a whole; bent: whether its mean then
+    bends on the way.
     """
 
     bound: float
@@ -330,6 +331,7 @@ class Signal:
     rms: float = 1.0
     skewed: bool = False
     whole: bool = False
+    bent: bool = False
 
     @property
     def together(self) -> JointParts:
