@@ -3,7 +3,8 @@
 
 A few keys send 64 of the most expensive questions a second: plans of 242 columns, of which half are hung up on, releases beyond the budget, and
 pages of the workbench with a question in their address. A curator opens, one after the other, the files that take most to look at: little
-Parquet that is 360 MB of text when it is unpacked, ten thousand columns, blank lines, and the widest table that is taken. Of sixteen analysts,
+Parquet that is 360 MB of text when it is unpacked, ten thousand columns, blank lines, and the widest table that is taken. Strangers send bodies
+that drip, that are packed, and that are too long, guess keys, and ask for what is not theirs. Of sixteen analysts,
 fifteen meanwhile look at their budgets and plan, once a second, and one fits. The same sixteen alone come first.
 
 BENCH_SECONDS   (300)  of the flood; the sixteen have a fifth of it alone before
@@ -13,6 +14,7 @@ BENCH_ROWS      (100000)
 """
 
 import asyncio
+import gzip
 import io
 import json
 import os
@@ -48,6 +50,9 @@ LONGEST = 60.0  # seconds that an analyst waits for a reply: one that takes long
 LONG_CELL = 6_000_000  # characters, in each of sixty rows
 MANY_COLUMNS, WIDE = 10_000, 500  # more than are looked at, and as many as are taken
 BLANK_BYTES = 20_000_000
+PACKED_BYTES = 50_000_000  # of which gzip makes 50 KB
+TOO_LONG, DEEP = 1_000_000, 60_000  # bytes of a body and of a head; brackets within each other
+DRIPPING = 32  # connections that send a byte a second
 GOALS = {"budget_p99": 0.5, "fit_p95_ratio": 2.0, "memory_mb": 600}
 
 
@@ -223,6 +228,48 @@ async def flood(place, keys, until):
         task.cancel()
 
 
+def abuses(key):
+    """By name, a request of which none is answered with more than a few words."""
+    packed = gzip.compress(b"{" + b" " * PACKED_BYTES + b"}", 9)
+    zipped = bearer(key) | {"Content-Encoding": "gzip"}
+    return {
+        "packed": ("POST", "/v1/plans", zipped, packed),
+        "too long": ("POST", "/v1/plans", bearer(key), b" " * TOO_LONG),
+        "deep": ("POST", "/v1/plans", bearer(key), b"[" * DEEP),
+        "guess": ("GET", "/v1/budget", bearer("rk_" + "0" * 43)),
+        "not theirs": ("GET", "/v1/releases/rel_absent", bearer(key)),
+        "long head": ("GET", "/healthz", {"X-Long": "x" * TOO_LONG}),
+    }
+
+
+async def abusers(place, key, until):
+    """All of these again and again, beside connections that send a byte of a body a second."""
+    async with asyncio.TaskGroup() as group:
+        for _ in range(DRIPPING):
+            group.create_task(dripping(place, until))
+        while time.monotonic() < until:
+            for name, request in abuses(key).items():
+                await place.timed(f"abuse {name}", *request)
+            await asyncio.sleep(PAUSE_SECONDS / 4)
+
+
+async def dripping(place, until):
+    while time.monotonic() < until:
+        writer = None
+        try:
+            _, writer = await asyncio.open_connection(place.host, place.port)
+            writer.write(b"POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{")
+            while time.monotonic() < until and not writer.is_closing():
+                await asyncio.sleep(1)
+                writer.write(b" ")
+                await writer.drain()
+        except OSError:  # it was closed
+            pass
+        finally:
+            if writer is not None:
+                writer.close()
+
+
 async def watched(process, until, seen):
     """Resident memory of the process and of those that it has started, in MB, twice a second."""
     while time.monotonic() < until:
@@ -263,6 +310,7 @@ async def phases(place, process, keys, flooders, carol):
         *everybody(place, keys, until, "flooded"),
         flood(place, flooders, until),
         curator(place, carol, until),
+        abusers(place, flooders[0], until),
         watched(process, until, memory),
     )
     return idle, max(memory)
