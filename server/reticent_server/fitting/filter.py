@@ -20,14 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import chdtri
+from scipy.special import chdtrc
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coordinates import second_moment
+from reticent_server.fitting.trust import SURPRISE
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import floored, power
 
-_SURPRISE = 1e-4  # chance of a larger score than C explains, at which C is taken to be wrong
 # relative eigenvalue at which an expected curvature is inverted: smaller ones are rounding
 _SMALLEST = 1e-9
 _DRIFT = 0.03  # relative change of E between the step at which it was measured and the end
@@ -139,19 +139,25 @@ class Moved:
     covariance: FloatArray
 
 
+def surprise(C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: FloatArray) -> float:
+    """The chance of a mean score as large as g (q,) where C (q, q) is the covariance of the way that is left: of
+    gᵀ(HCHᵀ + N)⁻¹g, which is χ²_q where the filter is right about itself."""
+    H = curvature.H
+    S = H @ C @ H.T + noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    return float(chdtrc(len(g), float(g @ np.linalg.solve(S, g))))
+
+
 def surprised(
     C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: FloatArray
 ) -> FloatArray:
     """C (q, q) before a step, raised where the released mean score g (q,) is larger than it explains.
 
-    gᵀ(HCHᵀ + N)⁻¹g is χ²_q where the filter is right about itself. Above the 1 − 10⁻⁴ quantile the fit is farther off than C says:
-    the way dd̂ᵀ, d̂ = H⁻¹g, that g asks for is added to it.
+    Where the chance of that is below SURPRISE the fit is farther off than C says: the way dd̂ᵀ, d̂ = H⁻¹g, that g asks for is
+    added to it.
     """
-    H = curvature.H
-    S = H @ C @ H.T + noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
-    if float(g @ np.linalg.solve(S, g)) <= chdtri(len(g), _SURPRISE):
+    if surprise(C, curvature, noise, g) >= SURPRISE.value:
         return C
-    way = np.linalg.solve(H, g)
+    way = np.linalg.solve(curvature.H, g)
     return np.asarray(C + np.outer(way, way))
 
 

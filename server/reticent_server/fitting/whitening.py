@@ -92,6 +92,15 @@ class Whitening:
         return np.asarray(root @ self.information @ root), np.asarray((root**2) @ self.noise)
 
 
+def informed(before: Whitening, transform: FloatArray, turn: FloatArray) -> Whitening:
+    """In the coordinates Bu, which are those of `transform`: B = `turn` (q, q), the inverse root of the information that is expected somewhere,
+    so that the errors, which are of the frame in which it is I, stay what they are. What is known of the records is put
+    into the public rows."""
+    rows = before.rows @ before.frequency.T @ turn.T
+    flat = np.eye(len(turn))
+    return replace(before, transform=transform, rows=rows, information=flat, moment=flat)
+
+
 @lru_cache(maxsize=1)
 def _usable_roots(state: Whitening) -> tuple[FloatArray, FloatArray]:
     """F^½ and F^−½ (q, q), of F with eigenvalues that count 1½ of their error at least: a curvature that is too small would
