@@ -140,7 +140,7 @@ def test_without_a_profile_levels_are_planned_as_equally_frequent() -> None:
     table = linear_table(2000, 1, np.random.default_rng(0))
     plan = planned(table, [*columns(1), boolean("d")], 4.0, profile=False)
     assert min(plan.forecast["privacy_to_sampling"]) > 0
-    assert any("No profile covers" in note for note in plan.forecast["notes"])
+    assert any("No profile tells" in note for note in plan.forecast["notes"])
     json.dumps(dict(plan.forecast), allow_nan=False)
 
 
