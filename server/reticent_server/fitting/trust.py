@@ -85,6 +85,11 @@ SURPRISE = Threshold(
     "chance of a mean score as large as the one released",
     "a fit that sees a less likely one is farther from its solution than it knows",
 )
+LIKELIHOOD_BEND = Threshold(
+    0.5,
+    "error of a typical record's predictor, of a likelihood",
+    "the bend's bias, half of its square, is then a quarter of it; of a logit of 200 events and 9 terms, whose error is .9, intervals cover .7",
+)
 LEAST_PERSONS = Threshold(
     50.0,
     "effective persons of a variance between persons",
@@ -145,7 +150,7 @@ FEW_PERSONS = (
     "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
 )
 UNSETTLED = (
-    "No intervals are given: a log link bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
+    "No intervals are given: the mean response bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
     "terms would help."
 )
 NOT_ARRIVED = (

@@ -80,9 +80,6 @@ from reticent_server.numerics.matrices import floored, power, symmetric
 DRIFT = 0.25
 """Residual scales by which a predictor may be off where the plain score begins: between Huber's solution and least squares' it
 was .4 on the most skewed of 23 real tables, and a score that asks for more is believed (filter.surprised)."""
-UNLIKE = 0.35
-"""Relative error of a second moment that public rows lead to expect. With .15 intervals of tables of 1,400 to 3,000 records covered
-.83 at epsilon = 1, with .35 .90; of 20,000 records no width depends on it, as the moment is measured."""
 PUBLIC_REACH = 9.0
 """Squared length per coordinate up to which public rows are believed: that of a rare level's, and a little more. Longer ones are ends
 of declared ranges that nobody may be at."""
@@ -197,7 +194,7 @@ class WholeNewton(NoisyNewton):
             scores,
             joint=OneVector(vector=0, curvature=1),
         )
-        known = known_curvature(place, jacobian, cuts)
+        known = known_curvature(place, score, jacobian, cuts)
         wide = max(cuts.reach**2, PUBLIC_REACH * q)
         start = Whole(
             place,
@@ -315,7 +312,9 @@ def by_secant(whole: Whole, mean: MeanScore) -> Correction:
     return replace(whole.known, E=B @ (curvature.unit * H) @ B)
 
 
-def known_curvature(place: StepPlace, released: Released, cuts: Cuts) -> Correction:
+def known_curvature(
+    place: StepPlace, score: WholeScore, released: Released, cuts: Cuts
+) -> Correction:
     """What the roots' second moment that was cut at L says of H, entry by entry by the precision of what is known and of what was
     released."""
     count, model = place.state.count, place.model
@@ -323,12 +322,13 @@ def known_curvature(place: StepPlace, released: Released, cuts: Cuts) -> Correct
     B = np.linalg.inv(power(back, 0.5))
     noise = released.sd / count * np.sum(B**2, axis=1)
     lost = np.minimum(cuts.lost * np.sum(B**2, axis=1) / 2, 1.0)
-    known = no_correction(model.whitening, UNLIKE)
-    variance = known.error + UNLIKE**2 + lost**2
-    gain = variance / (variance + noise**2 * min(len(B), 8) / 2)
+    unlike = score.unlike
+    known = no_correction(model.whitening, unlike)
+    variance = known.error + unlike**2 + lost**2
+    gain = variance / (variance + noise**2)
     one = np.eye(len(B))
     E = one + np.minimum.outer(gain, gain) * (B @ (released.values / count) @ B - one)
-    shape = np.hypot(np.hypot(UNLIKE, lost) * np.sqrt(1 - gain), lost)
+    shape = np.hypot(np.hypot(unlike, lost) * np.sqrt(1 - gain), lost)
     return Correction(
         floored(E, _LEAST_CURVATURE, _MOST_CURVATURE),
         (1 - gain) * known.error,
@@ -363,7 +363,8 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         count / whole.cuts.reach**2,
         present=state.present,
     )
-    verdict = trust.arrived(whole.chance)
+    linear = trust.linear_step(directions.off(W), whole.score.curvature.most_off)
+    verdict = trust.arrived(whole.chance).then(linear)
     return StandardFit(
         theta=state.theta,
         sampling=np.asarray(W.T @ sampling @ W),
