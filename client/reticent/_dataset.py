@@ -161,10 +161,10 @@ class Dataset(Methods):
         )
 
     def _likelihood(
-        self, formula: str, family: str, where: str | None, more: Mapping[str, Any]
+        self, formula: str, family: Any, where: str | None, more: Mapping[str, Any]
     ) -> "RegressionResults | GroupRegressions | NoReply":
         """glm with target="likelihood"; what `more` says comes first."""
-        return self.glm(formula, family, where, **{"target": "likelihood"} | dict(more))  # type: ignore[return-value]
+        return self.glm(formula, family, where, **{"target": "likelihood"} | dict(more))
 
     def published(self) -> list[Release]:
         """The releases that the curator has published to all who have a grant, the last published first; free. A study

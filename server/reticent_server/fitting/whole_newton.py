@@ -248,7 +248,9 @@ class WholeNewton(NoisyNewton):
         rows = model.whitening.rows @ model.frequency.T
         told = (score.leverage(eta)[:, None] * (rows @ L.T)) ** 2
         crowded = np.mean(told**2 / np.maximum(each, _LEAST_EVENTS)[:, None], axis=0)
-        return place.state.count * np.mean(told, axis=0) ** 2 / np.maximum(crowded, _TINY)
+        return np.asarray(
+            place.state.count * np.mean(told, axis=0) ** 2 / np.maximum(crowded, _TINY)
+        )
 
     def _gradient(self, cuts: Cuts, t: int) -> VectorSum:
         rho, m = self.budget.gradients[t], self.sizes.unit_rows
@@ -273,7 +275,7 @@ def informed_place(place: StepPlace) -> StepPlace:
     whitening, J = place.model.whitening, place.expected
     J = floored(J, LEAST_INFORMATION * float(np.trace(J)) / len(J))
     W = invertible_on_lattice(power(J, -0.5) @ whitening.transform)
-    turn = np.linalg.solve(whitening.transform.T, W.T).T
+    turn = np.asarray(np.linalg.solve(whitening.transform.T, W.T).T, dtype=np.float64)
     back = np.linalg.inv(turn)
     model = replace(place.model, whitening=informed(whitening, W, turn))
     state = replace(place.state, covariance=back.T @ place.state.covariance @ back, way=None)
