@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from reticent import _advice, _queries
+from reticent import _advice, _names, _queries
 from reticent import _checks as checks
 from reticent._checks import finite
 from reticent._errors import InvalidQuery, UnexpectedReply
@@ -64,6 +64,7 @@ class Dataset(Methods):
     _project: str | None = None
     _persons: Mapping[str, str] | None = None
     _document: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    _usual: Spending = field(default_factory=Spending, compare=False)
 
     @classmethod
     def from_json(
@@ -98,7 +99,7 @@ class Dataset(Methods):
 
         >>> fit = ds.ols("price ~ sqft_living + grade", epsilon=1.0)
         """
-        return self.linear_regression(formula, where, **{"loss": "squared"} | more)
+        return self._named("ols", formula, where, more)
 
     def rlm(
         self, formula: str, where: str | None = None, **more: Any
@@ -108,7 +109,7 @@ class Dataset(Methods):
 
         >>> fit = ds.rlm("price ~ sqft_living + grade", epsilon=1.0)
         """
-        return self.linear_regression(formula, where, **more)
+        return self._named("rlm", formula, where, more)
 
     def logit(
         self, formula: str, where: str | None = None, **more: Any
@@ -117,7 +118,7 @@ class Dataset(Methods):
 
         >>> fit = ds.logit("default ~ income + student", epsilon=1.0)
         """
-        return self._likelihood(formula, "binomial", where, {"link": "logit"} | more)
+        return self._named("logit", formula, where, more)
 
     def probit(
         self, formula: str, where: str | None = None, **more: Any
@@ -126,7 +127,7 @@ class Dataset(Methods):
 
         >>> fit = ds.probit("default ~ income + student", epsilon=1.0)
         """
-        return self._likelihood(formula, "binomial", where, {"link": "probit"} | more)
+        return self._named("probit", formula, where, more)
 
     def poisson(
         self, formula: str, where: str | None = None, **more: Any
@@ -136,7 +137,7 @@ class Dataset(Methods):
 
         >>> fit = ds.poisson("claims ~ age + C(zone)", exposure="years", epsilon=1.0)
         """
-        return self._likelihood(formula, "poisson", where, more)
+        return self._named("poisson", formula, where, more)
 
     def gamma(
         self, formula: str, where: str | None = None, **more: Any
@@ -145,7 +146,7 @@ class Dataset(Methods):
 
         >>> fit = ds.gamma("cost ~ age + visits", epsilon=1.0)
         """
-        return self._likelihood(formula, "gamma", where, more)
+        return self._named("gamma", formula, where, more)
 
     def negbin(
         self, formula: str, where: str | None = None, *, dispersion: float, **more: Any
@@ -156,15 +157,36 @@ class Dataset(Methods):
 
         >>> fit = ds.negbin("visits ~ age", dispersion=0.5, epsilon=1.0)
         """
-        return self._likelihood(
-            formula, "negative_binomial", where, {"dispersion": dispersion} | more
-        )
+        return self._named("negbin", formula, where, {"dispersion": dispersion} | more)
 
-    def _likelihood(
-        self, formula: str, family: Any, where: str | None, more: Mapping[str, Any]
+    def _named(
+        self, name: str, formula: str, where: str | None, more: Mapping[str, Any]
     ) -> "RegressionResults | GroupRegressions | NoReply":
-        """glm with target="likelihood"; what `more` says comes first."""
-        return self.glm(formula, family, where, **{"target": "likelihood"} | dict(more))
+        kind, fields = _names.fields_of(name, more)
+        answer: RegressionResults | GroupRegressions | NoReply
+        answer = getattr(self, kind)(formula, where=where, **fields)
+        return answer
+
+    def budgeted(
+        self,
+        epsilon: float | None = None,
+        *,
+        delta: float | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "Dataset":
+        """The same data set, with what a method spends that is given neither an epsilon nor a width; free. Each call is still charged, each time.
+
+        For code that knows no epsilon, such as scripts in statsmodels' words (reticent.statsmodels.formula.api).
+
+        >>> ds.budgeted(0.5).ols("price ~ grade").params["grade"]
+        >>> ds.budgeted(ci_ratio=1.5, epsilon=1.0).mean("price")
+        """
+        usual = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run)
+        _ = usual.wanted
+        return replace(self, _usual=usual)
 
     def published(self) -> list[Release]:
         """The releases that the curator has published to all who have a grant, the last published first; free. A study
@@ -408,6 +430,7 @@ class Dataset(Methods):
         return query if self._persons is None else query | {"persons": dict(self._persons)}
 
     def _answer(self, query: Query, spending: Spending) -> Any:
+        spending = spending.or_else(self._usual)
         epsilon = spending.epsilon
         if spending.needs_plan:
             epsilon = spending.settled(self._plan(query, spending))

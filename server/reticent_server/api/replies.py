@@ -84,7 +84,7 @@ class DatasetsReply(_Reply):
 
 
 class AmountsReply(_Reply):
-    """What an account is kept in: epsilon and delta under the rule basic, rho and rho_delta under zcdp."""
+    """What an account is kept in: epsilon and delta under the rule basic, rho and rho_delta under zcdp and gdp."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -93,12 +93,12 @@ class AmountsReply(_Reply):
 
 
 class AccountReply(_Reply):
-    """An account. Under zcdp rho and rho_delta add up; `total` has the epsilon and delta that were given,
+    """An account. Under zcdp and gdp rho and rho_delta add up; `total` has the epsilon and delta that were given,
     too, and the epsilon of `spent` and `remaining` is the one that their rho implies."""
 
     dataset: str
     project: str | None = Field(description="The shared project's name; null: your own budget.")
-    rule: Literal["basic", "zcdp"]
+    rule: Literal["basic", "zcdp", "gdp"]
     total: AmountsReply
     spent: AmountsReply
     remaining: AmountsReply
@@ -107,7 +107,7 @@ class AccountReply(_Reply):
 class CoverageReply(_Reply):
     """What a plan costs one account, and what is left there, in the units that it is kept in."""
 
-    rule: Literal["basic", "zcdp"]
+    rule: Literal["basic", "zcdp", "gdp"]
     cost: AmountsReply
     remaining: AmountsReply
     covered: bool
@@ -161,12 +161,14 @@ class RequestsReply(_Reply):
 
 
 class ChargeReply(_Reply):
-    """What is debited: epsilon and delta under the rule basic, rho and rho_delta under zcdp."""
+    """What is debited: epsilon and delta under the rule basic, rho and rho_delta under zcdp, rho_gdp and rho_delta
+    under gdp (rho_gdp is null of releases of earlier versions, and where the price is higher than any budget)."""
 
     epsilon: float
     delta: float
     rho: float
     rho_delta: float
+    rho_gdp: float | None = None
 
 
 class GuaranteeReply(_Reply):
@@ -189,8 +191,17 @@ class PrecisionReply(_Reply):
     half_widths: list[float | None]
 
 
+class OtherTargetReply(_Reply):
+    """The same model with the other target at the same cost, not asked for: its first line, its question and its precision."""
+
+    answers: str
+    query: dict[str, Any]
+    precision: PrecisionReply | None
+
+
 class PlanReply(_Reply):
-    """What a release would cost and promise, and its expected errors from public facts."""
+    """What a release would cost and promise, and its expected errors from public facts. answers: the reply's first line; empty where
+    the kind's name says what is estimated. other_target: of models that have a robust and a textbook's target."""
 
     dataset: str
     version: int
@@ -201,6 +212,8 @@ class PlanReply(_Reply):
     deadline_ms: int
     forecast: dict[str, Any]
     precision: PrecisionReply | None
+    answers: str
+    other_target: OtherTargetReply | None
 
 
 class ProgressReply(_Reply):
@@ -213,7 +226,7 @@ class ProgressReply(_Reply):
 
 class ReleaseReply(_Reply):
     """A release, stored for ever; `result` is null unless `status` is reply, and `progress` is there
-    only while it is pending."""
+    only while it is pending. answers: the reply's first line, which question a model's numbers answer."""
 
     id: str
     dataset: str
@@ -224,6 +237,7 @@ class ReleaseReply(_Reply):
     guarantee: GuaranteeReply
     result: dict[str, Any] | None
     created_at: str
+    answers: str | None = None
     progress: ProgressReply | None = None
 
 

@@ -126,6 +126,8 @@ class RowCut:
 def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
     """(q, q) of the solution, where the mean score may be off by `mean` in any one direction. H: (q, q), the curvature, about I in
     white coordinates over the score's unit: directions of less than a thousandth are not resolved in any case."""
+    if not mean:
+        return np.zeros_like(H)
     A = np.linalg.inv(floored(H, _LEAST_CURVATURE * float(np.max(np.diag(H)))))
     return np.asarray(mean**2 * A @ A.T)
 

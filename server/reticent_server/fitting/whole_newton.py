@@ -84,6 +84,7 @@ PUBLIC_REACH = 9.0
 """Squared length per coordinate up to which public rows are believed: that of a rare level's, and a little more. Longer ones are ends
 of declared ranges that nobody may be at."""
 LEAST_INFORMATION = 0.1  # of the mean, of a direction: a rarer event's would make all records long
+_RARER = 1.645  # standard errors of a predictor: the one-sided end of 95 %
 _LEAST_EVENTS = 1e-9  # of a record: what is divided by
 _TINY = np.finfo(float).tiny
 _CONTRADICTION = 1e-3  # chance of a larger contradiction between H and two scores
@@ -235,11 +236,11 @@ class WholeNewton(NoisyNewton):
 
     def _events(self, whole: Whole, fit: StandardFit) -> FloatArray | None:
         """(q,) how many events decide each coefficient, by the public rows: (Σ i c)²/Σ i c² of records with i events, each
-        of which adds c to the coefficient's information; i at a predictor that is a standard error rarer. None where each record counts."""
+        of which adds c to the coefficient's information; i at a predictor that is _RARER standard errors rarer. None where each record counts."""
         place, model, score = whole.place, whole.place.model, whole.score
         eta = model.predictor(score, place.direction)
         back = np.linalg.inv(model.whitening.transform)
-        error = np.sqrt(model.variance(back.T @ (fit.sampling + fit.privacy) @ back))
+        error = _RARER * np.sqrt(model.variance(back.T @ (fit.sampling + fit.privacy) @ back))
         each = score.events(eta, error)
         if each is None:
             return None

@@ -19,7 +19,7 @@ from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds import registry
 from reticent_server.mechanisms.registry import drawable
 from reticent_server.pipeline import policy
-from reticent_server.pipeline.gaussian_planning import raised
+from reticent_server.pipeline.gaussian_planning import price, raised
 from reticent_server.pipeline.guarantees import guarantee_of
 from reticent_server.pipeline.persons import facts_of_persons, reading_ms, view_of
 
@@ -52,13 +52,12 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
     )
     planned, gaussian_rho = registry.plan(facts, query, offer), None
     cost = planned.cost(offer)
-    # A person's rows bring counts of their own, which the kinds do not list here.
-    alone = not facts.schema.unit.many_rows
-    if gaussian and alone and planned.gaussian_counts is not None:
+    if gaussian and planned.gaussian_counts is not None:
         more = raised(facts, query, offer, (epsilon, delta))
         if more is not None:
             planned, gaussian_rho = more
             cost = replace(cost, rho=planned.rho)
+    cost = replace(cost, gaussian=price(planned))
     if not all(map(drawable, planned.parts)):
         raise InvalidPrivacy(_TOO_LITTLE)
     if cost.epsilon > offer.epsilon or cost.delta > offer.delta:

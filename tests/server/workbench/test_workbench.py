@@ -15,6 +15,7 @@ import pytest
 from reticent_server.domain.query import query_json
 from reticent_server.domain.schema import Unit
 from reticent_server.kinds import KINDS
+from reticent_server.kinds.shared.answers import LEAST_SQUARES, ROBUST
 from reticent_server.pipeline.services import Services
 from reticent_server.workbench.controls import controls, given, texts
 from reticent_server.workbench.drafts import OFFERED, QUESTIONS, asked, draft_of
@@ -136,6 +137,7 @@ def test_a_result_is_shown_compared_and_exported(bench: Bench) -> None:
     other = run(ana, **(FIT | {"epsilon": "20", "q.formula": "y ~ x + k"}))
     shown = ana.get(f"/workbench/releases/{release_id}").text
     assert "Guarantee." in shown
+    assert shown.index(f"<strong>{ROBUST}.</strong>") < shown.index('class="point"')
     assert 'class="point"' in shown
     assert "confidence intervals" in shown
     both = ana.get(f"/workbench/compare?release={release_id}&release={other}")
@@ -245,6 +247,24 @@ def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
     bench.services.ledger.set_population_cap("people", epsilon=0.5, delta=0.01, by="t")
     page = page_of(bench.browser("ana"), **FIT).text
     assert set(re.findall(r'data-covered="(\w+)"', page)) == {"yes", "no"}
+
+
+def targets_on(page: str) -> list[tuple[str, str, str]]:
+    """(first line, width, link) of each target on a page; none where there is one only."""
+    table = page.partition('<table class="cards targets"')[2].partition("</table>")[0]
+    return re.findall(r"<tr[^>]*><th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)</td></tr>", table)  # fmt: skip
+
+
+def test_both_targets_stand_side_by_side_with_a_link_to_the_other(bench: Bench) -> None:
+    ana = bench.browser("ana")
+    (asked, other) = targets_on(page_of(ana, **FIT).text)
+    assert (asked[0], asked[2], other[0]) == (ROBUST, "asked", LEAST_SQUARES)
+    assert asked[1] != other[1]
+    (address,) = re.findall(r'href="([^"#]+)#forecast"', other[2])
+    (first, second) = targets_on(ana.get(html.unescape(address)).text)
+    assert (first[:2], first[2], second[:2]) == (other[:2], "asked", asked[:2])
+    mean = {"kind": "mean", "q.column": "y", "epsilon": "1"}
+    assert targets_on(page_of(ana, **mean).text) == []
 
 
 def test_chips_add_a_column_and_take_it_out() -> None:

@@ -12,14 +12,13 @@ from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import offset_design, weighted_design
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind, QuestionGroup
-from reticent_server.kinds.glm.by_group import plan_glm_by
 from reticent_server.kinds.glm.categories.ask import plan_level_glm
 from reticent_server.kinds.glm.categories.laws import LAWS
 from reticent_server.kinds.glm.categories.report import CategoryResult
 from reticent_server.kinds.glm.estimated_dispersion import plan_dispersed
 from reticent_server.kinds.glm.families import family_of
 from reticent_server.kinds.glm.influence import plan_influence_glm
-from reticent_server.kinds.glm.model import plan_model
+from reticent_server.kinds.glm.model import plan_glm_by, plan_model
 from reticent_server.kinds.glm.plan import NO_LINK, plan_glm
 from reticent_server.kinds.glm.query import GAUSSIAN, Glm
 from reticent_server.kinds.glm.statistics import plan_glm_statistics

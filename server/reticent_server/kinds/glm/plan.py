@@ -28,6 +28,7 @@ from reticent_server.fitting.tuning import least_variance
 from reticent_server.kinds.glm.families import FAMILIES, family_of
 from reticent_server.kinds.glm.families.base import FittedFamily, GlmFamily, Start
 from reticent_server.kinds.glm.query import Glm
+from reticent_server.kinds.shared.answers import MAXIMUM_LIKELIHOOD, ROBUST_LIKELIHOOD
 
 _RADII = (1.0, 2.0, 3.0, 4.0)  # R²/q of which tuning="planned" takes one
 DISPERSED_ONLY = (
@@ -43,7 +44,7 @@ NO_RISK = (
     'With the log link a binomial likelihood is infinite where a risk is 1. For relative risks ask for family="poisson" of the same 0/1 response with '
     'target="likelihood": its standard errors allow for the variance of a yes or no.'
 )
-NO_PERSONS = 'target="likelihood" is for one row a person: ask for target="robust", which sums a person\'s scores first, or make one row of each person.'
+NO_PERSONS = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", which sums a person\'s scores first, or make one row of each person.'
 GlmPlan = FitPlan[Start]
 
 
@@ -66,6 +67,10 @@ class GlmModel:
         "Cantoni & Ronchetti (2001); Avella-Medina (2021), Example 3; "
         "Avella-Medina, Bradshaw & Loh (2023)"
     )
+
+    @property
+    def answers(self) -> str:
+        return MAXIMUM_LIKELIHOOD if self.whole else ROBUST_LIKELIHOOD
 
     @property
     def tuning(self) -> float | None:

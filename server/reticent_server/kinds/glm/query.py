@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The question of a generalised linear model."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
@@ -100,3 +100,12 @@ class Glm(Query):
         ),
     ] = "robust"
     kind: Literal["glm"] = field(default="glm", kw_only=True)
+
+    def other_target(self) -> "Glm | None":
+        """Maximum likelihood beside a robust fit, and the reverse; the constants of one are not the other's."""
+        if self.mechanism != "newton":
+            return None
+        target: Literal["robust", "likelihood"] = (
+            "likelihood" if self.target == "robust" else "robust"
+        )
+        return replace(self, target=target, tuning=None)
