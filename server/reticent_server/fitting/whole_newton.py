@@ -368,6 +368,9 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
     )
     linear = trust.linear_step(directions.off(W), whole.score.curvature.most_off)
     verdict = trust.arrived(whole.chance).then(linear)
+    if whole.score.varies and not cut.shaped:
+        noise = whole.jacobian.sd / count * sqrt(2 * len(W))  # the operator norm of q by q entries
+        verdict = verdict.then(trust.information(noise))
     return StandardFit(
         theta=state.theta,
         sampling=np.asarray(W.T @ sampling @ W),

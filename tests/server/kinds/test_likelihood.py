@@ -225,3 +225,12 @@ def test_events_are_those_of_a_predictor_that_is_a_standard_error_rarer() -> Non
     sure, unsure = (score.events(eta, np.full(2, e)) for e in (0.0, 1.0))
     assert sure == pytest.approx([0.0452, 0.25], abs=1e-4)
     assert unsure == pytest.approx([0.0177, 0.1966], abs=1e-4)
+
+
+def test_an_information_below_its_noise_gives_no_intervals(monkeypatch: Any) -> None:
+    seed_noise(monkeypatch, "information")
+    table = {k: v[:700].copy() for k, v in table_of("poisson").items()}
+    _, result = fitted(table, slopes(2), "poisson", 0.5, target="likelihood")
+    assert not any(result["estimable"])
+    assert trust.information(0.99).intervals
+    assert trust.information(1.01).sentences == (trust.INFORMATION_UNKNOWN,)
