@@ -21,13 +21,14 @@ from pydantic import TypeAdapter, ValidationError
 from reticent_server.api.problems import problem
 from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.domain.clock import SystemClock
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.dates import ISO_DATES
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Policy, Profile
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
-from reticent_server.domain.schema import Column, ColumnKind, Recode, Schema, Unit
+from reticent_server.domain.schema import Column, Recode, Schema, Unit
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import InvalidQuery, ReticentError
 from reticent_server.formula.features import parse_view

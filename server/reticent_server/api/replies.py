@@ -13,7 +13,7 @@ class _Reply(BaseModel):
 class ColumnReply(_Reply):
     """A declared column. Bounds and levels are the curator's, never read off the data; of dates they are days since 1970-01-01."""
 
-    kind: Literal["numeric", "integer", "categorical", "boolean"]
+    kind: Literal["numeric", "integer", "categorical", "ordered", "boolean"]
     lower: float | None
     upper: float | None
     levels: list[str] | None

@@ -17,9 +17,9 @@ from reticent_server.console.schema_form import (
     check,
     proposed_fields,
 )
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import CuratorError, InvalidRequest, ReticentError
 from reticent_server.intake.loading import FileToLoad
 from reticent_server.intake.registering import folders

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.facts import ColumnProfile
-from reticent_server.domain.schema import ABSENT, Column, ColumnKind
+from reticent_server.domain.schema import ABSENT, Column
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Part, QuantileTree, Released
 from reticent_server.mechanisms.quantile_tree import scale
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
@@ -36,7 +36,7 @@ _QUANTILE_WEIGHT, _VALUE_WEIGHT, _LEVEL_WEIGHT, _MISSING_WEIGHT = 16, 16, 8, 2
 def is_counted(column: Column) -> bool:
     """Whether a column's values are counted one by one."""
     few = column.upper - column.lower < MOST_COUNTED
-    return column.kind is not ColumnKind.NUMERIC and (column.kind is not ColumnKind.INTEGER or few)
+    return column.kind.is_whole and (few or not column.kind.is_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Measure:
     def weight(self) -> int:
         """Its share of ρ, relative to others'."""
         if self.what == "counts":
-            levels = self.column.kind is not ColumnKind.INTEGER or self.column.is_dummy
+            levels = not self.column.kind.is_number or self.column.is_dummy
             return _LEVEL_WEIGHT if levels else _VALUE_WEIGHT
         return _QUANTILE_WEIGHT if self.what == "quantiles" else _MISSING_WEIGHT
 
@@ -126,7 +126,7 @@ def column_profile(
             counts = tuple(max(0.0, float(v)) for v in counted.values)
             if column.may_be_missing:
                 counts, missing = counts[:-1], counts[-1]
-    if counts is not None and column.kind is ColumnKind.INTEGER and not column.is_dummy:
+    if counts is not None and column.kind.is_number and not column.is_dummy:
         quantiles = counted_quantiles(counts, column.lower, probabilities)
     return ColumnProfile(
         quantiles=quantiles,

@@ -12,7 +12,7 @@ from reticent_server.domain.design import (
     RecordWeight,
     TriangleWeight,
 )
-from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.schema import Column, Schema
 from reticent_server.errors import InvalidQuery
 
 _PERSONS = "Weights and offsets are proved for tables whose protected unit has exactly one row; here it may have none, or more."
@@ -59,7 +59,7 @@ def _numeric(schema: Schema, name: str, field: str) -> Column:
     if schema.unit.many_rows:
         raise InvalidQuery(_PERSONS)
     column = schema.column(name)
-    if column is None or column.kind is ColumnKind.CATEGORICAL:
+    if column is None or not column.kind.has_mean:
         raise InvalidQuery(f"The field {field} names a numeric column of the data set.")
     return column
 

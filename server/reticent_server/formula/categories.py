@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from reticent_server.domain.design import Apply, ColumnValue
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.fitting.public_rows import level_shares
 from reticent_server.formula.contrasts import CONTRASTS, FactorLevel
 from reticent_server.formula.factor import Factor, column_levels
@@ -119,7 +119,7 @@ def _ungrouped(cursor: Cursor) -> Factor:
 def _factor(cursor: Cursor, column: Column, start: Token) -> Factor:
     """All declared levels of a column."""
     name = quote(column.name)
-    if column.kind is ColumnKind.NUMERIC:
+    if not column.kind.is_whole:
         cursor.fail(f"{name} is numeric and has no levels; use it without C()", start)
     most = cursor.limits.max_levels
     if column.upper - column.lower >= most:

@@ -14,16 +14,10 @@ from dataclasses import replace
 from math import isfinite
 from typing import cast
 
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.derived import Derived, DerivedText, Step
 from reticent_server.domain.design import Apply, ColumnValue, FunctionName
-from reticent_server.domain.schema import (
-    LEAST_WIDTH,
-    MAX_NUMBER,
-    Column,
-    ColumnKind,
-    Recode,
-    Schema,
-)
+from reticent_server.domain.schema import LEAST_WIDTH, MAX_NUMBER, Column, Recode, Schema
 from reticent_server.errors import InvalidFormula
 from reticent_server.formula.intervals import Interval, applied
 from reticent_server.formula.labels import quote
@@ -73,7 +67,7 @@ def _result(derived: Derived, of: Mapping[str, Column]) -> tuple[bool, Interval]
     for step in derived.steps:
         if step.action == "column":
             column = of[step.name]
-            stack.append((column.kind is not ColumnKind.NUMERIC, (column.lower, column.upper)))
+            stack.append((column.kind.is_whole, (column.lower, column.upper)))
         elif step.action == "number":
             stack.append((step.parameter.is_integer(), (step.parameter, step.parameter)))
         elif step.action == "function":
@@ -171,8 +165,8 @@ class _Parser:
             if start.kind != "name" or start.text not in cursor.columns:
                 cursor.fail("name a column that stands under `columns`")
             column = cursor.column()
-            if column.kind is ColumnKind.CATEGORICAL:
-                cursor.fail(f"{quote(column.name)} is categorical; use a numeric column", start)
+            if not column.kind.has_mean:
+                cursor.fail(f"{quote(column.name)} is {column.kind}; use a numeric column", start)
             self._steps.append(Step("column", column.name))
 
     def _call(self) -> None:

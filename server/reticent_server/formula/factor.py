@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 
 from reticent_server.domain.design import Expression, FunctionName
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.formula.contrasts import FactorContrast, FactorLevel, TreatmentContrast
 
 _TREATMENT = TreatmentContrast()
@@ -31,7 +31,7 @@ class Factor:
 
 def column_levels(column: Column) -> tuple[FactorLevel, ...]:
     """A column's declared levels; of other kinds the whole numbers between the bounds."""
-    if column.kind is ColumnKind.CATEGORICAL:
+    if column.kind.has_levels:
         return tuple(FactorLevel(text, (float(k),)) for k, text in enumerate(column.levels))
     whole = range(math.ceil(column.lower), math.floor(column.upper) + 1)
     return tuple(FactorLevel(str(value), (float(value),)) for value in whole)

@@ -19,17 +19,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.design import ColumnValue, Compare, Expression, Predicate
 from reticent_server.domain.persons import Feature, FeatureFunction, PersonView
-from reticent_server.domain.schema import (
-    LEAST_WIDTH,
-    MAX_INTEGER,
-    MAX_NUMBER,
-    Column,
-    ColumnKind,
-    Schema,
-    Unit,
-)
+from reticent_server.domain.schema import LEAST_WIDTH, MAX_INTEGER, MAX_NUMBER, Column, Schema, Unit
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula.intervals import Interval, interval
 from reticent_server.formula.labels import quote
@@ -46,6 +39,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
 _OPTIONS = ("by", "where", "none")
 _CONDITIONS = ("any", "all", "share")
 _ORDERED = ("first", "last")
+_EXTREMES = ("min", "max")
 _NOTHING = {"count": 0.0, "sum": 0.0, "any": 0.0}
 """What a person without a row in use has where `none` does not say otherwise."""
 _NO_ROW = ("",)
@@ -169,7 +163,7 @@ class _Reader:
     def _value(self, function: FeatureFunction) -> Expression:
         cursor = self._cursor
         column = cursor.columns.get(cursor.token.text) if cursor.token.kind == "name" else None
-        if function in _ORDERED and column is not None and column.levels:
+        if column is not None and column.levels and _keeps_levels(function, column):
             cursor.advance()
             self._read(column)
             return ColumnValue(column.name)
@@ -211,7 +205,7 @@ class _Reader:
 
     def _order(self, start: Token) -> str:
         column = self._read(self._cursor.column())
-        if column.kind is ColumnKind.CATEGORICAL:
+        if not column.kind.has_order:
             self._cursor.fail(f"{quote(column.name)} is categorical and has no order", start)
         return column.name
 
@@ -272,7 +266,7 @@ class _Reader:
         if function == "mean":
             return Column(self._name, ColumnKind.NUMERIC, *ends)
         lower, upper = min(0.0, m * ends[0]), max(0.0, m * ends[1])
-        whole = plain is not None and plain.kind is not ColumnKind.NUMERIC
+        whole = plain is not None and plain.kind.is_whole
         exact = whole and _whole(lower) and _whole(upper)
         kind = ColumnKind.INTEGER if exact else ColumnKind.NUMERIC
         return Column(self._name, kind, lower, upper)
@@ -297,3 +291,8 @@ def _whole(value: float) -> bool:
 
 def _usable(lower: float, upper: float) -> bool:
     return lower >= -MAX_NUMBER and upper <= MAX_NUMBER and upper - lower >= LEAST_WIDTH
+
+
+def _keeps_levels(function: FeatureFunction, column: Column) -> bool:
+    """Whether the feature of a column with levels is one of them: of an order of rows, or of the levels themselves."""
+    return function in _ORDERED or (function in _EXTREMES and column.kind.has_order)

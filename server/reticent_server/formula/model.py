@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from reticent_server.domain.design import ColumnValue, Expression, Indicator, PersonMean
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.formula.bases import is_basis, parse_basis
 from reticent_server.formula.categories import is_category, parse_category, plain_category
 from reticent_server.formula.factor import Factor
@@ -160,7 +159,7 @@ class ModelParser:
                 return self._person_mean()
             return _numeric(parse_call(cursor))
         start, column = cursor.token, cursor.column()
-        if column.kind is ColumnKind.CATEGORICAL:
+        if column.kind.has_levels:
             return plain_category(cursor, column, start)
         # Not parse_value, which would read x**2 as a power.
         return _numeric(ColumnValue(column.name))

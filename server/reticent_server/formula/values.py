@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import get_args
 
 from reticent_server.domain.design import Apply, ColumnValue, Expression, FunctionName
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.formula.labels import quote
 from reticent_server.formula.public_location import public_location
 from reticent_server.formula.tokens import Cursor
@@ -38,8 +38,8 @@ def _atom(cursor: Cursor) -> Expression:
         return parse_call(cursor)
     token = cursor.token
     column = cursor.column()
-    if column.kind is ColumnKind.CATEGORICAL:
-        cursor.fail(f"{quote(column.name)} is categorical; use a numeric column", token)
+    if not column.kind.has_mean:
+        cursor.fail(f"{quote(column.name)} is {column.kind}; use a numeric column", token)
     return ColumnValue(column.name)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.grid import Grid
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import FloatArray
 
 _SUB_CELLS = 1 << 18  # in all: 25 ms for the selections of one level of a recursion
@@ -22,7 +22,7 @@ _MOST_REPEATS = 1 << 10  # short grids, whose values tie most, are repeated most
 
 def candidate_grid(column: Column) -> Grid:
     """Candidates between the column's bounds."""
-    return Grid(column.lower, column.upper, column.kind is not ColumnKind.NUMERIC)
+    return Grid(column.lower, column.upper, column.kind.is_whole)
 
 
 def repeats(grid: Grid) -> int:

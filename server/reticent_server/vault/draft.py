@@ -14,8 +14,9 @@ from typing import Literal
 
 import pyarrow as pa
 
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.dates import ISO_DATES
-from reticent_server.domain.schema import Column, ColumnKind, Recode
+from reticent_server.domain.schema import Column, Recode
 from reticent_server.errors import CuratorError
 from reticent_server.vault.blocks import draftable
 from reticent_server.vault.cells import Fault, encode
@@ -40,12 +41,7 @@ _INTRODUCTION = """\
 # Columns with missing cells need their markers, such as: missing: ["", "NA"].
 # Delete the columns that analysts do not need: they are then not loaded.
 """
-_OPEN: Mapping[ColumnKind, str] = {
-    ColumnKind.NUMERIC: "{{kind: numeric{source}, lower: , upper: }}",
-    ColumnKind.INTEGER: "{{kind: integer{source}, lower: , upper: }}",
-    ColumnKind.CATEGORICAL: "{{kind: categorical{source}, levels: []}}",
-    ColumnKind.BOOLEAN: "{{kind: boolean{source}}}",
-}
+_OPEN: Mapping[ColumnKind, str] = {kind: kind.traits.draft for kind in ColumnKind}
 DATE: Literal["date"] = "date"
 _OPEN_DATE = "{{kind: date{source}{format}, lower: , upper: }}"
 _FORMATS = (ISO_DATES, "%Y%m%dT%H%M%S", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")

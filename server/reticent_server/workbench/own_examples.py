@@ -3,7 +3,7 @@
 
 import re
 
-from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.schema import Column, Schema
 from reticent_server.formula.labels import quote
 
 _EXAMPLE = re.compile(r"[Ss]uch as `[^`]*`")
@@ -18,11 +18,11 @@ def own_example(told: str, field: str, schema: Schema) -> str:
 
 
 def _numbers(schema: Schema) -> list[Column]:
-    return [c for c in schema.columns if c.kind in {ColumnKind.NUMERIC, ColumnKind.INTEGER}]
+    return [c for c in schema.columns if c.kind.is_number]
 
 
 def _factors(schema: Schema) -> list[Column]:
-    return [c for c in schema.columns if c.kind is ColumnKind.CATEGORICAL]
+    return [c for c in schema.columns if c.kind.has_levels]
 
 
 def _where(schema: Schema) -> str:

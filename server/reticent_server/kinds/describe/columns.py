@@ -16,7 +16,7 @@ import numpy as np
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Contribution, FloatArray, Part
 from reticent_server.fitting.trust import clear
 from reticent_server.kinds.describe.cells import Cells, quartiles, share, whole_quartiles
@@ -173,7 +173,7 @@ class NumbersMeasure(ColumnMeasure):
 
 def measure_of(facts: DatasetFacts, column: Column, groups: Groups, rho: int) -> ColumnMeasure:
     """What is released of the column; rho: of one part, in RHO_UNITS, which sets the number of bins. Raises InvalidQuery."""
-    if column.is_dummy or column.kind is ColumnKind.CATEGORICAL:
+    if column.is_dummy or column.kind.has_levels:
         return LevelsMeasure(column, level_axis(column))
     if not is_number(column):
         return WholeMeasure(column, level_axis(column))
@@ -186,8 +186,8 @@ def measure_of(facts: DatasetFacts, column: Column, groups: Groups, rho: int) ->
 
 def is_number(column: Column) -> bool:
     """Whether its values are put in bins."""
-    whole = column.kind is ColumnKind.INTEGER and column.upper - column.lower < FEW
-    return column.kind in {ColumnKind.NUMERIC, ColumnKind.INTEGER} and not whole
+    few = column.kind.is_whole and column.upper - column.lower < FEW
+    return column.kind.is_number and not few
 
 
 def number_of_bins(facts: DatasetFacts, groups: int, rho: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.schema import Column, Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.fitting.special_columns import offset_design
 from reticent_server.formula import mask_design, parse_formula
@@ -109,7 +109,7 @@ def _checked_columns(facts: DatasetFacts, start: str | None, time: str, event: s
             "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it was seen."
         )
     for column in [declared(facts, name) for name in named[:-1]]:
-        if column.kind not in {ColumnKind.NUMERIC, ColumnKind.INTEGER} or column.is_dummy:
+        if not column.kind.is_number or column.is_dummy:
             raise InvalidQuery("time and start must be numeric or integer columns.")
         if column.lower < 0 or column.upper <= 0:
             raise InvalidQuery(
@@ -134,7 +134,7 @@ def _default_cuts(facts: DatasetFacts, column: Column, rho: float) -> tuple[floa
         inner = np.interp(shares, profile.probabilities, profile.quantiles)
     else:
         inner = column.upper * shares
-    if column.kind is ColumnKind.INTEGER:
+    if column.kind.is_whole:
         inner = np.floor(inner)
     ends = sorted({float(x) for x in inner if 0 < x < column.upper})
     return (*ends, float(column.upper))

@@ -15,7 +15,7 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Recipe
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Interval, Share, Size
@@ -130,8 +130,8 @@ def axis_of(column: Column, bins: tuple[float, ...] | None) -> Axis:
 
 
 def _binned_axis(column: Column, edges: tuple[float, ...]) -> Axis:
-    if column.kind is ColumnKind.CATEGORICAL:
-        raise InvalidQuery("A categorical column has levels; leave bins out.")
+    if column.kind.has_levels:
+        raise InvalidQuery("A column with levels has no bins; leave bins out.")
     if len(edges) < 2 or not all(map(isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):
         raise InvalidQuery("bins must be two or more finite edges in increasing order.")
     whole = edges[0] <= column.lower and column.upper <= edges[-1]

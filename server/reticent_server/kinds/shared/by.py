@@ -21,7 +21,6 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import RegressionModel
 from reticent_server.fitting.group_fits import GroupFits, GroupRegression, Strata, plan_group_fits
@@ -112,7 +111,7 @@ def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
     column = facts.schema.column(name)
     if column is None:
         raise InvalidQuery(f"The data set has no column {name}, which by names.")
-    if column.kind not in {ColumnKind.CATEGORICAL, ColumnKind.BOOLEAN}:
+    if column.kind.is_number:
         raise InvalidQuery(f"by must be a categorical or a boolean column; {name} is neither.")
     if name in used:
         raise InvalidQuery(

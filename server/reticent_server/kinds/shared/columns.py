@@ -12,7 +12,7 @@ import numpy as np
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.formula import mask_design
@@ -33,11 +33,21 @@ def declared(facts: DatasetFacts, name: str) -> Column:
     return column
 
 
-def numeric_column(facts: DatasetFacts, name: str) -> Column:
-    """The declared column, which has an order. Raises InvalidQuery."""
+def ordered_column(facts: DatasetFacts, name: str) -> Column:
+    """The declared column, whose values have an order; of levels they are positions. Raises InvalidQuery."""
     column = declared(facts, name)
-    if column.kind is ColumnKind.CATEGORICAL:
+    if not column.kind.has_order:
         raise InvalidQuery("A categorical column has no order; ask for a histogram or a crosstab.")
+    return column
+
+
+def numeric_column(facts: DatasetFacts, name: str) -> Column:
+    """The same, whose values can be added up. Raises InvalidQuery."""
+    column = ordered_column(facts, name)
+    if not column.kind.has_mean:
+        raise InvalidQuery(
+            "An ordered column has levels, not numbers; ask for its median or quantiles."
+        )
     return column
 
 
@@ -46,8 +56,10 @@ def bounded_column(facts: DatasetFacts, name: str) -> Column:
     column = facts.schema.column(name)
     if column is None:
         raise InvalidQuery("column must be one of the data set's columns.")
-    if column.kind is ColumnKind.CATEGORICAL:
-        raise InvalidQuery("A categorical column has no mean; ask for a count with a where clause.")
+    if not column.kind.has_mean:
+        raise InvalidQuery(
+            f"A column that is {column.kind} has no mean; ask for a count with a where clause."
+        )
     return column
 
 
@@ -94,8 +106,8 @@ def _whole_column(facts: DatasetFacts, name: str) -> Column:
     column = facts.schema.column(name)
     if column is None:
         raise InvalidQuery("The query names a column that the data set does not have.")
-    if column.kind is ColumnKind.CATEGORICAL:
-        raise InvalidQuery("This kind needs numeric columns; a categorical one has no order.")
+    if not column.kind.has_mean:
+        raise InvalidQuery("This kind needs numeric columns; a column of levels has no numbers.")
     if column.may_be_missing:
         raise InvalidQuery(
             f"This kind is proved for all n records, and cells of {column.name} may be missing."

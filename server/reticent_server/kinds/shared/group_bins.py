@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Released
 from reticent_server.fitting.trust import clear
 from reticent_server.kinds.shared.columns import profile_quantiles
@@ -138,7 +138,7 @@ def number_of_bins(facts: DatasetFacts, groups: int, rho: int) -> int:
 def public_edges(facts: DatasetFacts, column: Column, bins: int) -> tuple[float, ...]:
     """Increasing edges of about `bins` bins, by the rule above."""
     values = column.upper - column.lower + 1
-    if column.kind is not ColumnKind.NUMERIC and values <= FEW_VALUES:
+    if column.kind.is_whole and values <= FEW_VALUES:
         return tuple(float(column.lower + k) for k in range(1, int(values)))
     probabilities = np.arange(1, bins) / bins
     released = profile_quantiles(facts, column.name, (0.25, 0.5, 0.75))

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, Contribution, FloatArray, GramSum, Placed, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.trust import clear
@@ -204,7 +204,7 @@ def weight(tilt: float) -> float:
 def groups_of(facts: DatasetFacts, name: str, chosen: tuple[str, ...] | None = None) -> Groups:
     """The declared groups of a column, or those of them that are chosen. Raises InvalidQuery."""
     column = declared(facts, name)
-    if column.kind is ColumnKind.NUMERIC:
+    if not column.kind.is_whole:
         raise InvalidQuery("group must be a categorical, boolean or integer column.")
     axis = level_axis(column)
     levels = axis.levels if chosen is None else chosen

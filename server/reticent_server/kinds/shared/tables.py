@@ -20,7 +20,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned
 from reticent_server.domain.precision import ForecastPrecision, single
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Released, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.shared.one_row import Which, one_row_map, one_row_part
@@ -140,7 +140,7 @@ def cells_part(
 
 def level_axis(column: Column) -> Axis:
     """One position for each declared level or whole number between the bounds."""
-    if column.kind is ColumnKind.NUMERIC:
+    if not column.kind.is_whole:
         raise InvalidQuery("A numeric column needs bins: give their edges, in increasing order.")
     if column.levels:
         return Axis(column.name, len(column.levels), 0.0, column.levels)

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from reticent_server.domain.design import Design, EventTime, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitGround, FitPlan
 from reticent_server.fitting.standard_fit import StandardFit
@@ -134,7 +134,7 @@ class TreatmentQuestion:
 def whole_numbers(facts: DatasetFacts, name: str) -> Column:
     """The declared column of whole numbers. Raises InvalidQuery."""
     column = declared(facts, name)
-    if column.kind not in (ColumnKind.INTEGER, ColumnKind.BOOLEAN):
+    if not (column.kind.is_whole and column.kind.has_mean):
         raise InvalidQuery(
             "Periods and times of treatment are whole numbers: name a column that is declared as integer."
         )

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.domain.steps import RunningCounts, SumStep
 from reticent_server.fitting.normal import CONFIDENCE
 from reticent_server.fitting.results import Interval, OpenInterval
@@ -126,6 +125,6 @@ def _members(curve: Curve) -> dict[str, Any]:
 def plan_survival_curve(facts: DatasetFacts, asked: FollowUp, rho: int) -> SurvivalCurvePlan:
     """Curves at `rho` (RHO_UNITS)."""
     fine, reported = with_fine_grid(facts, asked)
-    whole = declared(facts, asked.time).kind is ColumnKind.INTEGER
+    whole = declared(facts, asked.time).kind.is_whole
     grid = TimeGrid(fine.cuts, reported, 1.0 if whole else 0.0)
     return SurvivalCurvePlan(fine, grid, fine.part(rho, facts.schema.unit.max_rows), facts.n)

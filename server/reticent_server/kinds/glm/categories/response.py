@@ -3,7 +3,6 @@
 
 from reticent_server.domain.design import ColumnValue, Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.shared.columns import declared
@@ -29,7 +28,7 @@ def level_design(facts: DatasetFacts, formula: str, where: str | None) -> tuple[
     if len(response) != 1 or not isinstance(response[0], ColumnValue):
         raise InvalidQuery(_LEVELS)
     column = declared(facts, response[0].column)
-    if column.kind is ColumnKind.NUMERIC or not 3 <= level_axis(column).size <= MOST_LEVELS:
+    if not column.kind.is_whole or not 3 <= level_axis(column).size <= MOST_LEVELS:
         raise InvalidQuery(_LEVELS)
     if not design.intercept or not design.terms:
         raise InvalidQuery(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray, RunningCounts
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import mask_design
@@ -135,7 +135,7 @@ def default_cuts(facts: DatasetFacts, column: Column) -> tuple[float, ...]:
         between = sorted({q for q in profile.quantiles if 0 < q <= column.upper})
         if between:
             return tuple(between)
-    whole = column.kind is ColumnKind.INTEGER
+    whole = column.kind.is_whole
     steps = min(_EVEN_CUTS, int(column.upper)) if whole else _EVEN_CUTS
     ends = [column.upper * (k + 1) / steps for k in range(steps)]
     return tuple(float(np.floor(end)) for end in ends) if whole else tuple(ends)
@@ -146,7 +146,7 @@ def with_fine_grid(facts: DatasetFacts, asked: FollowUp) -> tuple[FollowUp, tupl
     suffice; and (J,) where its own cuts stand among them. All public."""
     column, last = declared(facts, asked.time), asked.cuts[-1]
     width = last / _FINE_STEPS
-    if column.kind is ColumnKind.INTEGER:
+    if column.kind.is_whole:
         # Of an odd number of whole times as many lie before the middle as after it.
         width = 2.0 * (width // 2) + 1
     steps = np.arange(width, last, width)
@@ -158,7 +158,7 @@ def with_fine_grid(facts: DatasetFacts, asked: FollowUp) -> tuple[FollowUp, tupl
 
 
 def _time_column(column: Column) -> Column:
-    if column.kind not in {ColumnKind.NUMERIC, ColumnKind.INTEGER} or column.is_dummy:
+    if not column.kind.is_number or column.is_dummy:
         raise InvalidQuery(
             "time must be a numeric or integer column: how long each person was followed."
         )
