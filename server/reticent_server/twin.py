@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from reticent_server.api.problems import problem
 from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.domain.clock import SystemClock
-from reticent_server.domain.column_kind import ColumnKind
+from reticent_server.domain.column_kind import published_kind
 from reticent_server.domain.dates import ISO_DATES
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Policy, Profile
 from reticent_server.domain.plan import Plan
@@ -150,7 +150,8 @@ def facts_of_document(document: Mapping[str, Any]) -> DatasetFacts:
 
 
 def _column(name: str, column: Mapping[str, Any]) -> Column:
-    dates, kind = bool(column.get("date")), ColumnKind(column["kind"])
+    dates = bool(column.get("date"))
+    kind = published_kind(column["kind"], ordered=bool(column.get("ordered")))
     levels, recode = tuple(column["levels"] or ()), Recode(date=ISO_DATES if dates else "")
     lower = 0.0 if column["lower"] is None else float(column["lower"])
     upper = len(levels) - 1.0 if levels else float(column["upper"])

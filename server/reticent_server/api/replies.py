@@ -13,11 +13,14 @@ class _Reply(BaseModel):
 class ColumnReply(_Reply):
     """A declared column. Bounds and levels are the curator's, never read off the data; of dates they are days since 1970-01-01."""
 
-    kind: Literal["numeric", "integer", "categorical", "ordered", "boolean"]
+    kind: Literal["numeric", "integer", "categorical", "boolean"]
     lower: float | None
     upper: float | None
     levels: list[str] | None
     missing: list[str] = Field(description="Cell texts that mean missing; empty: none is.")
+    ordered: bool = Field(
+        description="Whether its levels are declared from the lowest to the highest."
+    )
     date: bool = Field(description="Whether its whole numbers are days since 1970-01-01.")
     derived: str | None = Field(
         description="How the column was computed from others; null: it was not."

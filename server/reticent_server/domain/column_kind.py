@@ -4,7 +4,7 @@
 A kind is one line of the table: its keys in a schema file, how a drafted file leaves it open, what a cell that is wrong is told
 to be, and what its values are. Reading (catalog.schema_file), drafting and cells (vault), profiles and coding
 (fitting), formulas, conditions and features of persons (formula) and questions (kinds) ask for these, never for a kind's name.
-A new kind is a member, a line here, and its word in the interface (api.replies).
+A new kind is a member and a line here; where callers must tell it apart, a field of a column's reply (api.replies).
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from enum import StrEnum
 
 
 class ColumnKind(StrEnum):
-    """As the schema file and the interface name it."""
+    """As the schema file names it."""
 
     NUMERIC = "numeric"
     INTEGER = "integer"
@@ -46,6 +46,11 @@ class ColumnKind(StrEnum):
         return self.traits.has_order
 
     @property
+    def word(self) -> str:
+        """How version 1 of the interface names it: callers of it know no other words."""
+        return self.traits.word or self.value
+
+    @property
     def has_mean(self) -> bool:
         """Whether values can be added up."""
         return self.is_number or not self.has_levels
@@ -53,11 +58,13 @@ class ColumnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnTraits:
-    """keys: of the schema file. draft: what a drafted file has, with places for {source}. cell: what a cell must be."""
+    """keys: of the schema file. draft: what a drafted file has, with places for {source}. cell: what a cell must be.
+    word: of the interface, where it is not the kind's own."""
 
     keys: tuple[str, ...]
     draft: str
     cell: str
+    word: str = ""
     is_whole: bool = True
     is_number: bool = False
     has_levels: bool = False
@@ -92,6 +99,7 @@ TRAITS: Mapping[ColumnKind, ColumnTraits] = {
         keys=_LEVELS,
         draft="{{kind: ordered{source}, levels: []}}",
         cell="one of the declared levels",
+        word="categorical",
         has_levels=True,
     ),
     ColumnKind.BOOLEAN: ColumnTraits(
@@ -100,3 +108,8 @@ TRAITS: Mapping[ColumnKind, ColumnTraits] = {
         cell="one of true, false, yes, no, 1, 0",
     ),
 }
+
+
+def published_kind(word: str, *, ordered: bool) -> ColumnKind:
+    """The kind that the interface says: its word, and whether its levels have an order."""
+    return ColumnKind.ORDERED if ordered else ColumnKind(word)

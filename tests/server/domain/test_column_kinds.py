@@ -10,7 +10,7 @@ import pytest
 
 from reticent_server.api.replies import ColumnReply
 from reticent_server.catalog.schema_file import parse_schema
-from reticent_server.domain.column_kind import TRAITS, ColumnKind
+from reticent_server.domain.column_kind import TRAITS, ColumnKind, published_kind
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.errors import CuratorError, InvalidFormula, InvalidQuery
 from reticent_server.formula import mask_design, parse_formula
@@ -47,7 +47,11 @@ def asked(query: Any) -> Any:
 
 def test_every_kind_has_its_line_and_its_word_in_the_interface() -> None:
     assert set(TRAITS) == set(ColumnKind)
-    assert set(get_args(ColumnReply.model_fields["kind"].annotation)) == set(ColumnKind)
+    words = get_args(ColumnReply.model_fields["kind"].annotation)
+    for kind in ColumnKind:
+        assert kind.word in words
+        ordered = kind.has_levels and kind.has_order
+        assert published_kind(kind.word, ordered=ordered) is kind
     text = (ROOT / "docs/reference/schema-file.md").read_text("utf-8")
     for kind in ColumnKind:
         assert f"| `{kind}` |" in text
@@ -63,10 +67,13 @@ def test_an_addition_touches_at_most_six_files_of_the_repository() -> None:
         and NAMES.search(path.read_text("utf-8"))
     ]
     assert sorted(named) == [
+        "client/reticent/_schema.py",
         "docs/reference/schema-file.md",
-        "server/reticent_server/api/replies.py",
         "server/reticent_server/domain/column_kind.py",
+        "server/reticent_server/pipeline/documents.py",
+        "server/reticent_server/twin.py",
     ]
+    assert "ordered" in ColumnReply.model_fields  # the sixth
 
 
 def test_it_is_declared_and_read_as_levels() -> None:
