@@ -208,6 +208,23 @@ class FitBudget:
         amounts = (self.count, *self.scales)  # a weighted design's are sums, and cost the same
         return tuple(CountSum(1, rho, unit_rows) for rho in amounts if rho)
 
+    def shares(self, profile: int = 0) -> dict[str, float]:
+        """What part of ρ goes where: of what the parts would cost alone, which is more than ρ together. profile: ρ of an
+        own profile."""
+        lengths = self.lengths + self.reaches + self.tail + self.rows_tail
+        amounts = {
+            "profile": profile,
+            "records_in_use": self.count,
+            "whitening": sum(rho for rho, _ in self.rounds),
+            "gradients": sum(self.gradients),
+            "jacobians": sum(self.jacobians),
+            "scales": sum(self.scales),
+            "meat": self.meat,
+            **({"lengths": lengths} if lengths else {}),
+        }
+        whole = sum(amounts.values())
+        return {name: amount / whole for name, amount in amounts.items()}
+
     @property
     def amounts(self) -> int:
         """Σ of what the parts would cost alone."""

@@ -227,7 +227,7 @@ class DispersedPlan(PlannedOn):
 
     def expected_ms(self, n: int) -> float:
         """The fit's, with the passes more, and what the law of the dispersion takes whatever n is."""
-        return self.plan.expected_ms(n) + self.plan.pass_ms(n) + _LAW_MS
+        return self.plan.expected_ms(n) + self.plan.timing.pass_ms(n) + _LAW_MS
 
     @property
     def shares(self) -> dict[str, float]:
