@@ -170,7 +170,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     """A planned fit.
 
     ground is final with a profile; without one `own_profile` is released first and replaces it. level: of
-    confidence. apart: whether it is the fit of one group among others (fitting.group_fits).
+    confidence. grouped: whether it is the fit of one group among others (fitting.group_fits).
     """
 
     facts: DatasetFacts
@@ -181,7 +181,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     sizes: Sizes
     own_profile: OwnProfile | None
     level: float
-    apart: bool = False
+    grouped: bool = False
     made: dict[str, Forecast] = field(init=False, repr=False, default_factory=dict)
     """The forecast, once it is asked for: a plan is asked for it several times."""
 
@@ -243,7 +243,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             sizes=sizes,
             start=ground.start,
             offset=ground.offset,
-            contributions=contributions_of(coding, budget, sizes, scale, grouped=self.apart),
+            contributions=contributions_of(coding, budget, sizes, scale, grouped=self.grouped),
             scale=scale,
             passes=passes_of(budget, sizes),
             restriction=restriction,

@@ -16,4 +16,5 @@ def test_what_a_plan_says_is_its_outline() -> None:
         for part in PARTS:
             if part != EITHER:
                 assert getattr(planned, part) == getattr(outline, part), (planned.name, part)
+        assert not hasattr(planned, "taken"), "deadline_shares is its name"
         assert planned.holds_for_persons is (outline.holds_for_persons or outline.of_persons)

@@ -54,7 +54,7 @@ class AnovaResult(TestResult):
 class AnovaPlan(Planned):
     """A planned analysis of variance."""
 
-    taken: ClassVar = (0.08, 0.06)
+    deadline_shares: ClassVar = (0.08, 0.06)
 
     design: Design
     groups: Groups

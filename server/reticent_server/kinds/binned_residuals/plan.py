@@ -78,7 +78,7 @@ class BinnedResidualsResult:
 class BinnedResidualsPlan(Planned):
     """Planned residuals. edges: of the fitted values, where they are given; pilot: the quantiles of η, where not."""
 
-    taken: ClassVar = (0.06, 0.1)
+    deadline_shares: ClassVar = (0.06, 0.1)
 
     model: FittedModel
     spread: Spread

@@ -88,7 +88,7 @@ def _null_sd(
 class KendallPlan(Planned):
     """A planned rank correlation by counts of pairs of bins."""
 
-    taken: ClassVar = (0.04, 0.08)
+    deadline_shares: ClassVar = (0.04, 0.08)
 
     cells: PairBinsMap
     part: CountSum

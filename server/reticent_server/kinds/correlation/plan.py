@@ -109,7 +109,7 @@ def moments(released: Released, expected_variance: float) -> ScoreMoments:
 class CorrelationPlan(Planned):
     """A planned correlation of scores."""
 
-    taken: ClassVar = (0.04, 0.04)
+    deadline_shares: ClassVar = (0.04, 0.04)
 
     design: Design
     scores: PairScores

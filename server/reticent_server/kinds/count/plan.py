@@ -40,7 +40,7 @@ class _CountMap:
 class CountPlan(Planned):
     """A planned count of the records in use."""
 
-    taken: ClassVar = (0.03, 0.06)
+    deadline_shares: ClassVar = (0.03, 0.06)
 
     design: Design
     part: CountSum
@@ -81,7 +81,7 @@ class CountPlan(Planned):
 class GroupCountPlan(TablePlan):
     """A planned count of the records in use of each group."""
 
-    taken: ClassVar = (0.05, 0.05)
+    deadline_shares: ClassVar = (0.05, 0.05)
 
     def run(self) -> Recipe:
         """One step; values are unbiased and may lie outside 0..n."""

@@ -45,7 +45,7 @@ class CrosstabResult:
 class CrosstabPlan(TablePlan):
     """A planned contingency table."""
 
-    taken: ClassVar = (0.02, 0.02)
+    deadline_shares: ClassVar = (0.02, 0.02)
 
     @property
     def two_way(self) -> bool:

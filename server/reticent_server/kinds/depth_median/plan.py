@@ -63,7 +63,7 @@ class DepthMedianResult:
 class DepthMedianPlan(Planned):
     """A planned depth median. likely: whether a reply is to be expected."""
 
-    taken: ClassVar = (0.2, 0.5)
+    deadline_shares: ClassVar = (0.2, 0.5)
 
     names: tuple[str, ...]
     part: DepthDraw

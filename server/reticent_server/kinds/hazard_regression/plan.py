@@ -107,7 +107,7 @@ def ground_of(asked: Hazards, facts: DatasetFacts, *, masked: bool = True) -> Gr
 class HazardPlan(Planned):
     """A planned hazard regression. ground: replaced by that of `own_profile` once it is released."""
 
-    taken: ClassVar = (0.1, 0.06)
+    deadline_shares: ClassVar = (0.1, 0.06)
 
     asked: Hazards
     facts: DatasetFacts

@@ -58,7 +58,7 @@ class GroupHistograms:
 class HistogramPlan(TablePlan):
     """A planned histogram, of one axis."""
 
-    taken: ClassVar = (0.03, 0.05)
+    deadline_shares: ClassVar = (0.03, 0.05)
 
     def run(self) -> Recipe:
         """One step."""
@@ -71,7 +71,7 @@ class HistogramPlan(TablePlan):
 class GroupHistogramPlan(TablePlan):
     """Planned histograms; the axes are the groups and the bins."""
 
-    taken: ClassVar = (0.03, 0.03)
+    deadline_shares: ClassVar = (0.03, 0.03)
 
     def run(self) -> Recipe:
         """One step."""

@@ -31,7 +31,7 @@ from reticent_server.mechanisms import stable_bin
 class IqrPlan(Planned):
     """A planned interquartile range."""
 
-    taken: ClassVar = (0.03, 0.17)
+    deadline_shares: ClassVar = (0.03, 0.17)
 
     column: Column
     part: StableBin

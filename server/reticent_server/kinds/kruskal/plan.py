@@ -40,7 +40,7 @@ class KruskalResult(TestResult):
 class KruskalPlan(BinsPlan):
     """A planned test of ranks."""
 
-    taken: ClassVar = (0.05, 0.07)
+    deadline_shares: ClassVar = (0.05, 0.07)
 
     def _share(self, found: GroupBins) -> tuple[float, Interval]:
         """η² between groups that are known to have records: an empty one has a mean rank that is noise alone."""

@@ -56,7 +56,7 @@ class KsTestResult(TestResult):
 class KsTestPlan(BinsPlan):
     """A planned test of distributions. law: None for two groups."""
 
-    taken: ClassVar = (0.09, 0.09)
+    deadline_shares: ClassVar = (0.09, 0.09)
 
     law: Law | None = None
 

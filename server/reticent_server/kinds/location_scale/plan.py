@@ -95,7 +95,7 @@ class LocationScalePlan(Planned):
     start: public; without a profile `own_profile` is released first and replaces it.
     """
 
-    taken: ClassVar = (0.07, 0.42)
+    deadline_shares: ClassVar = (0.07, 0.42)
 
     facts: DatasetFacts
     design: Design

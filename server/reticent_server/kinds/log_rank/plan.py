@@ -54,7 +54,7 @@ class LogRankResult:
 class LogRankPlan(Planned):
     """A planned log-rank test."""
 
-    taken: ClassVar = (0.065, 0.11)
+    deadline_shares: ClassVar = (0.065, 0.11)
 
     asked: FollowUp
     pilot: RunningCounts

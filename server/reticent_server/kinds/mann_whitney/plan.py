@@ -45,7 +45,7 @@ class RankSumQuestion(Protocol):
 class MannWhitneyPlan(BinsPlan):
     """A planned rank-sum test."""
 
-    taken: ClassVar = (0.05, 0.07)
+    deadline_shares: ClassVar = (0.05, 0.07)
 
     alternative: str = field(default="two-sided")
 

@@ -45,7 +45,7 @@ from reticent_server.kinds.shared.ranges import ClipRange, clip_range
 class GroupMeanPlan(Planned):
     """Planned means by group. tilt: z where public facts lead to expect the means."""
 
-    taken: ClassVar = (0.06, 0.06)
+    deadline_shares: ClassVar = (0.06, 0.06)
 
     map_fn: GroupMomentsMap
     part: GramSum

@@ -65,7 +65,7 @@ class _MeanMap:
 class MeanPlan(Planned):
     """A planned mean of a bounded column. expected_sd: the column's, by its profile."""
 
-    taken: ClassVar = (0.03, 0.09)
+    deadline_shares: ClassVar = (0.03, 0.09)
 
     design: Design
     column: Column

@@ -37,7 +37,7 @@ class PtrMedianPlan(Planned):
     bins are made for `spread`, or for the range that `scale` releases.
     """
 
-    taken: ClassVar = (0.04, 0.2)
+    deadline_shares: ClassVar = (0.04, 0.2)
 
     column: Column
     scale: StableBin | None

@@ -56,7 +56,7 @@ class GroupValues:
 class ExponentialMedianPlan(Selecting):
     """A planned median by one selection. epsilon: in EPSILON_UNITS."""
 
-    taken: ClassVar = (0.06, 0.23)
+    deadline_shares: ClassVar = (0.06, 0.23)
 
     map_fn: CodeMap
     part: QuantileTree

@@ -65,7 +65,7 @@ class Success(GroupBinsMap):
 class ProportionTestPlan(BinsPlan):
     """A planned test of proportions. value: the hypothesis' of one group."""
 
-    taken: ClassVar = (0.03, 0.05)
+    deadline_shares: ClassVar = (0.03, 0.05)
 
     alternative: str = field(default="two-sided")
     value: float | None = None

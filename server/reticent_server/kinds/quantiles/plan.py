@@ -65,7 +65,7 @@ class QuantilesByGroup:
 class QuantilesPlan(Selecting):
     """Planned quantiles. probabilities: as asked, in any order."""
 
-    taken: ClassVar = (0.06, 0.2)
+    deadline_shares: ClassVar = (0.06, 0.2)
 
     map_fn: CodeMap
     part: QuantileTree

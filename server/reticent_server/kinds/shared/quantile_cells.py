@@ -125,7 +125,7 @@ class Selecting(Planned):
 class GroupSelections(PlannedOn):
     """The same selection for each group, all in one pass and charge. one: of a group, at what its tree may cost."""
 
-    taken: ClassVar = (0.08, 0.17)
+    deadline_shares: ClassVar = (0.08, 0.17)
 
     one: Selecting
     groups: Groups

@@ -123,7 +123,7 @@ class StudyGround:
 class StudyPlan(Planned):
     """A planned study. own_profile: released first where no profile covers the columns; it replaces `ground`."""
 
-    taken: ClassVar = (0.17, 0.29)
+    deadline_shares: ClassVar = (0.17, 0.29)
 
     facts: DatasetFacts
     question: StudyQuestion

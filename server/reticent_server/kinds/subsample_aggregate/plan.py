@@ -52,7 +52,7 @@ _RANK_ERROR = 0.2
 class SubsampleAggregatePlan(Planned):
     """A planned query. bounds: of each estimate, public."""
 
-    taken: ClassVar = (0.07, 0.08)
+    deadline_shares: ClassVar = (0.07, 0.08)
 
     fitted: ModelInBlocks
     part: SubsampleAggregate

@@ -57,7 +57,7 @@ class GroupSumMap:
 class GroupSumPlan(Planned):
     """Planned sums by group."""
 
-    taken: ClassVar = (0.05, 0.05)
+    deadline_shares: ClassVar = (0.05, 0.05)
 
     map_fn: GroupSumMap
     part: VectorSum

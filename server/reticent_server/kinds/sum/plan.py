@@ -44,7 +44,7 @@ class _SumMap:
 class SumPlan(Planned):
     """A planned sum."""
 
-    taken: ClassVar = (0.03, 0.05)
+    deadline_shares: ClassVar = (0.03, 0.05)
 
     map_fn: _SumMap
     part: VectorSum

@@ -64,7 +64,7 @@ class SurvivalCurves:
 class SurvivalCurvePlan(Planned):
     """Planned survival curves."""
 
-    taken: ClassVar = (0.05, 0.05)
+    deadline_shares: ClassVar = (0.05, 0.05)
 
     asked: FollowUp  # on the whole grid
     grid: TimeGrid

@@ -58,7 +58,7 @@ class TTestQuestion(Protocol):
 class TTestPlan(Planned):
     """A planned t test. pilot: the count of shells of a paired test."""
 
-    taken: ClassVar = (0.05, 0.05)
+    deadline_shares: ClassVar = (0.05, 0.05)
 
     design: Design
     groups: Groups
