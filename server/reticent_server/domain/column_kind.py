@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of columns, and all that the rest of the server asks of one.
 
-A kind is one line of the table: its keys in a schema file, how a drafted file leaves it open, what a cell that is wrong is told
-to be, and what its values are. Reading (catalog.schema_file), drafting and cells (vault), profiles and coding
-(fitting), formulas, conditions and features of persons (formula) and questions (kinds) ask for these, never for a kind's name.
-A new kind is a member and a line here; where callers must tell it apart, a field of a column's reply (api.replies).
+A kind is one line of the table: its keys in a schema file, how a drafted file leaves it open, what
+a cell that is wrong is told to be, and what its values are. Reading (catalog.schema_file), drafting
+and cells (vault), profiles and coding (fitting), formulas, conditions and features of persons
+(formula) and questions (kinds) ask for these, never for a kind's name. A new kind is a member and a
+line here; where callers must tell it apart, a field of a column's reply (api.replies).
 """
 
 from collections.abc import Mapping
@@ -58,8 +59,8 @@ class ColumnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnTraits:
-    """keys: of the schema file. draft: what a drafted file has, with places for {source}. cell: what a cell must be.
-    word: of the interface, where it is not the kind's own."""
+    """keys: of the schema file. draft: what a drafted file has, with places for {source}. cell:
+    what a cell must be. word: of the interface, where it is not the kind's own."""
 
     keys: tuple[str, ...]
     draft: str

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a planned fit takes, from public facts: its passes, what a record takes in one, and what is done between two.
+"""How long a planned fit takes, from public facts: its passes, what a record takes in one, and what
+is done between two.
 
-Measured with two threads, of q = 2 to 61 terms and 10⁴ to 10⁶ records; what is planned is a third above.
+Measured with two threads, of q = 2 to 61 terms and 10⁴ to 10⁶ records; what is planned is a third
+above.
 """
 
 from dataclasses import dataclass
@@ -23,8 +25,8 @@ _PRODUCTS_A_MS = 25  # squared coefficients of which a step takes 1 ms; measured
 
 @dataclass(frozen=True, slots=True)
 class FitTimes:
-    """budget: of the steps. size: q. score: planned nanoseconds of a record's. made: columns made of a person's rows. draws: of an own
-    profile that is released first; None: none is."""
+    """budget: of the steps. size: q. score: planned nanoseconds of a record's. made: columns made
+    of a person's rows. draws: of an own profile that is released first; None: none is."""
 
     budget: FitBudget
     size: int
@@ -46,14 +48,16 @@ class FitTimes:
         return fit + (self.draws is not None) + lengths
 
     def column_ms(self, n: int) -> int:
-        """Planned time beyond that of sums: the draws of an own profile's quantiles, the filter's steps, and what
-        a record's score takes, with the columns that are made of a person's rows."""
+        """Planned time beyond that of sums: the draws of an own profile's quantiles, the filter's
+        steps, and what a record's score takes, with the columns that are made of a person's
+        rows."""
         scores = n * self.passes * (self.score + self.made * _MADE_NANOSECONDS)
         steps = self.passes * self.size**2 // _PRODUCTS_A_MS
         return ((self.draws or 0) * SELECTION_NANOSECONDS + scores) // 10**6 + steps
 
     def expected_ms(self, n: int, columns: int) -> float:
-        """Passes over the table's columns, the filter's steps between them, and an own profile's draws."""
+        """Passes over the table's columns, the filter's steps between them, and an own profile's
+        draws."""
         stride, parts = self.budget.stride, self.budget.part_passes
         rows = (self.passes - parts + parts / stride) * n * self._row_nanoseconds / 10**6
         taken = _TAKEN_NANOSECONDS * n * columns / 10**6 if parts else 0.0

@@ -38,7 +38,8 @@ class MeanScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LastScores:
-    """What the last step knows of the scores: their mean; meat: Q (q, q); scale: s at the solution."""
+    """What the last step knows of the scores: their mean; meat: Q (q, q); scale: s at the
+    solution."""
 
     mean: MeanScore
     meat: FloatArray
@@ -58,8 +59,8 @@ class Scale(Protocol):
         ...
 
     def forecast(self, scale: float, start: float, left: float) -> float:
-        """The scale to be expected after a step, of a fit that began at `start` and whose predictor is
-        off by a mean square of `left`."""
+        """The scale to be expected after a step, of a fit that began at `start` and whose predictor
+        is off by a mean square of `left`."""
         ...
 
     def meat_part(self, size: int, bound: float, score: Score) -> GramSum:
@@ -149,8 +150,8 @@ class MeasuredScale(KnownScale):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointScale(MeasuredScale):
-    """Measured, and in the last step the solution of an equation of its own, mean wχ = 0: the meat is that
-    of the scores (wq·v, wχ) (size q + 1), and θ and ln s move together."""
+    """Measured, and in the last step the solution of an equation of its own, mean wχ = 0: the meat
+    is that of the scores (wq·v, wχ) (size q + 1), and θ and ln s move together."""
 
     own: Joint
 
@@ -188,8 +189,8 @@ class JointScale(MeasuredScale):
 
 
 def scale_of(family: ScoreFamily, budget: FitBudget, sizes: Sizes, coding: Coding) -> Scale:
-    """As a family has it, and as far as the budget measures it. Scores that are summed by person have no
-    joint step: χ is a row's."""
+    """As a family has it, and as far as the budget measures it. Scores that are summed by person
+    have no joint step: χ is a row's."""
     if family.residuals is None or not budget.scales:
         return KnownScale(budget, sizes.unit_rows)
     if family.joint is None or sizes.person_rows > 1:

@@ -36,9 +36,11 @@ def weighted_design(design: Design, schema: Schema, name: str | None) -> Design:
 def offset_design(
     design: Design, schema: Schema, offset: str | None, exposure: str | None
 ) -> Design:
-    """The design with the column `offset`, or the logarithm of the column `exposure`, in its predictor.
+    """The design with the column `offset`, or the logarithm of the column `exposure`, in its
+    predictor.
 
-    Raises InvalidQuery for both at once, for a column that cannot be one, and for tables of persons.
+    Raises InvalidQuery for both at once, for a column that cannot be one, and for tables of
+    persons.
     """
     if offset is not None and exposure is not None:
         raise InvalidQuery(

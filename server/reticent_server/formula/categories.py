@@ -8,9 +8,10 @@
     part     := ("year" | "month") "(" date column ")"
     levels   := "[" level {"," level} "]"            level := text in quotes | whole number
 
-merge joins the listed levels under a new name, and the others stay. lump keeps the listed levels, and joins the others.
-With n= the levels kept are the n with the largest shares in the profile that the curator has released: public numbers, so that
-nothing is read from the data. The label lists them, so that a fit says which levels it had.
+merge joins the listed levels under a new name, and the others stay. lump keeps the listed levels,
+and joins the others. With n= the levels kept are the n with the largest shares in the profile that
+the curator has released: public numbers, so that nothing is read from the data. The label lists
+them, so that a fit says which levels it had.
 """
 
 from collections.abc import Iterator, Sequence
@@ -178,7 +179,8 @@ def _merged(cursor: Cursor, factor: Factor) -> tuple[str, tuple[FactorLevel, ...
 
 
 def _lumped(cursor: Cursor, factor: Factor) -> tuple[str, tuple[FactorLevel, ...]]:
-    """(label, levels) of lump(column, keep=[…]) and lump(column, n=…): what is kept, and the others."""
+    """(label, levels) of lump(column, keep=[…]) and lump(column, n=…): what is kept, and the
+    others."""
     start, other = cursor.token, _OTHER
     if not (cursor.at_word("keep") or cursor.at_word("n")):
         cursor.fail('write keep=["a", "b"] or n=10')

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derived columns of a schema file: `income / 1000`, `log(price) - log(sqft)`, `year(sold) - yr_built`.
+"""Derived columns of a schema file: `income / 1000`, `log(price) - log(sqft)`, `year(sold) -
+yr_built`.
 
     sum  := product {("+" | "-") product}        product := power {("*" | "/") power}
     power := ["-"] atom ["**" number]            atom := number | column | function "(" sum ")" | "(" sum ")" | date part
 
-Functions are those of formulas; columns those of the file that are no factors. Bounds come by interval arithmetic, which takes
-every occurrence of a column for another one: x - x lies between lower − upper and upper − lower. A curator may narrow
-them by public knowledge.
+Functions are those of formulas; columns those of the file that are no factors. Bounds come by
+interval arithmetic, which takes every occurrence of a column for another one: x - x lies between
+lower − upper and upper − lower. A curator may narrow them by public knowledge.
 """
 
 from collections.abc import Callable, Mapping

@@ -13,10 +13,12 @@ _TREATMENT = TreatmentContrast()
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One factor of a term: an expression, a basis, or a categorical column with levels and their contrast.
+    """One factor of a term: an expression, a basis, or a categorical column with levels and their
+    contrast.
 
-    label: as reported. key: equal for two spellings of the same factor (g and C(g)). basis: labels and
-    functions of a basis, of which `expression` is the first. function: whose values the levels are, of a date.
+    label: as reported. key: equal for two spellings of the same factor (g and C(g)). basis: labels
+    and functions of a basis, of which `expression` is the first. function: whose values the levels
+    are, of a date.
     """
 
     key: str

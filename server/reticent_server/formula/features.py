@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of a person: `count()`, `any(smoke)`, `last(bmi, by=date)`, `mean(log(x), where=ward == "er")`.
+"""Features of a person: `count()`, `any(smoke)`, `last(bmi, by=date)`, `mean(log(x), where=ward ==
+"er")`.
 
     feature  := function "(" [subject] {"," option} ")"
     function := "count" | "any" | "all" | "share" | "first" | "last" | "min" | "max" | "mean" | "sum"
@@ -8,10 +9,11 @@
               | name of a table                           of count, where several tables are linked
     option   := "by" "=" column | "where" "=" condition | "none" "=" constant
 
-Values are those of a formula's terms, conditions those of `where`. The column of a view has bounds by interval
-arithmetic on the declared bounds and the largest number of rows of a person, m: count lies in [0, m], a sum of values
-in [l, u] in [min(0, ml), max(0, mu)], everything else where its values do. A person without a row in use
-counts 0, sums to 0 and has had nothing (`any`); the other functions are missing there, or `none`.
+Values are those of a formula's terms, conditions those of `where`. The column of a view has bounds
+by interval arithmetic on the declared bounds and the largest number of rows of a person, m: count
+lies in [0, m], a sum of values in [l, u] in [min(0, ml), max(0, mu)], everything else where its
+values do. A person without a row in use counts 0, sums to 0 and has had nothing (`any`); the other
+functions are missing there, or `none`.
 """
 
 import re
@@ -294,5 +296,6 @@ def _usable(lower: float, upper: float) -> bool:
 
 
 def _keeps_levels(function: FeatureFunction, column: Column) -> bool:
-    """Whether the feature of a column with levels is one of them: of an order of rows, or of the levels themselves."""
+    """Whether the feature of a column with levels is one of them: of an order of rows, or of the
+    levels themselves."""
     return function in _ORDERED or (function in _EXTREMES and column.kind.has_order)

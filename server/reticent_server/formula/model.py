@@ -38,8 +38,9 @@ _Terms = dict[frozenset[str], tuple[Factor, ...]]
 
 
 class ModelParser:
-    """Reads a formula from a cursor; one use. person_means: whether mean(...) of a person is a term. levels: whether the
-    response may be a categorical column, whose value is then its level's code."""
+    """Reads a formula from a cursor; one use. person_means: whether mean(...) of a person is a
+    term. levels: whether the response may be a categorical column, whose value is then its level's
+    code."""
 
     def __init__(self, cursor: Cursor, *, person_means: bool = False, levels: bool = False) -> None:
         self._cursor = cursor
@@ -76,8 +77,8 @@ class ModelParser:
         return response
 
     def _of_levels(self) -> Expression | None:
-        """A categorical column of two levels as a response: whether it is the second one; of several its code, where that
-        is asked for."""
+        """A categorical column of two levels as a response: whether it is the second one; of
+        several its code, where that is asked for."""
         column = self._cursor.columns.get(self._cursor.token.text)
         if column is None or len(column.levels) < 2 or is_call(self._cursor):
             return None

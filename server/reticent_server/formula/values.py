@@ -86,7 +86,8 @@ def _center(cursor: Cursor) -> Expression:
 
 
 def _scale(cursor: Cursor) -> Expression:
-    """value ["," "at" "=" number] ["," "by" "=" number]: centred, and in units of a public spread."""
+    """value ["," "at" "=" number] ["," "by" "=" number]: centred, and in units of a public
+    spread."""
     value = parse_value(cursor)
     centre, spread = _public_location(cursor, value)
     shifted = Apply("shift", value, _option(cursor, "at", centre))
@@ -109,9 +110,11 @@ def _option(cursor: Cursor, word: str, otherwise: float) -> float:
 
 
 def _public_location(cursor: Cursor, value: Expression) -> tuple[float, float]:
-    """(centre, spread) of a value, short to write, from the released profile or else from the declared bounds.
+    """(centre, spread) of a value, short to write, from the released profile or else from the
+    declared bounds.
 
-    Nothing is read from the data: the term's name says the numbers, so that anybody can compute the column.
+    Nothing is read from the data: the term's name says the numbers, so that anybody can compute the
+    column.
     """
     return public_location(value, cursor.columns, cursor.profile)
 

@@ -12,7 +12,8 @@ from reticent_server.domain.schema import Column, Schema
 from reticent_server.domain.steps import FloatArray
 
 _STEPS = (5**0.5 - 1) / 2, 2**0.5 - 1
-"""Irrational, so that multiples are spread evenly over (0, 1) beyond whole numbers, and independently."""
+"""Irrational, so that multiples are spread evenly over (0, 1) beyond whole numbers, and
+independently."""
 
 SCHEMA = Schema(
     (

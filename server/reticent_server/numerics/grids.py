@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public grids of candidate values for private quantiles, and the cell of a record's value.
 
-A grid is a function of a column's declared kind and bounds, and a record's cell one of its own value.
-Values that tie fall into one cell; mechanisms.quantile_tree spreads a cell's records over sub-cells.
+A grid is a function of a column's declared kind and bounds, and a record's cell one of its own
+value. Values that tie fall into one cell; mechanisms.quantile_tree spreads a cell's records over
+sub-cells.
 """
 
 import numpy as np
@@ -31,8 +32,8 @@ def repeats(grid: Grid) -> int:
 
 
 def _found(points: FloatArray, values: FloatArray) -> FloatArray:
-    """(rows,) the place of the first point ≥ value. Many values are looked up in increasing order, in which the processor foresees
-    the search: a third of the time on a long grid."""
+    """(rows,) the place of the first point ≥ value. Many values are looked up in increasing order,
+    in which the processor foresees the search: a third of the time on a long grid."""
     if len(values) < _MANY_VALUES or len(points) < _LONG_GRID:
         return np.searchsorted(points, values, side="left").astype(np.float64)
     order = np.argsort(values)

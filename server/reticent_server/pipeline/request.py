@@ -15,8 +15,9 @@ from reticent_server.pipeline.services import Services
 
 @dataclass(frozen=True, slots=True)
 class AdmittedRequest:
-    """ask: as it was sent, or with its δ. facts: of the data set. standing: what it meets in the ledger. analyst_id: of
-    the caller; None: the curator's own. project_id: of the shared project that pays; None: none does."""
+    """ask: as it was sent, or with its δ. facts: of the data set. standing: what it meets in the
+    ledger. analyst_id: of the caller; None: the curator's own. project_id: of the shared project
+    that pays; None: none does."""
 
     ask: Ask
     facts: DatasetFacts

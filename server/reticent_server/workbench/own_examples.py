@@ -10,7 +10,8 @@ _EXAMPLE = re.compile(r"[Ss]uch as `[^`]*`")
 
 
 def own_example(told: str, field: str, schema: Schema) -> str:
-    """What a field is told to be, with an example of this table in the place of the general one, where one can be made."""
+    """What a field is told to be, with an example of this table in the place of the general one,
+    where one can be made."""
     example = _where(schema) if field == "where" else _formula(told, schema)
     if not example:
         return told

@@ -3,10 +3,11 @@
 
 Privacy: one CountSum over the B × B cells, Δ = √2. Proof: mechanisms.noisy_sum.
 
-With P = T/t the released shares, S_ik = sign(i − k), and r, r′ the margins' centred ridits, concordance less discordance is
-c = ⟨P, SPSᵀ⟩ and τ_b = c/√((1 − Σp_i²)(1 − Σp′_j²)). Under independence c's projection is 2·(2r_i)(2r′_j), so
-Var c = 4vv′/t + 64σ²‖r‖²‖r′‖²/t² + 2σ⁴‖S‖⁴/t⁴, v = Σp_i(2r_i)²: sampling, noise, and noise times noise. The interval takes the
-gradient of τ_b in the cells' shares for both, less the part that the noise in the gradient adds.
+With P = T/t the released shares, S_ik = sign(i − k), and r, r′ the margins' centred ridits,
+concordance less discordance is c = ⟨P, SPSᵀ⟩ and τ_b = c/√((1 − Σp_i²)(1 − Σp′_j²)). Under
+independence c's projection is 2·(2r_i)(2r′_j), so Var c = 4vv′/t + 64σ²‖r‖²‖r′‖²/t² + 2σ⁴‖S‖⁴/t⁴,
+v = Σp_i(2r_i)²: sampling, noise, and noise times noise. The interval takes the gradient of τ_b in
+the cells' shares for both, less the part that the noise in the gradient adds.
 
 Everything but the counts is post-processing. Sources: Kendall (1945); Agresti (2010), § 7.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The number of records in use: one noisy count, Δ = 1; by group one a level, Δ = √2.
 
-A record in use adds 1 to the count of its own group: replacing one moves at most two counts, by 1 each, with m rows of
-a unit by √2 m in all.
+A record in use adds 1 to the count of its own group: replacing one moves at most two counts, by 1
+each, with m rows of a unit by √2 m in all.
 
 Proof of privacy: mechanisms.noisy_sum, CountSum; kinds.shared.by.
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planned private projection-depth median of up to 8 columns.
 
-Columns are standardised by public facts (the profile's medians and ranges, else the declared bounds), so
-that fixed directions suit columns in any units. In one dimension there is one direction, in two they
-are evenly spaced, in more they are the axes and directions drawn once from a public generator, the same
-for every data set. Each is rounded to whole numbers up to 2¹⁰.
+Columns are standardised by public facts (the profile's medians and ranges, else the declared
+bounds), so that fixed directions suit columns in any units. In one dimension there is one
+direction, in two they are evenly spaced, in more they are the axes and directions drawn once from a
+public generator, the same for every data set. Each is rounded to whole numbers up to 2¹⁰.
 
 η is planned (kinds.depth_median.likely), given, or chosen privately from a grid of five around the
 planned one at a fifth of ε. Proofs: mechanisms.depth_draw, numerics.depth_certificate.
@@ -38,7 +38,8 @@ LEAST_ETA, LARGEST_ETA = 1e-6, 1e9  # noise of 10⁶ scales, and of a step of th
 _WHOLE = 1024
 # bits: rounding is 10⁻⁶ of a scale, and the lattice reaches 2¹⁹ scales to either side
 _STEPS_IN_SCALE, _LATTICE_BITS = 20, 40
-# multiples of the planned η: one of them is within a factor √2 of any η between ¼ and 4 times the planned one
+# multiples of the planned η: one of them is within a factor √2 of any η between ¼ and 4 times the
+# planned one
 _GRID = (4.0, 2.0, 1.0, 0.5, 0.25)
 _CHOICE_SHARE = 5  # one part in so many of ε for the choice of η, as the query's docs say
 # planned for a record's projection on a direction, sorting included; it sets the deadline only
@@ -49,7 +50,8 @@ _SMALL = {"iqr": 7.0, "mad": 3.5, "trimmed": 1.7}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthMedianResult:
-    """point (columns,) in the units of the data. scale: of the projections. eta: sharpness of the draw."""
+    """point (columns,) in the units of the data. scale: of the projections. eta: sharpness of the
+    draw."""
 
     columns: list[str]
     point: list[float]
@@ -91,7 +93,8 @@ class DepthMedianPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The noise in scales of the projections, at the smallest η; sampling error is not in it."""
+        """The noise in scales of the projections, at the smallest η; sampling error is not in
+        it."""
         return {
             "eta": list(self.part.etas),
             "privacy_noise_in_scales": len(self.names) / self.part.etas[-1],

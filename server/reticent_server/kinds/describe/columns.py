@@ -93,7 +93,8 @@ class WholeMeasure(ColumnMeasure):
 
 @dataclass(frozen=True, slots=True)
 class NumbersMeasure(ColumnMeasure):
-    """A column of numbers. span: what values are clipped to; a: the weight of a record's 1 beside its z."""
+    """A column of numbers. span: what values are clipped to; a: the weight of a record's 1 beside
+    its z."""
 
     span: ClipRange
     a: float
@@ -172,7 +173,8 @@ class NumbersMeasure(ColumnMeasure):
 
 
 def measure_of(facts: DatasetFacts, column: Column, groups: Groups, rho: int) -> ColumnMeasure:
-    """What is released of the column; rho: of one part, in RHO_UNITS, which sets the number of bins. Raises InvalidQuery."""
+    """What is released of the column; rho: of one part, in RHO_UNITS, which sets the number of
+    bins. Raises InvalidQuery."""
     if column.is_dummy or column.kind.has_levels:
         return LevelsMeasure(column, level_axis(column))
     if not is_number(column):
@@ -191,7 +193,8 @@ def is_number(column: Column) -> bool:
 
 
 def number_of_bins(facts: DatasetFacts, groups: int, rho: int) -> int:
-    """So many that an even share of a group of the mean size is VISIBLE above the noise of a count."""
+    """So many that an even share of a group of the mean size is VISIBLE above the noise of a
+    count."""
     noise = facts.schema.unit.max_rows * (RHO_UNITS / rho) ** 0.5
     return int(np.clip(facts.n / groups / (VISIBLE * noise), LEAST_BINS, MOST_BINS))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Surv(time, event) ~ x + C(g)`: the formula of a hazard regression, as a design and the columns of follow-up."""
+"""`Surv(time, event) ~ x + C(g)`: the formula of a hazard regression, as a design and the columns
+of follow-up."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -20,14 +21,17 @@ from reticent_server.formula.tokens import Cursor
 from reticent_server.kinds.shared.columns import declared
 
 MOST_INTERVALS = 20
-"""Of a baseline: each is a coefficient of the fit, and 16 at n = 5,000, epsilon = 1 made slopes worse already."""
+"""Of a baseline: each is a coefficient of the fit, and 16 at n = 5,000, epsilon = 1 made slopes
+worse already."""
 _FEWEST = 4
-"""Intervals where the question names none: hazards that change within wider ones go unseen (5 moved slopes by one of
-Cox's standard errors at n = 5,000)."""
+"""Intervals where the question names none: hazards that change within wider ones go unseen (5 moved
+slopes by one of Cox's standard errors at n = 5,000)."""
 _USUAL, _USUAL_N = 8, 5000.0
-"""Intervals at that n; they grow with n^(1/4), as what they leave unseen falls with their square and errors with sqrt(n)."""
+"""Intervals at that n; they grow with n^(1/4), as what they leave unseen falls with their square
+and errors with sqrt(n)."""
 _SIGNAL_AN_INTERVAL = 100.0
-"""n sqrt(2 rho) for each interval: events in it, about n/16, are then at least three sd of their noise."""
+"""n sqrt(2 rho) for each interval: events in it, about n/16, are then at least three sd of their
+noise."""
 
 _FORM = "write Surv(time, event), or Surv(start, time, event) where persons come under observation later, and '~'"
 
@@ -36,7 +40,8 @@ _FORM = "write Surv(time, event), or Surv(start, time, event) where persons come
 class Hazards:
     """A question's public terms. design: its response is the event; columns: all that is read.
 
-    start: the column when a person comes under observation, None: 0. cuts: (J,) ends of the intervals.
+    start: the column when a person comes under observation, None: 0. cuts: (J,) ends of the
+    intervals.
     """
 
     design: Design
@@ -56,7 +61,8 @@ def parse_hazards(
     offset: str | None = None,
     exposure: str | None = None,
 ) -> Hazards:
-    """The question in public terms; rho: of the whole fit. Raises InvalidFormula or InvalidQuery with what to change."""
+    """The question in public terms; rho: of the whole fit. Raises InvalidFormula or InvalidQuery
+    with what to change."""
     names, tilde = _left_side(text, facts.schema)
     time, event = names[-2:]
     start = names[0] if len(names) == 3 else None
@@ -124,7 +130,8 @@ def _read_by_terms(design: Design) -> set[str]:
 
 
 def _default_cuts(facts: DatasetFacts, column: Column, rho: float) -> tuple[float, ...]:
-    """Ends at equal shares of the profile's quantiles of `time`, or at equal steps; the last is the declared bound."""
+    """Ends at equal shares of the profile's quantiles of `time`, or at equal steps; the last is the
+    declared bound."""
     signal = facts.n * float(np.sqrt(2 * rho)) / facts.schema.unit.max_rows
     most = min(round(_USUAL * (facts.n / _USUAL_N) ** 0.25), MOST_INTERVALS)
     wanted = max(_FEWEST, min(most, int(signal / _SIGNAL_AN_INTERVAL)))

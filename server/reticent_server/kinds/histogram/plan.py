@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A planned histogram: noisy counts by bin of public edges, or by value (kinds.shared.tables has the proof).
+"""A planned histogram: noisy counts by bin of public edges, or by value (kinds.shared.tables has
+the proof).
 
-By group it has the cells of a table of group × bin, Δ = √2 as for one histogram: a record in use adds 1 to one cell, that of its
-group and its bin, so replacing one moves two cells at most (kinds.shared.by).
+By group it has the cells of a table of group × bin, Δ = √2 as for one histogram: a record in use
+adds 1 to one cell, that of its group and its bin, so replacing one moves two cells at most
+(kinds.shared.by).
 """
 
 from dataclasses import dataclass
@@ -27,7 +29,8 @@ from reticent_server.kinds.shared.tables import Axis, TablePlan, cells_part, lev
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistogramResult:
-    """Noisy counts (bins,), which are unbiased and can be negative; edges (bins + 1,), or levels (bins,)."""
+    """Noisy counts (bins,), which are unbiased and can be negative; edges (bins + 1,), or levels
+    (bins,)."""
 
     edges: list[float] | None = None
     levels: list[str] | None = None
@@ -47,7 +50,8 @@ class GroupHistogram(HistogramResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupHistograms:
-    """One histogram a level of the column `by`, in the order of its declared levels, over the same bins or levels."""
+    """One histogram a level of the column `by`, in the order of its declared levels, over the same
+    bins or levels."""
 
     by: str
     groups: list[GroupHistogram]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a location–scale fit starts: a public centre and scale of the column, of the records in use.
+"""Where a location–scale fit starts: a public centre and scale of the column, of the records in
+use.
 
-With a profile: of public rows (fitting.public_rows), to which the mask is applied. Without one the query releases
-a profile of the column first, of the records in use (fitting.own_profile).
+With a profile: of public rows (fitting.public_rows), to which the mask is applied. Without one the
+query releases a profile of the column first, of the records in use (fitting.own_profile).
 """
 
 from dataclasses import dataclass, replace

@@ -20,7 +20,8 @@ from reticent_server.kinds.shared.ranks import rank_test, superiority
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MannWhitneyResult(TestResult):
-    """statistic: z. effect: P(X > Y) + ½P(X = Y), X of the first group, Y of the second, of values in public bins.
+    """statistic: z. effect: P(X > Y) + ½P(X = Y), X of the first group, Y of the second, of values
+    in public bins.
 
     edges: where bins begin. numbers: released numbers of records by group.
     """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns that a question names: declared, of the right kind, and what public facts say of them.
+"""The columns that a question names: declared, of the right kind, and what public facts say of
+them.
 
 Whole columns are for mechanisms that are proved for all n records of a table whose unit is a row.
 """
@@ -34,7 +35,8 @@ def declared(facts: DatasetFacts, name: str) -> Column:
 
 
 def ordered_column(facts: DatasetFacts, name: str) -> Column:
-    """The declared column, whose values have an order; of levels they are positions. Raises InvalidQuery."""
+    """The declared column, whose values have an order; of levels they are positions. Raises
+    InvalidQuery."""
     column = declared(facts, name)
     if not column.kind.has_order:
         raise InvalidQuery("A categorical column has no order; ask for a histogram or a crosstab.")
@@ -118,8 +120,8 @@ def _whole_column(facts: DatasetFacts, name: str) -> Column:
 def profile_quantiles(
     facts: DatasetFacts, name: str, probabilities: Sequence[float]
 ) -> tuple[float, ...] | None:
-    """The profile's quantiles of a column, each at the nearest probability that it has (tails that were not
-    reliable are not in it); None without any."""
+    """The profile's quantiles of a column, each at the nearest probability that it has (tails that
+    were not reliable are not in it); None without any."""
     profile = facts.profile.columns.get(name) if facts.profile else None
     if profile is None or not profile.quantiles:
         return None

@@ -22,10 +22,11 @@ Levels = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestResult:
-    """A test: statistic, its degrees of freedom, p-value, and the size of the effect with its interval.
+    """A test: statistic, its degrees of freedom, p-value, and the size of the effect with its
+    interval.
 
-    The null law and the interval count sampling and privacy noise. df is left out where the null law is normal.
-    estimand: what `effect` is an estimate of.
+    The null law and the interval count sampling and privacy noise. df is left out where the null
+    law is normal. estimand: what `effect` is an estimate of.
     """
 
     __test__ = False  # not for pytest

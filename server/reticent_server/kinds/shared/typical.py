@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a table for typical questions about it: chosen from the schema alone, those without missing cells first."""
+"""Columns of a table for typical questions about it: chosen from the schema alone, those without
+missing cells first."""
 
 from collections.abc import Callable
 
@@ -7,7 +8,8 @@ from reticent_server.domain.schema import Column, Schema
 from reticent_server.formula.labels import quote
 
 REGRESSORS = 3
-"""Of a typical regression: with more, few of whose terms stand for more than one, forecasts say little else."""
+"""Of a typical regression: with more, few of whose terms stand for more than one, forecasts say
+little else."""
 
 MANY_LEVELS = 12
 """Levels of a column that a typical table has a row for; more are rarely read."""

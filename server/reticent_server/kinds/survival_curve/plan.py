@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survival curves of one or several groups from one noisy table of (interval, event or censored, group).
+"""Survival curves of one or several groups from one noisy table of (interval, event or censored,
+group).
 
-Privacy: mechanisms.running_counts; each record is in one cell at most. All else is post-processing: the counts
-(kinds.shared.follow_up.table) and the curves (kinds.survival_curve.curve). Groups share one charge: a record that
-moves from one to another moves two lines, which the sensitivity counts.
+Privacy: mechanisms.running_counts; each record is in one cell at most. All else is post-processing:
+the counts (kinds.shared.follow_up.table) and the curves (kinds.survival_curve.curve). Groups share
+one charge: a record that moves from one to another moves two lines, which the sensitivity counts.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,8 @@ class GroupCurve(Curve):
 class SurvivalCurves:
     """A curve (its members as in Curve), or one a level in `groups` where the question has `by`.
 
-    horizon: the time that restricted means go up to, the last one that all curves reach; None where one has no time.
+    horizon: the time that restricted means go up to, the last one that all curves reach; None where
+    one has no time.
     """
 
     confidence_level: float
@@ -90,7 +92,8 @@ class SurvivalCurvePlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The noise of one weighted sum, and the cells; the curve's own noise depends on the numbers at risk."""
+        """The noise of one weighted sum, and the cells; the curve's own noise depends on the
+        numbers at risk."""
         return {
             "privacy_standard_error": running_counts.noise_sd(self.part),
             "cells": self.part.bins,
@@ -98,7 +101,8 @@ class SurvivalCurvePlan(Planned):
         }
 
     def run(self) -> Recipe:
-        """One step; always a reply, whose curves end where the numbers at risk are below their noise."""
+        """One step; always a reply, whose curves end where the numbers at risk are below their
+        noise."""
         (cells,) = yield SumStep("follow-up", (self.part,), FollowUpMap(self.asked))
         table, cuts = life_table(self.asked, cells, self.n), self.cuts
         raw = [raw_curve(table, g) for g in range(self.asked.size)]

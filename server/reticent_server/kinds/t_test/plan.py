@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A t test: one Gram sum of the groups' numbers, sums and squares; of paired columns a noisy range first.
+"""A t test: one Gram sum of the groups' numbers, sums and squares; of paired columns a noisy range
+first.
 
-Privacy: kinds.shared.groups, one GramSum for all groups; paired, 15 % of ρ for the CountSum of kinds.shared.pilot_range
-first, and the Gram sum of a range made of what it released: the two compose by zCDP. All else is post-processing.
-Statistics: kinds.shared.group_means.
+Privacy: kinds.shared.groups, one GramSum for all groups; paired, 15 % of ρ for the CountSum of
+kinds.shared.pilot_range first, and the Gram sum of a range made of what it released: the two
+compose by zCDP. All else is post-processing. Statistics: kinds.shared.group_means.
 """
 
 from collections.abc import Mapping

@@ -9,7 +9,8 @@ from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.tables import Axis, level_axis
 
 MOST_LEVELS = 10
-"""K: a level of a tenth of the records still has 50 at n = 500; with more, intercepts are all that noise leaves."""
+"""K: a level of a tenth of the records still has 50 at n = 500; with more, intercepts are all that
+noise leaves."""
 MOST_PARAMETERS = 60
 """D: an information of so many has 1,830 entries, and a block of records 120 MB of them."""
 _LEVELS = (
@@ -20,7 +21,8 @@ _UNIT = "The multinomial and ordinal families are proved for tables whose protec
 
 
 def level_design(facts: DatasetFacts, formula: str, where: str | None) -> tuple[Design, Axis]:
-    """The design, whose response is the code of a level, and the levels. Raises InvalidFormula or InvalidQuery."""
+    """The design, whose response is the code of a level, and the levels. Raises InvalidFormula or
+    InvalidQuery."""
     if facts.schema.unit.many_rows:
         raise InvalidQuery(_UNIT)
     design = parse_formula(formula, facts.schema, where, levels=True, profile=facts.profile)
