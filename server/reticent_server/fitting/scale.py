@@ -119,6 +119,7 @@ class KnownScale:
         equation: Released | None,  # noqa: ARG002
         curvature: StepCurvature,  # noqa: ARG002
     ) -> LastScores:
+        """The meat is that of the coefficients' scores alone; the scale is the state's."""
         count = place.state.count
         Q = calmed_meat(meat.values / count, meat.sd / count, place.meat)
         return LastScores(mean, Q, place.state.scale)
@@ -174,6 +175,7 @@ class JointScale(MeasuredScale):
         equation: Released | None,
         curvature: StepCurvature,
     ) -> LastScores:
+        """The scale's equation is one of the last step's. Raises ValueError where it was not released."""
         if equation is None:
             raise ValueError("a joint last step releases the scale's equation")
         count = place.state.count

@@ -116,6 +116,7 @@ class QuantileModel:
         radius_squared: float,
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
+        """Its level and bandwidth; without intervals where too many responses are equal (fitting.trust)."""
         judged = trust.quantiles(ground.response.tie).applied(result)
         lost = lost_shares(ground.coding, ground.coordinates, radius_squared)
         moved = trust.heavy(lost)

@@ -90,6 +90,7 @@ class LinearModel:
         radius_squared: float,
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
+        """Its scale and weighting; without intervals where residuals have no scale (fitting.trust)."""
         verdict = self.loss.verdict(ground.response.tie)
         penalty = "" if self.ridge is None else penalised_estimand(self.ridge)
         said = [PENALISED] if self.ridge is not None else []
