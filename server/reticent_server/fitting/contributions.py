@@ -53,7 +53,7 @@ class Contributions(Protocol):
         ...
 
     def errors(self, last: FinalStep) -> Errors:
-        """Of the fit, from the last step."""
+        """The standard errors of the fit, from the last step."""
         ...
 
 
@@ -132,8 +132,8 @@ class GroupRowScores(RowScores):
 def contributions_of(
     coding: Coding, budget: FitBudget, sizes: Sizes, scale: Scale, *, grouped: bool
 ) -> Contributions:
-    """Of persons where their scores are summed first, of rows elsewhere. grouped: of one group
-    among others."""
+    """The contributions of persons where their scores are summed first, of rows elsewhere. grouped:
+    of one group among others."""
     if sizes.person_rows > 1:
         return PersonScores(coding, budget, sizes)
     rows = GroupRowScores if grouped else RowScores

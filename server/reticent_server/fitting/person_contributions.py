@@ -122,7 +122,7 @@ class PersonScores:
         return VectorSum(self.sizes.size, clip, self.budget.gradients[t], 1, self._m)
 
     def _jacobians(self, score: Score, t: int) -> GramSum | VectorSum:
-        """Of persons' sums where their reach was measured, else of rows."""
+        """The Jacobians of persons' sums where their reach was measured, else of rows."""
         reach, rho = self._settled.reach, self.budget.jacobians[t]
         if reach > 0:
             return VectorSum(triangle(self.sizes.size), reach, rho, 1, self._m)
@@ -151,7 +151,7 @@ class PersonScores:
 
     @property
     def _clip_noise(self) -> float | None:
-        """Of the last sum of scores that are skewed, in clips."""
+        """The noise of the last sum of scores that are skewed, in clips."""
         if not self.sizes.skewed:
             return None
         return noise_sd(VectorSum(self.sizes.size, 1.0, self.budget.gradients[-1], 1, self._m))

@@ -64,11 +64,11 @@ class Scale(Protocol):
         ...
 
     def meat_part(self, size: int, bound: float, score: Score) -> GramSum:
-        """Of scores (size,) with a norm of at most `bound`."""
+        """The part of scores (size,) with a norm of at most `bound`."""
         ...
 
     def equation_part(self, score: Score) -> VectorSum | None:
-        """Of the scale's own equation."""
+        """The part of the scale's own equation."""
         ...
 
     def last(

@@ -170,6 +170,6 @@ def signed_basis(directions: IntArray) -> tuple[int, ...] | None:
 
 
 def _rank(rows: Sequence[Sequence[int]]) -> int:
-    """Of at most d independent rows and one more."""
+    """The rank of at most d independent rows and one more."""
     gram = [[dot(a, b) for b in rows] for a in rows]
     return len(rows) if inverse(gram) is not None else len(rows) - 1

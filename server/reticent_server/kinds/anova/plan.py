@@ -79,7 +79,7 @@ class AnovaPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of a group's mean."""
+        """The expected precision of a group's mean."""
         sd, G = self.span.sd, self.groups.size
         sampling = None if sd is None else sd * sqrt(G / self.n)
         return single("mean", float(self.forecast["privacy_standard_error"]), sampling)

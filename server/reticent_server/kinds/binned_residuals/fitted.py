@@ -45,7 +45,7 @@ class FittedModel:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Of η, by the terms' declared bounds and the link."""
+        """The limits of η, by the terms' declared bounds and the link."""
         low = high = self.coefficients[0] if self.design.intercept else 0.0
         for beta, term in zip(
             self.coefficients[self.design.intercept :], self.design.terms, strict=True

@@ -59,13 +59,13 @@ class MeanFunction(ABC):
         """(rows,) μ; what overflows is not finite."""
 
     def reach(self, low: float, high: float, response: Term) -> Interval:  # noqa: ARG002
-        """Of η for the search of bins: what declared bounds allow, without what no fitted mean is
-        worth."""
+        """The reach of η for the search of bins: what declared bounds allow, without what no fitted
+        mean is worth."""
         return low, high
 
     @abstractmethod
     def range(self, low: float, high: float, spread: Spread) -> Interval:
-        """Of the residuals of a bin, before it is cut to what declared bounds allow."""
+        """The range of the residuals of a bin, before it is cut to what declared bounds allow."""
 
     def check(self, response: Term) -> None:  # noqa: B027 - nothing is wrong with a response in general
         """Raises InvalidQuery for a response that the link does not take."""

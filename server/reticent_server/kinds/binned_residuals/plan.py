@@ -129,7 +129,8 @@ class BinnedResidualsPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of one of even bins, relative to the largest residual that is not clipped."""
+        """The expected noise of one of even bins, relative to the largest residual that is not
+        clipped."""
         noise = mean_noise(self.part, WEIGHT, 0.0) * self.bins / self.n
         return {"privacy_standard_error": noise}
 
@@ -161,8 +162,8 @@ class BinnedResidualsPlan(Planned):
         return tuple((found if len(found) >= 3 else _even_edges(self.model, self.bins)).tolist())
 
     def _range(self, low: float, high: float) -> Interval:
-        """Of a bin's residuals: the link's, cut to what the response's bounds allow; of width 2
-        where that is a point."""
+        """The range of a bin's residuals: the link's, cut to what the response's bounds allow; of
+        width 2 where that is a point."""
         response = self.model.response
         lower, upper = MEANS[self.model.link].range(low, high, self.spread)
         lower, upper = max(lower, response.lower - high), min(upper, response.upper - low)

@@ -48,7 +48,7 @@ class Tau:
 
 
 def tau_b(T: FloatArray, sigma: float) -> Tau:
-    """Of released counts (B, B′) with noise of sd σ."""
+    """The rank correlation τ_b of released counts (B, B′) with noise of sd σ."""
     t, P, signs = _shares(T)
     margins = (shares(T.sum(axis=1)), shares(T.sum(axis=0)))
     c = float((P * (signs[0] @ P @ signs[1].T)).sum())
@@ -78,7 +78,7 @@ def _shares(T: FloatArray) -> tuple[float, FloatArray, tuple[FloatArray, FloatAr
 def _null_sd(
     t: float, margins: tuple[FloatArray, FloatArray], sigma: float, second: float
 ) -> float:
-    """Of c under independence."""
+    """The standard deviation of c under independence."""
     r = [centred_ridits(p) for p in margins]
     v = [float(p @ (2 * x) ** 2) for p, x in zip(margins, r, strict=True)]
     noise = 64 * sigma**2 * float(r[0] @ r[0]) * float(r[1] @ r[1]) / t**2

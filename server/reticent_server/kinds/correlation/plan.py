@@ -96,7 +96,7 @@ class ScoreMoments:
 
 
 def moments(released: Released, expected_variance: float) -> ScoreMoments:
-    """Of the released Gram sum of a CorrelationMap."""
+    """The moments of the released Gram sum of a CorrelationMap."""
     G, s = released.values, released.sd
     N = max(float(G[0, 0]) / A**2, 1.0)
     m = np.clip(G[0, 1:] / A / N, -1.0, 1.0)
@@ -133,7 +133,7 @@ class CorrelationPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of a correlation near 0."""
+        """The expected precision of a correlation near 0."""
         return single(
             "correlation", float(self.forecast["privacy_standard_error"]), 1 / sqrt(self.n)
         )

@@ -86,8 +86,8 @@ def share(cells: Cells, a: FloatArray, d: FloatArray) -> Figure:
 def quartiles(
     cells: Cells, d: FloatArray, edges: FloatArray, bounds: Interval
 ) -> tuple[Figure, Figure, Figure]:
-    """Of numbers in bins; d (B,): which cells are bins, the first of them; edges: (bins + 1,);
-    bounds: of all values."""
+    """The quartiles of numbers in bins; d (B,): which cells are bins, the first of them; edges:
+    (bins + 1,); bounds: of all values."""
     q1, q2, q3 = (_quantile(cells, d, edges, bounds, p) for p in QUARTILES)
     return q1, q2, q3
 
@@ -95,7 +95,7 @@ def quartiles(
 def whole_quartiles(
     cells: Cells, d: FloatArray, values: FloatArray
 ) -> tuple[Figure, Figure, Figure]:
-    """Of whole numbers that are counted one by one; values (bins,), increasing."""
+    """The quartiles of whole numbers that are counted one by one; values (bins,), increasing."""
     q1, q2, q3 = (_whole_quantile(cells, d, values, p) for p in QUARTILES)
     return q1, q2, q3
 

@@ -140,7 +140,7 @@ class NumbersMeasure(ColumnMeasure):
         }
 
     def _moments(self, cells: Cells, found: ColumnReleases, place: int) -> NoisyMoments:
-        """Of the Gram sum: of all of its blocks for place 0, else of the group's."""
+        """The moments of the Gram sum: of all of its blocks for place 0, else of the group's."""
         G = found.groups.size
         sums = moments(found.parts[1], G, self.a)
         which = slice(None) if place == 0 else slice(place - 1, place)

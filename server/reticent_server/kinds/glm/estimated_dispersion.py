@@ -149,7 +149,7 @@ class PublicPredictors:
 def public_predictors(
     score: DispersionScore, ground: FitGround[Start], fit: StandardFit
 ) -> PublicPredictors:
-    """Of rows that are taken at equal steps of their predictors."""
+    """The predictors of rows that are taken at equal steps of their predictors."""
     rows = np.linalg.solve(ground.coordinates.transform, ground.coordinates.rows[:_ROWS].T)
     X = np.asarray(rows.T, dtype=np.float64)
     eta = X @ fit.theta + (0.0 if ground.offset is None else ground.offset[:_ROWS])

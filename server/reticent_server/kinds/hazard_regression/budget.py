@@ -50,7 +50,7 @@ class HazardBudget:
 
     @property
     def rho(self) -> int:
-        """Of all."""
+        """The sum of all."""
         return sum(self.amounts.values())
 
     @property

@@ -59,28 +59,28 @@ class Point:
 
     @property
     def vector_bound(self) -> float:
-        """Of `score`."""
+        """The norm bound of `score`."""
         return self.stop * sqrt(BASELINE_SCALE**2 + self.radius_squared)
 
     @property
     def root_bound(self) -> float:
-        """Of `root`."""
+        """The norm bound of `root`."""
         return sqrt(self.radius_squared * self.stop)
 
     @property
     def cross_bound(self) -> float:
-        """Of `cross`."""
+        """The norm bound of `cross`."""
         d = along(len(self.hazards)).shape[1]
         return self.stop * sqrt(CROSS_SCALE**2 + d * self.radius_squared)
 
     @property
     def meat_bound(self) -> float:
-        """Of `meat`."""
+        """The norm bound of `meat`."""
         return self.stop * sqrt(self.radius_squared)
 
     @property
     def baseline_bound(self) -> float:
-        """Of `baseline`."""
+        """The norm bound of `baseline`."""
         return sqrt(1 + self.stop**2)
 
 

@@ -106,7 +106,7 @@ class HypothesisTestPlan(PlannedOn):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the coefficients of the fit."""
+        """The expected precision of the coefficients of the fit."""
         return self.model.precision
 
     @property

@@ -43,7 +43,7 @@ class RangePlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the quartiles."""
+        """The expected precision of the quartiles."""
         return self.quartiles.precision
 
     @property

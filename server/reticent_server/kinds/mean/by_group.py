@@ -71,14 +71,15 @@ class GroupMeanPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of a group that is as large as the others."""
+        """The expected precision of a group that is as large as the others."""
         sd, G = self.map_fn.range.sd, self.groups.size
         sampling = None if sd is None else sd * sqrt(G / self.n)
         return single("mean", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of a group that is as large as the others, where every record is in use."""
+        """The expected noise of a group that is as large as the others, where every record is in
+        use."""
         noise = mean_noise(self.part, self.map_fn.a, self.tilt)
         error = noise * self.map_fn.range.half * self.groups.size / self.n
         return {"privacy_standard_error": error}

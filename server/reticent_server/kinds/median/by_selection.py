@@ -81,7 +81,7 @@ class ExponentialMedianPlan(Selecting):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the share of the records below the value."""
+        """The expected precision of the share of the records below the value."""
         return rank_precision(self.part, self.n)
 
     @property

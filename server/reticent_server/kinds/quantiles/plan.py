@@ -92,7 +92,7 @@ class QuantilesPlan(Selecting):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the share of the records below each value."""
+        """The expected precision of the share of the records below each value."""
         return rank_precision(self.part, self.n)
 
     @property

@@ -116,14 +116,15 @@ class GroupBins:
 
 
 def shares(counts: FloatArray) -> FloatArray:
-    """Of noisy counts, the negative ones taken as 0; equal shares where none is positive."""
+    """The shares of noisy counts, the negative ones taken as 0; equal shares where none is
+    positive."""
     kept = np.maximum(counts, 0.0)
     total = float(kept.sum())
     return kept / total if total > 0 else np.full(len(kept), 1 / len(kept))
 
 
 def group_bins(released: Released, groups: int) -> GroupBins:
-    """Of the released counts of a GroupBinsMap."""
+    """The bins of the released counts of a GroupBinsMap."""
     return GroupBins(released.values.reshape(groups, -1), released.sd)
 
 

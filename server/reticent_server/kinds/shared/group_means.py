@@ -69,7 +69,7 @@ class MeanDifference:
 
 
 def precision(groups: GroupMoments, m: FloatArray | float) -> Precision:
-    """Of the groups' means, with the noise at the mean m."""
+    """The expected precision of the groups' means, with the noise at the mean m."""
     N = groups.at_least_one
     s2, tau2 = _steadied(groups)
     sampling = s2 / N

@@ -133,7 +133,7 @@ class GroupMoments:
 
     @property
     def pooled_mean(self) -> float:
-        """Of all groups together."""
+        """The mean of all groups together."""
         return float(np.clip(self.S.sum() / max(self.N.sum(), 1.0), -1.0, 1.0))
 
     @property
@@ -173,7 +173,7 @@ class GroupMoments:
 
 
 def moments(released: Released, groups: int, a: float) -> GroupMoments:
-    """Of the released Gram sum of a GroupMomentsMap."""
+    """The moments of the released Gram sum of a GroupMomentsMap."""
     G = released.values
     first, second = np.arange(groups), groups + np.arange(groups)
     return GroupMoments(

@@ -42,7 +42,7 @@ class TestResult:
 
 
 def t_p_value(statistic: float, df: float, alternative: str) -> float:
-    """Of Student's law with `df` degrees of freedom (any positive number)."""
+    """The p-value by Student's law with `df` degrees of freedom (any positive number)."""
     if alternative == "less":
         return float(stdtr(df, statistic))
     if alternative == "greater":
@@ -60,7 +60,7 @@ def t_interval(
 
 
 def normal_p_value(z: float, alternative: str) -> float:
-    """Of a standard normal z."""
+    """The two-sided p-value of a standard normal z."""
     if alternative == "less":
         return float(ndtr(z))
     if alternative == "greater":

@@ -167,9 +167,9 @@ class GroupSelections(PlannedOn):
 
 
 def rank_precision(part: QuantileTree, n: int) -> ForecastPrecision:
-    """Of the share of n records (or of n persons, whose rows in equal parts vary no more) that lies
-    below each released value: a selection's noise falls by e over b ranks on both sides, so its
-    standard deviation is √2 b, as of Laplace's law."""
+    """The expected precision of the share of n records (or of n persons, whose rows in equal parts
+    vary no more) that lies below each released value: a selection's noise falls by e over b ranks
+    on both sides, so its standard deviation is √2 b, as of Laplace's law."""
     noise = sqrt(2) * quantile_tree.scale(part) / n
     sampling = tuple(sqrt(p * (1 - p) / n) for p in part.probabilities)
     names = tuple(f"{100 * p:g}%" for p in part.probabilities)

@@ -116,7 +116,7 @@ class TablePlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of one count."""
+        """The expected precision of one count."""
         return single("count", self.noise, 0.0)
 
     @property

@@ -77,7 +77,7 @@ class Moments:
         return np.asarray(self.root.T @ self.root)
 
     def least_squares(self, y: FloatArray, X: FloatArray) -> LeastSquares:
-        """Of yᵀz̃ on Xz̃: y (q,), X (p, q) of rank p."""
+        """The least squares fit of yᵀz̃ on Xz̃: y (q,), X (p, q) of rank p."""
         S, Q, p = self.sums, self.overlap, len(X)
         frame = power(X @ Q @ X.T, -0.5, np.finfo(float).tiny)
         values, vectors = eigen(frame @ (X @ S @ X.T) @ frame)

@@ -77,12 +77,12 @@ class GroupSumPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of each group's sum."""
+        """The expected precision of each group's sum."""
         return single("sum", self.map_fn.radius * noisy_sum.noise_sd(self.part), 0.0)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of each group's sum."""
+        """The expected noise of each group's sum."""
         return {"privacy_standard_error": self.map_fn.radius * noisy_sum.noise_sd(self.part)}
 
     def run(self) -> Recipe:

@@ -87,7 +87,8 @@ class TTestPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the effect; what a paired test's differences vary by is not public."""
+        """The expected precision of the effect; what a paired test's differences vary by is not
+        public."""
         sd, G = self.span.sd, self.groups.size
         sampling = None if sd is None else sd * G / sqrt(self.n)
         return single("effect", float(self.forecast["privacy_standard_error"]), sampling)

@@ -37,7 +37,7 @@ class CategoryLaw(Protocol):
     def name(self) -> str: ...
     @property
     def words(self) -> str:
-        """Of the estimand."""
+        """The words of the estimand."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class CategoryLaw(Protocol):
         ...
 
     def names(self, levels: tuple[str, ...], terms: tuple[str, ...]) -> list[str]:
-        """Of the reported coefficients (D,)."""
+        """The names of the reported coefficients (D,)."""
         ...
 
     def reported(self, theta: FloatArray, spacings: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -48,12 +48,12 @@ class CategoryPoint:
 
     @property
     def score_bound(self) -> float:
-        """Of a score."""
+        """The norm bound of a score."""
         return self.law.score_bound(self.radius, self.spacings)
 
     @property
     def information_bound(self) -> float:
-        """Of an information."""
+        """The norm bound of an information."""
         return self.law.information_bound(self.radius, self.spacings)
 
 
