@@ -60,7 +60,7 @@ def t_interval(
 
 
 def normal_p_value(z: float, alternative: str) -> float:
-    """The two-sided p-value of a standard normal z."""
+    """The p-value of a standard normal z."""
     if alternative == "less":
         return float(ndtr(z))
     if alternative == "greater":
