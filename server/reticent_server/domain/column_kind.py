@@ -59,12 +59,14 @@ class ColumnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnTraits:
-    """keys: of the schema file. draft: what a drafted file has, with places for {source}. cell:
-    what a cell must be. word: of the interface, where it is not the kind's own."""
+    """keys: of the schema file. draft: what a drafted file has, with places for {source}, {levels} and
+    {missing}. cell: what a cell must be. heading: of such columns in a form. word: of the interface,
+    where it is not the kind's own."""
 
     keys: tuple[str, ...]
     draft: str
     cell: str
+    heading: str
     word: str = ""
     is_whole: bool = True
     is_number: bool = False
@@ -78,35 +80,40 @@ _LEVELS = ("kind", "from", "levels", "other", "missing")
 TRAITS: Mapping[ColumnKind, ColumnTraits] = {
     ColumnKind.NUMERIC: ColumnTraits(
         keys=_BOUNDED,
-        draft="{{kind: numeric{source}, lower: , upper: }}",
+        draft="kind: numeric{source}, lower: , upper: {missing}",
         cell="a finite number",
+        heading="Numbers",
         is_whole=False,
         is_number=True,
     ),
     ColumnKind.INTEGER: ColumnTraits(
         keys=_BOUNDED,
-        draft="{{kind: integer{source}, lower: , upper: }}",
+        draft="kind: integer{source}, lower: , upper: {missing}",
         cell="an integer",
+        heading="Numbers",
         is_number=True,
     ),
     ColumnKind.CATEGORICAL: ColumnTraits(
         keys=_LEVELS,
-        draft="{{kind: categorical{source}, levels: []}}",
+        draft="kind: categorical{source}, levels: {levels}{missing}",
         cell="one of the declared levels",
+        heading="Categories",
         has_levels=True,
         has_order=False,
     ),
     ColumnKind.ORDERED: ColumnTraits(
         keys=_LEVELS,
-        draft="{{kind: ordered{source}, levels: []}}",
+        draft="kind: ordered{source}, levels: {levels}{missing}",
         cell="one of the declared levels",
+        heading="Ordered levels",
         word="categorical",
         has_levels=True,
     ),
     ColumnKind.BOOLEAN: ColumnTraits(
         keys=("kind", "from", "true", "false", "missing"),
-        draft="{{kind: boolean{source}}}",
+        draft="kind: boolean{source}{missing}",
         cell="one of true, false, yes, no, 1, 0",
+        heading="True or false",
     ),
 }
 

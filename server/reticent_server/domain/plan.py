@@ -86,6 +86,9 @@ class Outline:
     engine adds up what the steps cost by mechanisms.gaussian_cost, so a wrong answer fails and releases nothing more.
 
     own_cost: where the privacy is not ρ-zCDP turned into the (ε, δ) that was asked for: what is proved instead.
+
+    answers: which question the numbers answer, as the reply's first line; empty where the kind's name says it
+    (kinds.shared.answers).
     """
 
     columns: tuple[str, ...]
@@ -102,6 +105,7 @@ class Outline:
     holds_for_persons: bool = False
     gaussian_counts: tuple[CountSum, ...] | None = None
     own_cost: PrivacyCost | None = None
+    answers: str = ""
 
 
 class Planned(ABC):
@@ -160,6 +164,10 @@ class Planned(ABC):
     @property
     def parts(self) -> tuple[Part, ...]:
         return self.outline.parts
+
+    @property
+    def answers(self) -> str:
+        return self.outline.answers
 
     @property
     def passes(self) -> int:

@@ -54,13 +54,14 @@ from reticent_server.fitting.contributions import contributions_of
 from reticent_server.fitting.coordinates import USUAL, Coordinates, public_coordinates
 from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
 from reticent_server.fitting.fit_times import FitTimes
-from reticent_server.fitting.forecast import Forecast, forecast_fit
+from reticent_server.fitting.forecast import Forecast, forecast_fit, forecast_ratio
 from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
-    guessed_facts,
-    plan_own_profile,
+    planned_ground,
+    profile_notes,
+    spread_verdict,
 )
 from reticent_server.fitting.passes import passes_of
 from reticent_server.fitting.public_rows import PublicRows, draw_public_rows
@@ -113,6 +114,11 @@ class RegressionModel(Protocol[ResponseT]):
     def mechanism(self) -> str: ...
     @property
     def reference(self) -> str: ...
+    @property
+    def answers(self) -> str:
+        """The reply's first line (domain.plan.Planned)."""
+        ...
+
     @property
     def radius(self) -> float: ...
     @property
@@ -194,6 +200,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     def outline(self) -> Outline:
         times = self.timing
         return Outline(
+            answers=self.model.answers,
             columns=self.design.columns,
             rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
             mechanism=self.model.mechanism,
@@ -263,8 +270,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         """Steps, tuning, shares of ρ, and for each coefficient the expected privacy over its sampling
         standard error (null where no interval is expected), with what to do about it."""
         fit, terms = self.forecast_fit, self.design.names
-        notes = [NO_PROFILE] if self.own_profile else []
-        notes += self.model.notes(self.ground)
+        notes = [*profile_notes(self.own_profile), *self.model.notes(self.ground)]
         expected = self.expected_intervals
         notes += [NO_INTERVALS] if fit.estimable.any() and not expected.any() else []
         pairs = zip(fit.ratios.tolist(), expected.tolist(), strict=True)
@@ -282,7 +288,8 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def expected_intervals(self) -> NDArray[np.bool_]:
         """(q,) whether each coefficient is expected to have one."""
-        declined = bool(self.model.notes(self.ground))
+        known = spread_verdict(self.own_profile).intervals
+        declined = not known or bool(self.model.notes(self.ground))
         return expected_intervals(self.forecast_fit, self.sizes, self.budget, declined=declined)
 
     @property
@@ -303,7 +310,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         if self.is_wide and rho == self.rho:
             return self.forecast_fit.worst
         left = rho - (rho * self.own_profile.rho // self.rho if self.own_profile else 0)
-        return forecast_fit(self._sized(left).newton).worst
+        return forecast_ratio(self._sized(left).newton)
 
     def _sized(self, rho: int) -> "FitPlan[ResponseT]":
         """The same fit at another amount for its steps."""
@@ -327,8 +334,9 @@ class FitPlan(Planned, Generic[ResponseT]):
         """The recipe without its report. restrict: gives the restriction of a score test (fitting.restriction)."""
         ground = self.ground
         if self.own_profile:
-            facts = self.own_profile.profiled((yield self.own_profile.step))
-            ground = ground_of(self.design, facts, self.model, masked=False) or ground
+            own = self.own_profile
+            facts = own.profiled((yield own.step))
+            ground = ground_of(self.design, facts, self.model, masked=own.masked) or ground
         restriction = restrict(ground.coding) if restrict else UNRESTRICTED
         fit = yield from self._newton(ground, restriction).fit()
         return ground, self.model.adjusted(ground.coding, fit)
@@ -341,6 +349,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         )
         if self.own_profile:
             result["warnings"].append(NO_PROFILE)
+            result |= self.own_profile.verdict.applied(result)
         return {
             **result,
             "tuning": self.model.tuning,
@@ -367,12 +376,9 @@ def plan_fit(
     if design.response is None or not design.names:
         raise InvalidQuery("A regression needs a response and at least one term.")
     model.check(design.response)
-    own = None
-    ground = ground_of(design, facts, model)
-    if ground is None:
-        own = plan_own_profile(facts, design, rho)
-        ground = ground_of(design, guessed_facts(facts, design), model, masked=False)
-    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    ground, own = planned_ground(
+        facts, design, rho, lambda known, masked: ground_of(design, known, model, masked=masked)
+    )
     left = rho - (own.rho if own else 0)
     return _sized(facts, design, model, ground, own, level, left)
 

@@ -35,6 +35,7 @@ import numpy as np
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Forecastable, Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import (
     Block,
     FloatArray,
@@ -119,6 +120,11 @@ class StatisticsPlan(PlannedOn, Generic[ResponseT]):
     @property
     def forecast(self) -> Mapping[str, Any]:
         return self.plan.forecast
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the coefficients: those of the fit alone, whose budget is what the statistics leave."""
+        return self.plan.precision
 
     def run(self) -> Recipe:
         """The fit, then one step; always a reply."""

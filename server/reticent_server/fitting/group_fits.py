@@ -35,10 +35,10 @@ from reticent_server.fitting.fit_plan import (
     sized,
 )
 from reticent_server.fitting.own_profile import (
-    NO_PROFILE,
     OwnProfile,
-    guessed_facts,
-    plan_own_profile,
+    planned_ground,
+    profile_notes,
+    spread_verdict,
 )
 from reticent_server.fitting.public_rows import LEAST_SHARE, level_shares
 from reticent_server.fitting.results import RegressionResult
@@ -148,6 +148,7 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
         own = self.own_profile.rho if self.own_profile else 0
         counts = self.first.budget.counts(self.first.sizes.unit_rows)
         return Outline(
+            answers=self.first.answers,
             columns=self.first.columns,
             rho=own + self.first.budget.rho_by_group(counted=self.counted),
             mechanism=self.first.mechanism,
@@ -185,8 +186,8 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
         """As of a regression, of the group that is expected to be the smallest."""
         least = min(range(len(self.fits)), key=lambda g: self.fits[g].sizes.expected_n)
         found = dict(self.fits[least].forecast)
-        notes = [NO_PROFILE] if self.own_profile else []
-        return {**found, "notes": notes + found["notes"], "group": self.strata.levels[least]}
+        notes = [*profile_notes(self.own_profile), *found["notes"]]
+        return {**found, "notes": notes, "group": self.strata.levels[least]}
 
     def run(self) -> Recipe:
         """The members of each fit's result, pass by pass together; always a reply."""
@@ -207,14 +208,16 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
     ) -> TrustVerdict:
         signal = plan.model.signal(ground)
         eta = noise_ratio(replace(plan.sizes, expected_n=fit.count), plan.budget.rho, signal)
-        return trust.group(eta, measured=signal.scaled, profiled=self.own_profile is None)
+        group = trust.group(eta, measured=signal.scaled, profiled=self.own_profile is None)
+        return spread_verdict(self.own_profile).then(group)
 
     def fitted(self) -> Generator[Step, tuple[Released, ...], list[Fitted[ResponseT]]]:
         """The recipe without its report: a ground and a fit for each group."""
         fits = self.fits
         if self.own_profile:
-            facts = self.own_profile.profiled((yield self.own_profile.step))
-            ground = ground_of(self.first.design, facts, self.first.model, masked=False)
+            own, first = self.own_profile, self.first
+            facts = own.profiled((yield own.step))
+            ground = ground_of(first.design, facts, first.model, masked=own.masked)
             fits = tuple(replace(fit, ground=_own(fit, ground or fit.ground)) for fit in fits)
         fitted = yield from in_lockstep(self.strata, [fit.fitted() for fit in fits])
         return fitted
@@ -245,13 +248,10 @@ def plan_group_fits(
         raise InvalidQuery(
             "Where a person has several rows, by is not for this regression: ask for one group with where."
         )
-    own = None
-    ground = ground_of(design, facts, model)
+    ground, own = planned_ground(
+        facts, design, rho, lambda known, masked: ground_of(design, known, model, masked=masked)
+    )
     shares = strata.shares(facts)
-    if ground is None:
-        own = plan_own_profile(facts, design, rho)
-        ground = ground_of(design, guessed_facts(facts, design), model, masked=False)
-    assert ground is not None  # noqa: S101 - guessed facts cover every column
     left = rho - (own.rho if own else 0)
     typical = replace(ground, share=ground.share / len(strata.codes))
     named, sizes = sized(facts, model, typical, left, known=False)

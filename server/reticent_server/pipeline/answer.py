@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
@@ -28,6 +29,7 @@ from reticent_server.ledger.service import (
 )
 from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.both_targets import other_target
 from reticent_server.pipeline.coverage import refuse_uncovered
 from reticent_server.pipeline.documents import (
     Json,
@@ -99,7 +101,8 @@ def _document(
     facts: DatasetFacts, ask: Ask, standing: Standing, wanted: Wanted | None, target: float | None
 ) -> tuple[Plan, Json]:
     ready = _planned(facts, ask, standing, wanted)
-    return ready, plan_json(ready, standing, target)
+    other = other_target(ready, partial(defaults.planned_instead, facts, ask, standing))
+    return ready, plan_json(ready, standing, target, other)
 
 
 def promised(services: Services, ready: Plan, *, beside: int | None = None) -> Plan:

@@ -7,6 +7,7 @@ from typing import Any
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Privacy
 from reticent_server.errors import Conflict, Unavailable
+from reticent_server.fitting.column_measures import is_resolved
 from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.ledger.model import CURATOR
@@ -54,6 +55,14 @@ def profile_forecast(
     facts = services.catalog.facts(name)
     ready = _planned(services, facts, epsilon, delta, None)
     return dict(ready.plan.planned.forecast)
+
+
+def unresolved(facts: DatasetFacts) -> tuple[str, ...]:
+    """The columns of which a released profile does not tell the spread: each fit that reads one profiles it for itself."""
+    if facts.profile is None:
+        return ()
+    known = facts.profile.columns
+    return tuple(c.name for c in facts.schema.columns if not is_resolved(c, known.get(c.name)))
 
 
 def _planned(

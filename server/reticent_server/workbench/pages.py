@@ -98,11 +98,6 @@ def _draft_of_body(name: str, body: Mapping[str, Any]) -> QuestionDraft:
     return draft_of(name, {**fields, "kind": kind, **texts(CONTROLS.get(kind, ()), query)})
 
 
-def query_texts(query: Mapping[str, Any]) -> dict[str, str]:
-    """The address's fields that ask a stored question again."""
-    return {"kind": query["kind"], **texts(CONTROLS.get(query["kind"], ()), query)}
-
-
 def _page(
     visit: Visit,
     draft: QuestionDraft,

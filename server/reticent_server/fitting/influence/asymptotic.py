@@ -70,6 +70,7 @@ class AsymptoticPlan(Planned):
     def outline(self) -> Outline:
         own_cost = self.pilot_cost + asymptotic_fit.cost(self.part)
         return Outline(
+            answers=self.pilot.answers,
             columns=self.pilot.columns,
             rho=own_cost.rho,
             mechanism="exact M-estimate and p-values with noise by their influence, asymptotic",

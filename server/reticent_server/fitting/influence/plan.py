@@ -50,6 +50,7 @@ class InfluencePlan(Planned):
     def outline(self) -> Outline:
         rho = self.pilot.rho + convex_fit.cost(self.part).rho
         return Outline(
+            answers=self.pilot.answers,
             columns=self.pilot.columns,
             rho=rho,
             mechanism="exact M-estimate with noise by its influence bound, propose-test-release",

@@ -20,19 +20,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reticent_server.domain.design import Design
-from reticent_server.domain.facts import DatasetFacts, Profile
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, Contribution, CountSum, Part, Released, SumStep
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
-from reticent_server.fitting.own_profile import OwnProfile, plan_own_profile
+from reticent_server.fitting.own_profile import OwnProfile, lacking, plan_own_profile
 from reticent_server.formula import mask_design
 from reticent_server.kinds.describe.columns import is_number, measure_of
 from reticent_server.kinds.describe.figures import Description, GroupSize
 from reticent_server.kinds.describe.measure import ColumnMeasure, ColumnReleases, GroupedRows
 from reticent_server.kinds.shared.by import groups_by
-from reticent_server.kinds.shared.columns import declared, profile_quantiles
+from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.groups import Groups, moments_ms
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
@@ -105,7 +105,7 @@ class DescribePlan(Planned):
         """1. Quantiles, where no profile has them. 2. Counts and sums of every column. 3. Figures by column and group."""
         facts = self.facts
         if self.own is not None:
-            facts = _joined(facts, self.own.profiled((yield self.own.step)))
+            facts = self.own.profiled((yield self.own.step))
         measures = self._measures(facts)
         released = iter((yield self._step(measures)))
         found = [self._releases(released, len(self._parts(measure))) for measure in measures]
@@ -183,18 +183,10 @@ def plan_description(
 def _own_profile(
     facts: DatasetFacts, columns: tuple[Column, ...], design: Design, rho: int
 ) -> OwnProfile | None:
-    """Of the columns of other numbers that no profile covers."""
-    names = tuple(
-        c.name for c in columns if is_number(c) and profile_quantiles(facts, c.name, (0.5,)) is None
-    )
-    return plan_own_profile(facts, replace(design, columns=names), rho) if names else None
-
-
-def _joined(facts: DatasetFacts, own: DatasetFacts) -> DatasetFacts:
-    """With what both know."""
-    known = facts.profile.columns if facts.profile else {}
-    found = own.profile.columns if own.profile else {}
-    return replace(facts, profile=Profile({**known, **found}))
+    """Of the columns of other numbers that no profile resolves."""
+    numbers = replace(design, columns=tuple(c.name for c in columns if is_number(c)))
+    wanted = lacking(facts, numbers)
+    return plan_own_profile(facts, numbers, rho, wanted) if wanted else None
 
 
 def _columns(

@@ -80,6 +80,7 @@ class AsymptoticLocationScalePlan(Planned):
     def outline(self) -> Outline:
         own_cost = self.pilot_cost + mechanism.cost(self.part)
         return Outline(
+            answers=self.pilot.answers,
             columns=self.pilot.columns,
             rho=own_cost.rho,
             mechanism="exact solution of Huber's Proposal 2 with noise by its influence, asymptotic",

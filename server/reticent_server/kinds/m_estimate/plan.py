@@ -25,6 +25,7 @@ from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
+from reticent_server.kinds.shared.answers import ROBUST_LOCATION
 from reticent_server.kinds.shared.columns import ColumnsMap, released_quartiles
 from reticent_server.kinds.shared.ranges import public_sd
 from reticent_server.kinds.shared.stable_bins import SORT_NANOSECONDS
@@ -56,6 +57,7 @@ class MEstimatePlan(Planned):
     def outline(self) -> Outline:
         own_cost = m_estimate.cost(self.part)
         return Outline(
+            answers=ROBUST_LOCATION,
             columns=(self.column.name,),
             rho=own_cost.rho,
             mechanism="exponential mechanism on the estimating equation, over a public grid",

@@ -33,14 +33,10 @@ from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.heavy_terms import lost_shares, skewness
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.own_profile import (
-    NO_PROFILE,
-    OwnProfile,
-    guessed_facts,
-    plan_own_profile,
-)
+from reticent_server.fitting.own_profile import NO_PROFILE, OwnProfile, planned_ground
 from reticent_server.fitting.person_scores import Lengths
 from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.kinds.shared.answers import LEAST_SQUARES
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
     Formula,
@@ -134,6 +130,7 @@ class StudyPlan(Planned):
     @property
     def outline(self) -> Outline:
         return Outline(
+            answers=LEAST_SQUARES,
             columns=self.question.design.columns,
             rho=self.shares.rho + (self.own_profile.rho if self.own_profile else 0),
             mechanism="noisy second moments in whitened coordinates",
@@ -298,8 +295,9 @@ class StudyPlan(Planned):
         """The recipe; it always replies."""
         ground = self.ground
         if self.own_profile:
-            facts = self.own_profile.profiled((yield self.own_profile.step))
-            ground = ground_of(self.question.design, facts, masked=False) or ground
+            own = self.own_profile
+            facts = own.profiled((yield own.step))
+            ground = ground_of(self.question.design, facts, masked=own.masked) or ground
         by_group = yield from self._sampling(ground).sampled()
         fits: Sequence[MainFit | None] = [None] * len(by_group)
         sampling, m = self._sampling(ground), self.person_rows
@@ -447,12 +445,12 @@ def plan_study(facts: DatasetFacts, question: StudyQuestion, rho: int) -> StudyP
     ends = (abs(end) for term in question.design.terms for end in (term.lower, term.upper))
     if any(_WIDEST_COLUMN < end < inf for end in ends):
         raise InvalidQuery("A variable's declared bounds are too wide for moments in its units.")
-    own, ground = None, ground_of(question.design, facts)
-    if ground is None:
-        own = plan_own_profile(facts, question.design, rho)
-        guessed = guessed_facts(facts, question.design)
-        ground = ground_of(question.design, guessed, masked=False)
-    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    ground, own = planned_ground(
+        facts,
+        question.design,
+        rho,
+        lambda known, masked: ground_of(question.design, known, masked=masked),
+    )
     if question.main:
         formula_of(*question.main, ground.coding)
     some = question.design.masked or question.groups.column is not None

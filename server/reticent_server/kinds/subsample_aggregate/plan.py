@@ -22,6 +22,7 @@ from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.standardise import NORMAL_IQR
+from reticent_server.kinds.shared.answers import IN_BLOCKS
 from reticent_server.kinds.subsample_aggregate.bounds import (
     Bounds,
     checked_bounds,
@@ -63,6 +64,7 @@ class SubsampleAggregatePlan(Planned):
     @property
     def outline(self) -> Outline:
         return Outline(
+            answers=IN_BLOCKS,
             columns=self.fitted.rows.design.columns,
             rho=subsample_aggregate.cost(self.part).rho,
             mechanism="subsample and aggregate over secret random blocks: private quartiles, winsorised noisy mean",

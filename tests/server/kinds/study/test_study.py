@@ -149,18 +149,22 @@ def test_the_forecast_is_what_comes(data: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_noise_of_coefficients_is_what_is_said() -> None:
-    """The sd of θ over draws of noise, over its prediction: within 15 % (200 draws: 5 % each)."""
+@pytest.mark.parametrize(
+    ("draws", "off"), [(60, 0.4), pytest.param(200, 0.25, marks=pytest.mark.audit)]
+)
+def test_the_noise_of_coefficients_is_what_is_said(draws: int, off: float) -> None:
+    """The sd of θ over draws of noise, over its prediction (60 draws: 9 % each, 200: 5 %)."""
     data, query = table(5_000), Study(("y", "x", "k", "b"))
     plan = planned(data, COLUMNS, query, 4.0)
     fits = [
-        read(query, drive(plan.run(), whole(data)).result).ols("y ~ x + k + b") for _ in range(200)
+        read(query, drive(plan.run(), whole(data)).result).ols("y ~ x + k + b")
+        for _ in range(draws)
     ]
     told = [f for f in fits if np.isfinite(f.privacy_bse).all()]  # others are told without errors
-    assert len(told) > 150
+    assert len(told) > 0.75 * draws
     spread = np.std([np.asarray(f.params) for f in told], axis=0)
     said = np.mean([np.asarray(f.privacy_bse) for f in told], axis=0)
-    np.testing.assert_allclose(spread / said, 1.0, atol=0.25)
+    np.testing.assert_allclose(spread / said, 1.0, atol=off)
 
 
 def test_a_tail_that_the_profile_does_not_know_is_seen_in_the_histogram() -> None:

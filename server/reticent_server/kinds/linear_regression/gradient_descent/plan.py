@@ -27,7 +27,7 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitGround, ground_of
 from reticent_server.fitting.huber import LinearFamily
-from reticent_server.fitting.own_profile import NO_PROFILE
+from reticent_server.fitting.own_profile import profile_notes
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.kinds.linear_regression.gradient_descent.recipe import (
     SCALES_AFTER,
@@ -57,6 +57,7 @@ class GradientDescentPlan(Planned):
     def outline(self) -> Outline:
         counts = self.budget.counts(self.newton.sizes.unit_rows)
         return Outline(
+            answers=self.newton.answers,
             columns=self.newton.columns,
             rho=self._rho,
             mechanism="noisy gradient descent (Huber-Mallows), discrete Gaussian sums",
@@ -83,7 +84,7 @@ class GradientDescentPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        notes = [NO_PROFILE] if self.newton.own_profile else []
+        notes = profile_notes(self.newton.own_profile)
         return {
             "steps": STEPS,
             "tuning": self.newton.model.tuning,
@@ -110,8 +111,9 @@ class GradientDescentPlan(Planned):
         """The recipe; its result has the keys of any linear regression."""
         newton, ground = self.newton, self.newton.ground
         if newton.own_profile:
-            facts = newton.own_profile.profiled((yield newton.own_profile.step))
-            ground = ground_of(newton.design, facts, newton.model, masked=False) or ground
+            own = newton.own_profile
+            facts = own.profiled((yield own.step))
+            ground = ground_of(newton.design, facts, newton.model, masked=own.masked) or ground
         fit = yield from self._descent(ground).fit()
         result = {**newton.result(ground, fit), "steps": STEPS, "shares": self.shares}
         return RegressionResult(**result)
