@@ -10,7 +10,7 @@ import numpy as np
 
 from reticent_server.domain.design import Design, Expression, Indicator, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.fitting.public_rows import level_shares
+from reticent_server.fitting.public.rows import level_shares
 from reticent_server.fitting.trust import NOISE_DOMINATES
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ import numpy as np
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import CountSum, FloatArray
-from reticent_server.fitting.coordinates import normal_size
+from reticent_server.fitting.public.coordinates import normal_size
 from reticent_server.mechanisms import one_vector
 
 LENGTH_BINS = 27
@@ -88,7 +88,7 @@ class Sizes:
     the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1.
     rms: of a row's score q where the model holds, in which the lengths of persons' sums are measured. skewed: as of a Signal.
     unequal: E a²/E a of a weighted design's shares a, by which scores vary more than those of as many whole records; else 1.
-    spread: of the coordinates (fitting.coordinates.moment_spread); infinite where they are not known yet, and no fit goes over a part."""
+    spread: of the coordinates (fitting.public.coordinates.moment_spread); infinite where they are not known yet, and no fit goes over a part."""
 
     size: int
     radius_squared: float

@@ -51,7 +51,6 @@ from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.contributions import contributions_of
-from reticent_server.fitting.coordinates import USUAL, Coordinates, public_coordinates
 from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
 from reticent_server.fitting.fit_times import FitTimes
 from reticent_server.fitting.forecast import Forecast, forecast_fit, forecast_ratio
@@ -64,7 +63,9 @@ from reticent_server.fitting.own_profile import (
     spread_verdict,
 )
 from reticent_server.fitting.passes import passes_of
-from reticent_server.fitting.public_rows import PublicRows, draw_public_rows
+from reticent_server.fitting.public.coordinates import USUAL, Coordinates, public_coordinates
+from reticent_server.fitting.public.rows import PublicRows, draw_public_rows
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
 from reticent_server.fitting.results import RegressionResult
@@ -72,7 +73,6 @@ from reticent_server.fitting.scale import scale_of
 from reticent_server.fitting.score import ScoreFamily
 from reticent_server.fitting.special_columns import special
 from reticent_server.fitting.standard_fit import StandardFit
-from reticent_server.fitting.standardise import Location
 from reticent_server.fitting.whole_budget import plan_whole_budget
 from reticent_server.fitting.whole_newton import WholeNewton
 

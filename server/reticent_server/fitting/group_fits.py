@@ -40,7 +40,7 @@ from reticent_server.fitting.own_profile import (
     profile_notes,
     spread_verdict,
 )
-from reticent_server.fitting.public_rows import LEAST_SHARE, level_shares
+from reticent_server.fitting.public.rows import LEAST_SHARE, level_shares
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import TrustVerdict, without_intervals

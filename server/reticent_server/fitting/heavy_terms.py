@@ -5,7 +5,7 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.coordinates import Coordinates
+from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.numerics.mallows import mallows_weights
 
 _ENDS = (0.05, 0.25, 0.5, 0.75, 0.95)  # a profile's quantiles that its noise leaves in place

@@ -33,8 +33,8 @@ from reticent_server.fitting.coding import (
     Coding,
     TermCoding,
 )
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.score import Joint, Residuals, Score
-from reticent_server.fitting.standardise import Location
 from reticent_server.numerics.evaluate import evaluate, evaluate_term, in_use, shares
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights

@@ -27,14 +27,14 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.contributions import Contributions
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.curvature import StepView
 from reticent_server.fitting.filter import Moved, StepCurvature, no_correction, prior
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import on_lattice
 from reticent_server.fitting.passes import Passes
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.coordinates import Coordinates
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.scale import LastScores, MeanScore, Scale

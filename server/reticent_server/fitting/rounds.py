@@ -20,9 +20,9 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.identifiability import any_present
 from reticent_server.fitting.maps import HALF, RowsMap, invertible_on_lattice
+from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
 
 _LEAST_SHARE = 0.001  # of the records, in use: a released number of them is not taken to be less

@@ -13,7 +13,7 @@ from reticent_server.fitting.filter import (
     missed_curvature,
 )
 from reticent_server.fitting.maps import FitState
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.score import Score
 from reticent_server.numerics.matrices import power
 

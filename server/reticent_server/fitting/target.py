@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.steps import Block, FloatArray, Released
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.coordinates import WIDE, clipped_moment
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.maps import coordinates, response, standardised
+from reticent_server.fitting.public.coordinates import WIDE, clipped_moment
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
 from reticent_server.numerics.evaluate import evaluate, in_use

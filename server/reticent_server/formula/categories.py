@@ -21,7 +21,7 @@ import numpy as np
 
 from reticent_server.domain.design import Apply, ColumnValue
 from reticent_server.domain.schema import Column
-from reticent_server.fitting.public_rows import level_shares
+from reticent_server.fitting.public.rows import level_shares
 from reticent_server.formula.contrasts import CONTRASTS, FactorLevel
 from reticent_server.formula.factor import Factor, column_levels
 from reticent_server.formula.intervals import interval

@@ -13,9 +13,9 @@ from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, Released, SumStep
 from reticent_server.fitting import budget as budgets
 from reticent_server.fitting.budget import BENT_JACOBIAN, WHOLE_STEPS, Signal, Sizes, plan_budget
-from reticent_server.fitting.coordinates import moment_spread, public_coordinates
 from reticent_server.fitting.forecast import forecast_fit
 from reticent_server.fitting.noise import planned_sd
+from reticent_server.fitting.public.coordinates import moment_spread, public_coordinates
 from reticent_server.fitting.rounds import whole_of
 from reticent_server.fitting.whitening import sampled, unwhitened
 from reticent_server.kinds.linear_regression.kind import KIND

@@ -24,7 +24,7 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.standardise import SUMMARY_PROBABILITIES, Location, location
+from reticent_server.fitting.public.standardise import SUMMARY_PROBABILITIES, Location, location
 from reticent_server.kinds.depth_median.likely import Split, plan_split
 from reticent_server.kinds.depth_median.query import MAX_COLUMNS, MOST_DIRECTIONS, DepthMedian
 from reticent_server.kinds.shared.columns import ColumnsMap, profile_quantiles

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.fitting.public_rows import PublicRows
+from reticent_server.fitting.public.rows import PublicRows
 from reticent_server.numerics.evaluate import evaluate
 
 _FEW = 0.98

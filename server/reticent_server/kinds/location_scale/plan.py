@@ -35,8 +35,8 @@ from reticent_server.fitting.own_profile import (
     lacking,
     plan_own_profile,
 )
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.results import OpenInterval, Share
-from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.location_scale.recipe import LocationScaleFitted, fit
 from reticent_server.kinds.location_scale.settings import (

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts
 from reticent_server.domain.schema import Column
-from reticent_server.fitting.standardise import NORMAL_IQR
+from reticent_server.fitting.public.standardise import NORMAL_IQR
 
 # standard deviations of a normal column: .14 % of it is clipped, and its variance loses 1 %
 REACH = 3.2

@@ -13,7 +13,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import OfPersons, Query
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.public_centres import public_centres
+from reticent_server.fitting.public.centres import public_centres
 from reticent_server.formula import (
     parse_formula,
     parse_variables,

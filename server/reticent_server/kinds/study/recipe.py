@@ -45,8 +45,8 @@ from reticent_server.domain.steps import (
     SumStep,
 )
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.maps import invertible_on_lattice
+from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
 from reticent_server.kinds.study.leaning import NarrowMoments, ratio
 from reticent_server.kinds.study.maps import LengthsMap, MomentFrame, MomentsMap, RecordGroups

@@ -13,7 +13,7 @@ from math import isfinite, log
 from reticent_server.domain.design import Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.standardise import Location, term_location, usable_scale
+from reticent_server.fitting.public.standardise import Location, term_location, usable_scale
 from reticent_server.kinds.subsample_aggregate.model import ModelInBlocks
 
 # scales: a coefficient of ±10 s/s_j explains the response a hundred times over; wider means more

@@ -28,7 +28,6 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     Correction,
@@ -43,6 +42,7 @@ from reticent_server.fitting.filter import (
 )
 from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.maps import on_lattice
+from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.kinds.glm.categories.law import CategoryLaw

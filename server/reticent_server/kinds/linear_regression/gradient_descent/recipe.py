@@ -33,7 +33,6 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     corrected_curvature,
@@ -44,7 +43,8 @@ from reticent_server.fitting.filter import (
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import FitState, ResidualMap, ScoreMap, on_lattice
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.coordinates import Coordinates
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.score import Score
 from reticent_server.fitting.standard_fit import StandardFit

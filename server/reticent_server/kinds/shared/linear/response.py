@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.trust import tied
 
 _NORMAL_IQR = 1.3489795003921634  # 2Φ⁻¹(3/4)
