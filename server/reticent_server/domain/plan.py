@@ -277,8 +277,16 @@ class Plan:
         return f"{self.planned.name}: {self.planned.mechanism}"
 
     def paid_by(self, reservation: Reservation) -> bool:
-        """Whether this is what was charged: asked here only, before anything is computed."""
-        return (self.cost, self.facts.version_id) == (reservation.cost, reservation.version_id)
+        """Whether this is what was charged: asked here only, before anything is computed. A charge that does not know whether
+        noise is Gaussian was no less under any rule."""
+        known = replace(self.cost, gaussian=self.cost.gaussian if reservation.cost.gaussian else 0)
+        return (known, self.facts.version_id) == (reservation.cost, reservation.version_id)
+
+    @property
+    def gaussian_limit(self) -> int | None:
+        """What its steps may cost by mechanisms.gaussian_cost (RHO_UNITS); None where its privacy does not rest on that."""
+        limits = [rho for rho in (self.gaussian_rho, self.cost.gaussian) if rho]
+        return min(limits, default=None)
 
 
 @dataclass(frozen=True, slots=True)

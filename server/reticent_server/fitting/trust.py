@@ -358,7 +358,7 @@ class CoefficientFlags:
         if heavy:
             said.append(
                 f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. Ask for "
-                'loss="huber", for a logarithm of what has the long tail, or for a larger epsilon.'
+                'loss="huber" (of a GLM target="robust"), for a logarithm of what has the long tail, or for a larger epsilon.'
             )
         rare = [] if self.eventless is None else _named(names, self.eventless)
         if rare:
@@ -399,10 +399,10 @@ def _named(names: Sequence[str], which: BoolArray) -> list[str]:
     return [name for name, chosen in zip(names, which, strict=True) if chosen]
 
 
-def heavy_tails(index: float, allowance: FloatArray, rest: FloatArray) -> BoolArray:
-    """(q,) whether a few records decide a coefficient. index: of the tail at the cut; allowance, rest: (q,) standard errors for what the
-    cut takes, and of all else."""
-    if index < TAIL_INDEX.value:
+def heavy_tails(allowance: FloatArray, rest: FloatArray, *, told: bool) -> BoolArray:
+    """(q,) whether a few records decide a coefficient. allowance, rest: (q,) standard errors for what the cut takes, and of all else;
+    told: whether the first are known (fitting.row_tail)."""
+    if not told:
         return np.ones(len(rest), dtype=bool)
     return np.asarray(allowance > CUT_ALLOWANCE.value * rest)
 
@@ -420,7 +420,8 @@ def cut_coefficients(
     eventless: BoolArray | None = None,
 ) -> CoefficientFlags:
     """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless: (q,) of `eventless`."""
-    rare = np.zeros_like(heavy) if eventless is None else eventless & ~heavy
+    rare = np.zeros_like(heavy) if eventless is None else eventless
+    heavy = heavy & ~rare
     estimable = identified & ~heavy & ~rare & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
     noisy = estimable & (privacy > NOISE_DOMINATES.value * sampling)
     return CoefficientFlags(estimable, noisy, heavy, rare)

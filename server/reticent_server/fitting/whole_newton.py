@@ -325,7 +325,7 @@ def known_curvature(place: StepPlace, released: Released, cuts: Cuts) -> Correct
     lost = np.minimum(cuts.lost * np.sum(B**2, axis=1) / 2, 1.0)
     known = no_correction(model.whitening, UNLIKE)
     variance = known.error + UNLIKE**2 + lost**2
-    gain = variance / (variance + noise**2)
+    gain = variance / (variance + noise**2 * min(len(B), 8) / 2)
     one = np.eye(len(B))
     E = one + np.minimum.outer(gain, gain) * (B @ (released.values / count) @ B - one)
     shape = np.hypot(np.hypot(UNLIKE, lost) * np.sqrt(1 - gain), lost)
