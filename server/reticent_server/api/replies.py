@@ -18,6 +18,9 @@ class ColumnReply(_Reply):
     upper: float | None
     levels: list[str] | None
     missing: list[str] = Field(description="Cell texts that mean missing; empty: none is.")
+    ordered: bool = Field(
+        description="Whether its levels are declared from the lowest to the highest."
+    )
     date: bool = Field(description="Whether its whole numbers are days since 1970-01-01.")
     derived: str | None = Field(
         description="How the column was computed from others; null: it was not."

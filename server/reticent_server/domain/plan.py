@@ -118,7 +118,7 @@ class Planned(ABC):
 
     __slots__ = ()
 
-    taken: ClassVar[tuple[float, float]] = (1.0, 1.0)
+    deadline_shares: ClassVar[tuple[float, float]] = (1.0, 1.0)
     """Of the deadline: what such plans take at most at 10⁴ and at 10⁶ records, alone, with two threads, on the machine
     whose pace is 1. `python -m benchmarks deadlines` measures them."""
 
@@ -231,7 +231,7 @@ class Planned(ABC):
     def expected_ms(self, n: int) -> float:
         """What the computation takes at most where nothing else runs and the columns are in memory, on the machine whose
         pace is 1: between the two numbers of records at which shares were measured, the line in log n."""
-        few, many = self.taken
+        few, many = self.deadline_shares
         at = min(1.0, max(0.0, (log10(max(n, 1)) - 4) / 2))
         drawing = self.draws * SELECTION_NANOSECONDS / 10**6
         noise = _COUNT_MS * sum(part.bins for part in self.gaussian_counts or ())

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.steps import FloatArray, GramSum, Released, VectorSum
 from reticent_server.fitting import trust
-from reticent_server.fitting.coordinates import clipped_moment
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.filter import (
     StepCurvature,
@@ -33,6 +32,7 @@ from reticent_server.fitting.filter import (
 from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.newton import NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
+from reticent_server.fitting.public.coordinates import clipped_moment
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import allowance_covariance
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened

@@ -54,7 +54,7 @@ from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import ScoreMap, invertible_on_lattice
 from reticent_server.fitting.newton import Fitting, NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import (
     LengthGrid,

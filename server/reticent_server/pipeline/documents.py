@@ -206,11 +206,12 @@ def _unit_json(schema: Schema) -> Json:
 def _column_json(column: Column) -> Json:
     """Bounds of a categorical column are those of its codes, so they are left out; of dates they are days since 1970-01-01."""
     return {
-        "kind": column.kind.value,
+        "kind": column.kind.word,
         "lower": None if column.levels else column.lower,
         "upper": None if column.levels else column.upper,
         "levels": list(column.levels) if column.levels else None,
         "missing": list(column.missing),
+        "ordered": column.kind.has_levels and column.kind.has_order,
         "date": column.is_date,
         "derived": None if column.recode.derived is None else column.recode.derived.text,
         "role": column.role or None,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent_server.fitting.coordinates import public_coordinates
 from reticent_server.fitting.filter import (
     Correction,
     Moved,
@@ -23,7 +22,8 @@ from reticent_server.fitting.filter import (
     surprised,
 )
 from reticent_server.fitting.huber import PsiScore
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.coordinates import public_coordinates
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.families.poisson import POISSON
 from reticent_server.numerics.matrices import power
