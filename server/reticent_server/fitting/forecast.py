@@ -34,6 +34,7 @@ from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import allowance_covariance
+from reticent_server.fitting.sparse_levels import sparse_coefficients
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
 from reticent_server.numerics.matrices import power
 
@@ -110,6 +111,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         n / (step.reach**2 * score.most / score.curvature_bound),
         present=True,
     )
+    sparse = sparse_coefficients(fit.coding, fit.coordinates, model, score, theta, C + sampling, n)
     W, L = whitening.transform, back_transform(fit.coding).matrix
     out = L @ W.T
     privacy_, sampling_ = (
@@ -118,7 +120,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     )
     return Forecast(
         ratios=np.asarray(privacy_ / sampling_),
-        estimable=directions.mapped(L).flags,
+        estimable=directions.mapped(L).flags & ~sparse,
         error=float(np.sqrt(np.trace(C))),
         privacy=privacy_,
         sampling=sampling_,
