@@ -92,17 +92,18 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     degrees = None
     if fit.freedom is not None:
         degrees = fit.freedom.degrees(back.matrix, np.diag(sampling), np.diag(privacy + sampling))
-    identified = directions.flags if fit.sparse is None else directions.flags & ~fit.sparse
     return Reported(
         coefficients=back.coefficients(fit.theta),
         covariance=privacy + sampling,
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        flags=trust.coefficients(identified, roots(privacy), roots(sampling))
+        flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling)).without_sparse(
+            fit.sparse
+        )
         if taken is None or rest is None or index is None
         else trust.cut_coefficients(
-            identified, roots(privacy), roots(sampling), trust.heavy_tails(index, taken, rest)
+            directions.flags, roots(privacy), roots(sampling), trust.heavy_tails(index, taken, rest)
         ),
         degrees=degrees,
         allowance=taken,

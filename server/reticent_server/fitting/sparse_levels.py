@@ -51,12 +51,13 @@ def sparse_coefficients(
 
 
 def factors(design: Design) -> list[list[int]]:
-    """The places among the coefficients of each column's dummies, interactions aside."""
+    """The places among the coefficients of each column's dummies, a factor's or one of its own; interactions aside."""
     found: dict[str, list[int]] = {}
     for place, term in enumerate(design.terms, start=int(design.intercept)):
         factor = term.factors[0]
-        if len(term.factors) == 1 and isinstance(factor, Indicator):
-            found.setdefault(factor.column, []).append(place)
+        if len(term.factors) == 1 and (term.dummy or isinstance(factor, Indicator)):
+            column = factor.column if isinstance(factor, Indicator) else term.name
+            found.setdefault(column, []).append(place)
     return list(found.values())
 
 
