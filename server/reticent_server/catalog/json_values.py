@@ -9,6 +9,7 @@ from typing import Any
 
 from reticent_server.domain.derived import Derived, Step
 from reticent_server.domain.facts import ColumnProfile, Policy, Profile
+from reticent_server.domain.reading import Reading
 from reticent_server.domain.schema import Column, ColumnKind, LinkedTable, Recode, Schema, Unit
 from reticent_server.domain.source import (
     Form,
@@ -34,6 +35,7 @@ def schema_to_json(schema: Schema) -> Json:
         "unit": _unit_to_json(schema.unit),
         "columns": [_column_to_json(c) for c in schema.columns],
         **_persons_to_json(schema),
+        **({"file": schema.reading.said} if schema.reading.said else {}),
     }
 
 
@@ -74,6 +76,7 @@ def schema_from_json(stored: Json) -> Schema:
         description=stored["description"],
         features=tuple((name, text) for name, text in stored.get("features", ())),
         tables=tuple(LinkedTable(**table) for table in stored.get("tables", ())),
+        reading=Reading(**stored.get("file", {})),
     )
 
 

@@ -21,6 +21,7 @@ from reticent_server.catalog.recodes import (
     texts_in,
 )
 from reticent_server.catalog.strict_yaml import load_yaml
+from reticent_server.domain.reading import Reading, read_reading
 from reticent_server.domain.schema import (
     BOOLEAN_TEXTS,
     LEAST_WIDTH,
@@ -42,7 +43,7 @@ MAX_DESCRIPTION = 4000
 MAX_UNIT_ROWS = 1_000_000
 
 _NAMED = 12  # columns, in one message
-_TOP_KEYS = ("description", "unit", "columns", "derive", "persons")
+_TOP_KEYS = ("description", "file", "unit", "columns", "derive", "persons")
 _KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
     ColumnKind.NUMERIC: ("kind", "from", "lower", "upper", "missing", "role"),
     ColumnKind.INTEGER: ("kind", "from", "lower", "upper", "missing", "role"),
@@ -77,7 +78,23 @@ def parse_schema(document: object) -> Schema:
     derived = read_derived(top.get("derive", {}), {column.name for column in columns})
     if len(columns) + len(derived) > MAX_COLUMNS:
         raise CuratorError(f"There are more than {MAX_COLUMNS} columns with `derive`.")
-    return Schema(columns, unit, description, features, derived=derived)
+    reading = _reading(top.get("file", {}))
+    return Schema(columns, unit, description, features, derived=derived, reading=reading)
+
+
+def _reading(value: object) -> Reading:
+    said = _mapping(
+        value, "`file` must be a mapping, such as {separator: semicolon, decimal: comma}."
+    )
+    if None in said.values():
+        open_keys = [str(key) for key, value in said.items() if value is None]
+        raise CuratorError(
+            f"`file`: fill in {', '.join(open_keys)}; the file can be read in two ways."
+        )
+    try:
+        return read_reading(said)
+    except ValueError as error:
+        raise CuratorError(f"`file`: {error}.") from None
 
 
 def _declared(top: Mapping[object, object]) -> Mapping[object, object]:
@@ -94,9 +111,10 @@ def _refuse_open(declared: Mapping[object, object]) -> None:
     bodies = [(str(name), body) for name, body in declared.items() if isinstance(body, Mapping)]
     bounds = [n for n, body in bodies if any(body.get(k, 0) is None for k in ("lower", "upper"))]
     levels = [n for n, body in bodies if body.get("levels", "") in (None, [])]
+    formats = [n for n, body in bodies if body.get("format", "") is None]
     parts = [
         f"{what} of {_some(names)}"
-        for what, names in (("lower and upper", bounds), ("levels", levels))
+        for what, names in (("lower and upper", bounds), ("levels", levels), ("format", formats))
         if names
     ]
     if parts:

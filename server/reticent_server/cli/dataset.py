@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
 
 from reticent_server.catalog.json_values import policy_to_json, profile_to_json, schema_to_json
 from reticent_server.cli.common import (
@@ -25,6 +27,7 @@ from reticent_server.cli.common import (
     waiting,
 )
 from reticent_server.domain.facts import DatasetFacts, Policy, Profile
+from reticent_server.domain.reading import Reading, read_reading
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
 from reticent_server.domain.source import LinkedTables, Source
@@ -35,6 +38,7 @@ from reticent_server.settings import Settings
 
 if TYPE_CHECKING:
     from reticent_server.intake.versions import LoadedVersion
+    from reticent_server.vault.draft import Proposal
 
 app = typer.Typer(help="Load private tables and describe them.", no_args_is_help=True)
 
@@ -42,9 +46,19 @@ _SHOWN_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _SHOWN_LEVELS = 6
 
 FormatOption = Annotated[
-    Literal["csv", "parquet"] | None,
+    Literal["csv", "parquet", "arrow", "xlsx", "sas", "stata", "spss", "duckdb"] | None,
     typer.Option("--format", help="By default what the file begins with, whatever its name."),
 ]
+ReadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        metavar="KEY=VALUE",
+        help="How the file is read, where that is understood wrongly, such as separator=semicolon, decimal=comma, "
+        "encoding=windows-1252, header=3, sheet=2024. Repeat it.",
+    ),
+]
+FILE_HELP = "Text with any separator (CSV), Excel, Parquet, Arrow, SAS, Stata, SPSS or DuckDB."
 Name = Annotated[str, typer.Argument(help="The data set's name.")]
 
 OverlapReason = Annotated[
@@ -66,7 +80,7 @@ PublishCount = Annotated[
 @command(Act.LOAD)
 def load(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
     *,
     schema: Annotated[Path, typer.Option(help="The schema file (YAML).")],
     population: Annotated[
@@ -75,6 +89,7 @@ def load(
     overlap_reason: OverlapReason = None,
     publish_count: PublishCount = False,
     as_format: FormatOption = None,
+    read: ReadOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse values outside the bounds; do not clip.")
     ] = False,
@@ -82,7 +97,6 @@ def load(
 ) -> None:
     """Load a private file as the current version of a data set."""
     from reticent_server.cli.dataset_load import load_dataset  # noqa: PLC0415
-    from reticent_server.vault.files import FileFormat  # noqa: PLC0415
 
     with Progress(console=err, transient=True) as bar:
         task = bar.add_task(f"Loading {file.name}", total=1.0)
@@ -94,7 +108,7 @@ def load(
             population=population,
             separate=overlap_reason,
             publishes=publish_count,
-            as_format=None if as_format is None else FileFormat(as_format),
+            reading=_said(read, as_format),
             strict=strict,
             progress=lambda done: bar.update(task, completed=done),
         )
@@ -105,7 +119,9 @@ def load(
 @command(Act.LOAD)
 def append(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A .csv or .parquet file with the new rows.")],
+    file: Annotated[
+        Path, typer.Argument(help="A file with the new rows, as `dataset load` takes it.")
+    ],
     overlap_reason: OverlapReason = None,
     publish_count: PublishCount = False,
     strict: Annotated[
@@ -498,16 +514,64 @@ def retire(
 @app.command()
 @command(None)
 def schema(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
     as_format: FormatOption = None,
+    read: ReadOption = None,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="Where the draft is written, if not on the screen.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Draft a schema file; bounds and levels are for the curator to fill in."""
-    from reticent_server.vault.draft import draft_schema  # noqa: PLC0415
-    from reticent_server.vault.files import FileFormat  # noqa: PLC0415
+    """Show what is understood of a file, and draft its schema; bounds and levels are for the curator to fill in."""
+    from reticent_server.intake.looking import OWN_LIMITS, Look, looked  # noqa: PLC0415
+    from reticent_server.vault.draft import draft_text  # noqa: PLC0415
 
-    text = draft_schema(file, None if as_format is None else FileFormat(as_format))
+    if to is not None and to.exists():
+        raise CuratorError(f"{to} exists; give another --out, or delete it.")
+    proposal = looked(Look(file.absolute(), None, _said(read, as_format)), OWN_LIMITS)
+    text = draft_text(proposal, file.name)
     if as_json:
-        print_json({"schema": text})
-    else:
+        understood = {"file": proposal.reading.said, "questions": list(proposal.questions)}
+        print_json({"schema": text} | understood)
+        return
+    _show_understood(proposal)
+    if to is None:
         typer.echo(text, nl=False)
+    else:
+        to.write_text(text, "utf-8")
+        err.print(f"Written to {to}. Fill in bounds and levels, and load with it.", markup=False)
+
+
+def _said(read: list[str] | None, as_format: str | None) -> Reading:
+    """What --read and --format say. Raises CuratorError."""
+    pairs = [each.partition("=") for each in read or ()]
+    said: dict[object, object] = {"format": as_format} if as_format else {}
+    for key, sign, value in pairs:
+        if not sign or key in said:
+            raise CuratorError("Give each part once, as --read KEY=VALUE, such as separator=tab.")
+        said[key] = int(value) if key == "header" and value.isdecimal() else value
+    try:
+        return read_reading(said)
+    except ValueError as error:
+        raise CuratorError(f"--read: {error}.") from None
+
+
+def _show_understood(proposal: "Proposal") -> None:
+    """On the error stream: how the file is read, and its first rows, which are private."""
+    said = ", ".join(f"{key} {value}" for key, value in proposal.reading.said.items())
+    err.print(f"Understood: {said}; {len(proposal.columns)} columns.", markup=False)
+    all_of_it = (
+        "all of them" if proposal.whole else "the first ones; later ones are checked by the load"
+    )
+    err.print(f"Rows looked at: {proposal.rows}, {all_of_it}.", markup=False)
+    table = Table(title="First rows (private: for the curator only)", title_justify="left")
+    for name in ("column", "kind", "missing", "first rows"):
+        table.add_column(name, overflow="fold")
+    for column in proposal.columns:
+        kind = f"{column.kind or 'cannot be loaded'}{' ' + column.form if column.form else ''}"
+        missing = ", ".join(repr(text) for text in column.missing)
+        cells = " · ".join(proposal.of(column.source))
+        table.add_row(*(Text(text) for text in (column.source, kind, missing, cells)))
+    err.print(table)
+    for question in proposal.questions:
+        err.print(f"To be answered, with --read: {question}", markup=False)

@@ -6,10 +6,11 @@ separated by " | "; levels stand one a line, as `level`, or as `level = text | t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reticent_server.catalog.schema_file import parse_schema
+from reticent_server.domain.reading import KEYS, Reading, read_reading
 from reticent_server.domain.schema import ColumnKind, Schema
 from reticent_server.errors import CuratorError
 from reticent_server.intake.staged import ProposedColumn
@@ -33,6 +34,12 @@ OPEN: dict[str, str] = dict.fromkeys(
     "",
 )
 """The fields that are about no single column, still empty."""
+
+READ = "read."
+"""How the names of the fields begin that say how the file is read; ACCEPTED: that somebody has looked at it."""
+ACCEPTED = f"{READ}accepted"
+WAS = "was."
+"""How those begin that say how it was read when the page was shown."""
 
 SEPARATOR = "|"
 MEANS = " = "
@@ -59,13 +66,41 @@ class CheckedForm:
 
 
 def proposed_fields(columns: Sequence[ProposedColumn]) -> dict[str, str]:
-    """What the form of a new file is filled with: bounds and levels are left open, because they are published."""
+    """What the form of a new file is filled with: bounds and levels are left open, because they are published; levels
+    of the file's own dictionary are no data."""
     fields = {"max_rows": "1"}
     for i, column in enumerate(columns):
         if column.kind is not None:
-            fields |= {f"c{i}.use": "yes", f"c{i}.name": column.name, f"c{i}.kind": column.kind}
-            fields |= {f"c{i}.format": column.form} if column.form else {}
+            given = {part: text for part, text in _proposed_parts(column).items() if text}
+            fields |= {f"c{i}.{part}": text for part, text in given.items()}
     return fields
+
+
+def _proposed_parts(column: ProposedColumn) -> dict[str, str]:
+    return {
+        "use": "" if column.is_idle else "yes",
+        "name": column.name,
+        "kind": column.kind or "",
+        "format": column.form,
+        "levels": "\n".join(f"{level}{MEANS}{SEPARATOR.join(c)}" for level, c in column.levels),
+        "missing": f" {SEPARATOR} ".join(text for text in column.missing if text),
+        "empty": "yes" if "" in column.missing else "",
+    }
+
+
+def reading_in(fields: Fields) -> Reading:
+    """How the fields say that the file is read. Raises CuratorError."""
+    said = {key: fields[f"{READ}{key}"] for key in KEYS if fields.get(f"{READ}{key}")}
+    try:
+        whole = {"header": int(said["header"])} if said.get("header", "").isdecimal() else {}
+        return read_reading({**said, **whole})
+    except ValueError as error:
+        raise CuratorError(f"How the file is read: {error}.") from None
+
+
+def reading_fields(reading: Reading) -> dict[str, str]:
+    """The fields that say it."""
+    return {f"{READ}{key}": str(value) for key, value in reading.said.items()}
 
 
 def check(columns: Sequence[ProposedColumn], fields: Fields) -> CheckedForm:
@@ -88,7 +123,8 @@ def check(columns: Sequence[ProposedColumn], fields: Fields) -> CheckedForm:
 
 def _whole(declared: Mapping[str, Body], fields: Fields) -> CheckedForm:
     try:
-        return CheckedForm(checked(parse_schema(_document(declared, fields))))
+        schema = checked(parse_schema(_document(declared, fields)))
+        return CheckedForm(replace(schema, reading=reading_in(fields)))
     except CuratorError as error:
         return CheckedForm(problem=error.detail)
 

@@ -22,11 +22,19 @@ def date_text(days: float) -> str:
     return date.fromordinal(int(days // 1) + _FIRST).isoformat()
 
 
+_YEARS, _MONTHS, _OTHERS = "Yy", "mb", "HMS%"
+"""Directives: years of four digits and of two, months by number and by English name; what is left out of a date."""
+
+
 def date_format_error(text: str) -> str | None:
     """What is wrong with a format; None: nothing."""
     used = re.findall(r"%(.?)", text)
-    if sorted(set(used) & set("Ymd")) != ["Y", "d", "m"] or any(used.count(k) > 1 for k in "Ymd"):
-        return "format must have %Y, %m and %d once each, such as %d.%m.%Y"
-    if not set(used) <= set("YmdHMS%"):
-        return "format may have %Y, %m, %d, %H, %M and %S only"
+    once = [sum(used.count(k) for k in kinds) for kinds in (_YEARS, _MONTHS, "d")]
+    if once != [1, 1, 1]:
+        return (
+            "format must have %Y (or %y: two digits), %m (or %b: a month's English name) and %d once each, "
+            "such as %d.%m.%Y"
+        )
+    if not set(used) <= set(_YEARS + _MONTHS + "d" + _OTHERS):
+        return "format may have %Y, %y, %m, %b, %d, %H, %M and %S only"
     return None

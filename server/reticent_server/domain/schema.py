@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from reticent_server.domain.dates import date_text
 from reticent_server.domain.derived import Derived, DerivedText
+from reticent_server.domain.reading import UNSAID, Reading
 
 MAX_NUMBER = 1e50  # fourth powers of bounds stay finite
 LEAST_WIDTH = 1e-50  # so do those of inverse scales
@@ -154,7 +155,8 @@ class Schema:
 
     features: (name, text) of declared features of a person (formula.features). tables: where several tables
     are linked by the unit's column, and asked about by features only. derived: texts of a schema file that are
-    not yet columns (formula.derived); a stored schema has none.
+    not yet columns (formula.derived); a stored schema has none. reading: how the file is read, as far as it is said; not
+    shown to analysts.
     """
 
     columns: tuple[Column, ...]
@@ -163,6 +165,7 @@ class Schema:
     features: tuple[tuple[str, str], ...] = ()
     tables: tuple[LinkedTable, ...] = ()
     derived: tuple[DerivedText, ...] = ()
+    reading: Reading = UNSAID
 
     def column(self, name: str) -> Column | None:
         """The declared column of that name, or None."""

@@ -43,9 +43,9 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import DRAWING, Planned, Recipe
+from reticent_server.domain.plan import DRAWING, Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
@@ -53,7 +53,7 @@ from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.contributions import contributions_of
 from reticent_server.fitting.coordinates import USUAL, Coordinates, public_coordinates
 from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
-from reticent_server.fitting.forecast import Forecast, forecast_fit
+from reticent_server.fitting.forecast import Forecast, forecast_fit, forecast_ratio
 from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
@@ -129,6 +129,11 @@ class RegressionModel(Protocol[ResponseT]):
     def mechanism(self) -> str: ...
     @property
     def reference(self) -> str: ...
+    @property
+    def answers(self) -> str:
+        """The reply's first line (domain.plan.Planned)."""
+        ...
+
     @property
     def radius(self) -> float: ...
     @property
@@ -207,56 +212,44 @@ class FitPlan(Planned, Generic[ResponseT]):
         return self
 
     @property
-    def steady(self) -> bool:
-        return self.model.nanoseconds < _UNSTEADY_NANOSECONDS
-
-    @property
-    def mechanism(self) -> str:
-        return self.model.mechanism
-
-    @property
-    def of_persons(self) -> bool:
-        return self.model.of_persons
-
-    @property
-    def reference(self) -> str:
-        return self.model.reference
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
+    def outline(self) -> Outline:
+        return Outline(
+            answers=self.model.answers,
+            columns=self.design.columns,
+            rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism=self.model.mechanism,
+            reference=self.model.reference,
+            passes=self._passes,
+            column_ms=self._column_ms,
+            draws=self._draws,
+            of_persons=self.model.of_persons,
+            steady=self.model.nanoseconds < _UNSTEADY_NANOSECONDS,
+            gaussian_counts=None if self.own_profile else self.budget.counts(self.sizes.unit_rows),
+        )
 
     @property
     def coding(self) -> Coding:
         return self.ground.coding
 
     @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.own_profile else self.budget.counts(self.sizes.unit_rows)
-
-    @property
-    def rho(self) -> int:
-        return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
-
-    @property
-    def passes(self) -> int:
+    def _passes(self) -> int:
         fit = len(self.budget.rounds) + self.budget.steps + self.budget.scale_steps
         lengths = (self.budget.lengths > 0) + (self.budget.tail > 0)
         return fit + (self.own_profile is not None) + lengths
 
     @property
-    def draws(self) -> int:
+    def _draws(self) -> int:
         return self.own_profile.draws if self.own_profile else 0
 
     @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         """Planned time beyond that of sums: the draws of an own profile's quantiles, the filter's steps, and what
         a record's score takes, with the columns that are made of a person's rows."""
         made = 0 if self.design.persons is None else len(self.design.persons.made)
         each = self.model.nanoseconds + made * _MADE_NANOSECONDS
-        scores = self.facts.n * self.passes * each
-        steps = self.passes * self.sizes.size**2 // _PRODUCTS_A_MS
-        return (self.draws * SELECTION_NANOSECONDS + scores) // 10**6 + steps
+        scores = self.facts.n * self._passes * each
+        steps = self._passes * self.sizes.size**2 // _PRODUCTS_A_MS
+        return (self._draws * SELECTION_NANOSECONDS + scores) // 10**6 + steps
 
     def expected_ms(self, n: int) -> float:
         """Passes over the table, the filter's steps between them, and an own profile's draws."""
@@ -361,11 +354,13 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     def noise_ratio(self, rho: int) -> float:
         """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were the
-        same fit planned at `rho` (with the same share for an own profile)."""
+        same fit planned at `rho`; infinite where an own profile would not resolve its columns."""
+        own = self.own_profile and self.own_profile.planned_at(rho)
+        if not spread_verdict(own).intervals:
+            return np.inf
         if self.is_wide and rho == self.rho:
             return self.forecast_fit.worst
-        left = rho - (rho * self.own_profile.rho // self.rho if self.own_profile else 0)
-        return forecast_fit(self._sized(left).newton).worst
+        return forecast_ratio(self._sized(rho - (own.rho if own else 0)).newton)
 
     def _sized(self, rho: int) -> "FitPlan[ResponseT]":
         """The same fit at another amount for its steps."""

@@ -23,6 +23,7 @@ class StandardFit:
     response; inverse: (q, q) its inverse, as the fit used it; transform: W. verdict: whether its standard errors are to be trusted (fitting.trust).
     cut, taken: where scores were cut as a whole, and the part (q, q) of `privacy` that allows for what the cut takes; None elsewhere.
     sparse: (q,) which coefficients are compared with a level of too few events (fitting.sparse_levels); None where that is not asked.
+    events: (q,) about how many events decide each coefficient, where records are not all worth the same; None elsewhere.
     """
 
     theta: FloatArray
@@ -39,6 +40,7 @@ class StandardFit:
     cut: RowCut | None = None
     taken: FloatArray | None = None
     sparse: BoolArray | None = None
+    events: FloatArray | None = None
 
     @property
     def curvature(self) -> FloatArray:

@@ -17,6 +17,9 @@ LIMITS = CellLimits(memory=512 << 20, seconds=3600, waits=7200, reply=1 << 20, w
 """Blocks take 100 MB; rows of persons, which are put in order in memory, 9 bytes a cell: a CSV file of 64 MB has at
 most 32 million. An hour of reading is a billion cells."""
 
+OWN_LIMITS = CellLimits(memory=4 << 30, seconds=36_000, waits=72_000, reply=1 << 20, writes=True)
+"""On the command line: an Excel sheet is read as a whole, of 60 million cells 2 GB."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
@@ -54,6 +57,6 @@ class LoadApart:
         return _STORED.dump_json(stored)
 
 
-def loaded_apart(order: LoadApart) -> StoredVersion:
+def loaded_apart(order: LoadApart, limits: CellLimits = LIMITS) -> StoredVersion:
     """What a cell has stored. Raises CuratorError and what the order raises."""
-    return _STORED.validate_json(in_cell(order, LIMITS, order.wanted.file.name))
+    return _STORED.validate_json(in_cell(order, limits, order.wanted.file.name))

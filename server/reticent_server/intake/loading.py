@@ -12,20 +12,17 @@ from reticent_server.intake.populations import agreed, check_apart, own_populati
 from reticent_server.intake.versions import LoadedVersion, Named, approve_version, naming_key
 from reticent_server.settings import Settings
 from reticent_server.vault.adbc import refuse_shared_file
-from reticent_server.vault.files import FileFormat
 from reticent_server.vault.ingest import ingest
 from reticent_server.vault.loading import loading
 
 
 @dataclass(frozen=True, slots=True)
 class FileToLoad:
-    """A file and what it is to become. as_format: None for what the file begins with. strict: refuse values outside the
-    bounds instead of clipping them."""
+    """A file and what it is to become. strict: refuse values outside the bounds instead of clipping them."""
 
     named: Named
     file: Path
     schema: Schema
-    as_format: FileFormat | None = None
     strict: bool = False
 
 
@@ -53,7 +50,6 @@ def load_file(
             load,
             wanted.file,
             schema,
-            as_format=wanted.as_format,
             strict=wanted.strict,
             progress=progress,
             key=key,

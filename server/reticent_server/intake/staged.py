@@ -6,19 +6,27 @@ from pathlib import Path
 
 from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.clock import Clock
+from reticent_server.domain.reading import UNSAID, Reading
 from reticent_server.errors import PolicyRefused
 from reticent_server.intake.apart import LoadApart, loaded_apart
 from reticent_server.intake.cell import turn
 from reticent_server.intake.loading import FileToLoad
-from reticent_server.intake.looking import Look, Opened, looked
+from reticent_server.intake.looking import Look, looked
 from reticent_server.intake.versions import LoadedVersion
 from reticent_server.settings import Settings
-from reticent_server.vault.draft import ProposedColumn
-from reticent_server.vault.staging import Incoming, StagedFile, Staging, staging_folder
+from reticent_server.vault.draft import Proposal, ProposedColumn
+from reticent_server.vault.staging import (
+    UNREADABLE,
+    Incoming,
+    StagedFile,
+    Staging,
+    staging_folder,
+)
 
 __all__ = [
+    "UNREADABLE",
     "Incoming",
-    "Opened",
+    "Proposal",
     "ProposedColumn",
     "StagedFile",
     "Staging",
@@ -51,11 +59,11 @@ def sweep(settings: Settings, clock: Clock) -> None:
         Staging(folder, clock).sweep()
 
 
-def look(settings: Settings, staged: StagedFile) -> Opened:
-    """What the file's columns may be, and its first rows. Raises CuratorError; Unavailable while another look goes on."""
+def look(settings: Settings, staged: StagedFile, said: Reading = UNSAID) -> Proposal:
+    """What is understood of the file. said: how it is read. Raises CuratorError; Unavailable while another look goes on."""
     path = min(staged.path.glob("*.parquet"), default=staged.path) if staged.stays else staged.path
     with turn(_folder(settings), "look", LOOK_PATIENCE_SECONDS):
-        return looked(Look(path, None if staged.stays else settings.upload_bytes))
+        return looked(Look(path, None if staged.stays else settings.upload_bytes, said))
 
 
 def load(

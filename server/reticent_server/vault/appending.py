@@ -17,15 +17,14 @@ from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import CuratorError
 from reticent_server.vault.adbc import DRIVER_ERRORS, VaultUrl, stream
 from reticent_server.vault.blocks import FileBlock
-from reticent_server.vault.files import read_blocks
 from reticent_server.vault.ingest import (
     Loaded,
     Naming,
     Progress,
-    encode_block,
+    as_read,
+    encoded_blocks,
     names_in,
     stored_arrays,
-    wanted_columns,
 )
 from reticent_server.vault.loading import Load
 from reticent_server.vault.names import PERSON, file_mark
@@ -63,8 +62,8 @@ def append(load: Load, old: VaultTable, schema: Schema, wave: Wave) -> Loaded:
     for arrays in _old_rows(load.vault, old, stored):
         rows.add(arrays)
     kept = rows.count
-    for block in read_blocks(wave.path, wanted_columns(schema)):
-        encoded = encode_block(schema, block, strict=wave.strict)
+    for each in encoded_blocks(wave.path, as_read(wave.path, schema), strict=wave.strict):
+        block, encoded = each.block, each.columns
         rows.add(stored_arrays(stored, encoded) | naming.column(block), block)
         for name, column in encoded.items():
             clipped[name] += column.clipped

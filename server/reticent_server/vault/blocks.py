@@ -11,6 +11,18 @@ from reticent_server.domain.schema import MAX_COLUMNS, MAX_TEXT
 from reticent_server.errors import CuratorError
 
 CELLS_PER_BLOCK = 1 << 19
+_NAMED = 12  # columns of a file, in one message
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumn:
+    """A column of a file. label: what the file calls it besides, and levels: (label, codes) of its values,
+    both of the file's own dictionary. has_missing: whether the dictionary speaks of missing cells."""
+
+    name: str
+    label: str = ""
+    levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    has_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +50,23 @@ def rows_per_block(width: int) -> int:
     return max(64, min(1 << 16, CELLS_PER_BLOCK // max(1, width)))
 
 
+class FileFault(CuratorError):
+    """Something is wrong with a file as such, after the blocks that were read."""
+
+
 def find_columns(header: Sequence[str], wanted: Sequence[str], file: str) -> list[int]:
-    """Positions of the wanted columns. Raises CuratorError for absent and for repeated names."""
+    """Positions of the wanted columns. Raises CuratorError for absent and for repeated names, all at once."""
     times = Counter(header)
-    for name in wanted:
-        if times[name] != 1:
-            problem = "has more than one column" if times[name] else "has no column"
-            hint = "; is it separated by commas?" if len(header) == 1 else ""
-            raise CuratorError(f"{file} {problem} {name!r} in its header{hint}.")
+    absent = [repr(name) for name in wanted if not times[name]]
+    repeated = [repr(name) for name in wanted if times[name] > 1]
+    if absent:
+        names = ", ".join(repr(name[:MAX_TEXT]) for name in header[:_NAMED])
+        more = f" and {len(header) - _NAMED} more" if header[_NAMED:] else ""
+        raise CuratorError(
+            f"{file} has no column {', '.join(absent)} in its header, which was read as: {names}{more}."
+        )
+    if repeated:
+        raise CuratorError(f"{file} has more than one column {', '.join(repeated)} in its header.")
     places = {name: place for place, name in enumerate(header)}
     return [places[name] for name in wanted]
 

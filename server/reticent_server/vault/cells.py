@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from reticent_server.domain.reading import PLAIN, NumberStyle
 from reticent_server.domain.schema import BOOLEAN_TEXTS, Column, ColumnKind
 from reticent_server.errors import CuratorError
 from reticent_server.vault.date_cells import is_temporal, text_days, typed_days
+from reticent_server.vault.number_texts import plain_numbers
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -28,6 +30,11 @@ _UTF8 = (  # well-formed byte sequences: The Unicode Standard, Table 3-7
     r"|[\xF1-\xF3][\x80-\xBF]{3}|\xF4[\x80-\x8F][\x80-\xBF]{2})*\z"
 )
 _SHOWN = 40
+NAMED = 5
+"""Reasons of a column's, and rows of each, that are named: enough to find them, and a message stays short."""
+
+_LOOKED_AT = 10_000
+"""Bad cells of a block that are told apart: .1 s of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +48,50 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The first cell (0-based in the block) that cannot be stored, and what is wrong with it."""
+    """Cells (0-based in the block) that cannot be stored: for each reason its first rows, and how many they are.
 
-    index: int
-    reason: str
+    At most NAMED reasons of at most NAMED rows, in their order; count: of all bad cells.
+    """
+
+    found: tuple[tuple[str, tuple[int, ...], int], ...]
+    count: int
+
+    @property
+    def index(self) -> int:
+        return self.found[0][1][0]
+
+    @property
+    def reason(self) -> str:
+        return self.found[0][0]
 
 
-def encode(column: Column, cells: pa.Array, *, strict: bool) -> Encoded | Fault:
-    """Encodes a column's cells; with `strict`, a value outside the bounds is a fault.
+def encode(
+    column: Column, cells: pa.Array, *, strict: bool, numbers: NumberStyle = PLAIN
+) -> Encoded | Fault:
+    """Encodes a column's cells; with `strict`, a value outside the bounds is a fault. numbers: how texts write them.
 
     Raises CuratorError when the file's type cannot hold this kind of column at all.
     """
     cells = _normal(column, cells)
     missing = _missing(column, cells)
-    values, wrong = _values(column, cells)
+    values, wrong = _values(column, cells, numbers)
     outside = ~missing & ((values < column.lower) | (values > column.upper))
     absent = missing & (not column.may_be_missing)
     faulty = absent | (wrong & ~missing) | (outside & strict)
     if faulty.any():
-        first = int(np.argmax(faulty))
-        return Fault(first, _reason(column, cells[first].as_py(), wrong=bool(wrong[first])))
+        return _fault(column, cells, np.flatnonzero(faulty), wrong)
     stored = np.where(missing, 0.0, np.clip(values, column.lower, column.upper))
     return Encoded(stored + 0.0, missing, int(outside.sum()))  # + 0.0: no negative zeros
+
+
+def _fault(column: Column, cells: pa.Array, faulty: NDArray[np.intp], wrong: BoolArray) -> Fault:
+    rows: dict[str, list[int]] = {}
+    for i in map(int, faulty[:_LOOKED_AT]):
+        reason = _reason(column, cells[i].as_py(), wrong=bool(wrong[i]))
+        if reason in rows or len(rows) < NAMED:
+            rows.setdefault(reason, []).append(i)
+    found = tuple((reason, tuple(at[:NAMED]), len(at)) for reason, at in rows.items())
+    return Fault(found, len(faulty))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +236,16 @@ def _missing(column: Column, cells: pa.Array) -> BoolArray:
     return _bools(marked)
 
 
-def _values(column: Column, cells: pa.Array) -> tuple[FloatArray, BoolArray]:
+def _values(
+    column: Column, cells: pa.Array, numbers: NumberStyle = PLAIN
+) -> tuple[FloatArray, BoolArray]:
     """(values, wrong kind); the values of missing and wrong cells mean nothing, but are finite."""
     if column.reads_texts:
         values = _recoded(column, cells)
     elif column.is_date and pa.types.is_string(cells.type):
         values = text_days(cells, column.recode.date)
     elif pa.types.is_string(cells.type):
-        values = _parsed(column.kind, cells)
+        values = _parsed(column.kind, cells, numbers)
     else:
         values = _floats(cells)
     wrong = ~np.isfinite(values)
@@ -226,13 +257,12 @@ def _values(column: Column, cells: pa.Array) -> tuple[FloatArray, BoolArray]:
     return values, wrong
 
 
-def _parsed(kind: ColumnKind, cells: pa.Array) -> FloatArray:
+def _parsed(kind: ColumnKind, cells: pa.Array, numbers: NumberStyle) -> FloatArray:
     if kind is ColumnKind.BOOLEAN:
         codes = _codes(pc.utf8_lower(cells), tuple(BOOLEAN_TEXTS))
         table = np.array([*BOOLEAN_TEXTS.values(), np.nan])
         return table[np.where(np.isnan(codes), len(BOOLEAN_TEXTS), codes).astype(np.intp)]
-    numbers = pc.match_substring_regex(cells, rf"\A(?:{_NUMBER_TEXT})\z")
-    return _floats(pc.cast(pc.if_else(numbers, cells, None), pa.float64()))
+    return _floats(pc.cast(plain_numbers(cells, numbers), pa.float64()))
 
 
 def _recoded(column: Column, cells: pa.Array) -> FloatArray:

@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV files block by block, with the line of every row.
+"""Text files block by block, with the line of every row.
 
 Python's csv module reads the rows, because it knows on which line each of them begins; pyarrow's
-reader does not once a quoted cell holds a line break. UTF-8, commas, one header line; blank lines
-are no rows.
+reader does not once a quoted cell holds a line break. Blank lines are no rows, and neither are rows of empty cells
+alone at the end, as spreadsheets leave them.
 """
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from reticent_server.domain.reading import ENCODINGS, QUOTES, SEPARATORS, Reading
 from reticent_server.errors import CuratorError
-from reticent_server.vault.blocks import FileBlock, find_columns, rows_per_block
+from reticent_server.vault.blocks import (
+    FileBlock,
+    FileColumn,
+    FileFault,
+    find_columns,
+    rows_per_block,
+)
+from reticent_server.vault.headers import column_names
 
 Row = tuple[int, list[str]]
 
@@ -26,18 +34,22 @@ BLOCK_BYTES = 16 << 20
 MOST_BLANK = 10_000
 """Blank lines one after the other: more of them are no table, and each costs as much as a row."""
 
+_NAMED = 5
+"""Rows of another width that are named."""
 
-def csv_blocks(path: Path, wanted: Sequence[str], most: int | None = None) -> Iterator[FileBlock]:
+
+def csv_blocks(
+    path: Path, wanted: Sequence[str], reading: Reading, most: int | None = None
+) -> Iterator[FileBlock]:
     """The wanted columns as texts. most: rows of a block. Raises CuratorError naming row and line, after the rows
     before."""
-    with _opened(path) as (raw, text):
+    with _opened(path, reading) as (raw, text):
         size = max(1, path.stat().st_size)
-        rows = _rows(path, text)
-        header = [name.strip() for name in next(rows, (0, []))[1]]
-        positions = find_columns(header, wanted, path.name)
+        names, rows = headed(_rows(path, text, reading), reading)
+        positions = find_columns(names, wanted, path.name)
         start = 0
-        same = _same_width(rows, len(header))
-        for chunk in _chunks(same, most or rows_per_block(len(header)), raw.tell):
+        same = _same_width(_without_end(rows), len(names))
+        for chunk in _chunks(same, most or rows_per_block(len(names)), raw.tell):
             cells = list(zip(*(row for _, row in chunk), strict=True))
             columns = {
                 name: pa.array(cells[at], pa.string())
@@ -48,25 +60,49 @@ def csv_blocks(path: Path, wanted: Sequence[str], most: int | None = None) -> It
             start += len(chunk)
 
 
-def csv_header(path: Path) -> list[str]:
-    """The column names of a CSV file. Raises CuratorError."""
-    with _opened(path) as (_, text):
-        return [name.strip() for name in next(_rows(path, text), (0, []))[1]]
+def csv_columns(path: Path, reading: Reading) -> list[FileColumn]:
+    """The columns of a text file. Raises CuratorError."""
+    with _opened(path, reading) as (_, text):
+        return [FileColumn(name) for name in headed(_rows(path, text, reading), reading)[0]]
+
+
+def headed(rows: Iterator[Row], reading: Reading) -> tuple[list[str], Iterator[Row]]:
+    """(the columns' names, the rows below them). A header of line 0 is none."""
+    header = 1 if reading.header is None else reading.header
+    line, first = next(((at, row) for at, row in rows if at >= header), (0, []))
+    if header:
+        return column_names(first), rows
+    return column_names([""] * len(first)), _with_first((line, first), rows) if first else rows
+
+
+def _with_first(first: Row, rows: Iterator[Row]) -> Iterator[Row]:
+    yield first
+    yield from rows
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, io.TextIOWrapper]]:
+def _opened(path: Path, reading: Reading) -> Iterator[tuple[Any, io.TextIOWrapper]]:
     try:
         raw = path.open("rb")
     except OSError as error:
         raise CuratorError(f"{path} cannot be opened: {error.strerror}.") from None
-    with raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as text:
+    codec = ENCODINGS[reading.encoding or "utf-8"]
+    with raw, io.TextIOWrapper(raw, codec, newline="") as text:
         yield raw, text
 
 
-def _rows(path: Path, text: io.TextIOWrapper) -> Iterator[Row]:
+def dialect(reading: Reading) -> dict[str, Any]:
+    """As the csv module's reader takes it."""
+    return {
+        "delimiter": SEPARATORS[reading.separator or "comma"],
+        "quotechar": QUOTES[reading.quote or "double"],
+        "skipinitialspace": True,
+    }
+
+
+def _rows(path: Path, text: io.TextIOWrapper, reading: Reading) -> Iterator[Row]:
     """Every row that is not blank, with the line on which it begins."""
-    reader = csv.reader(text, strict=True, skipinitialspace=True)
+    reader = csv.reader(text, strict=True, **dialect(reading))
     line, blank = 1, 0
     try:
         for row in reader:
@@ -74,33 +110,60 @@ def _rows(path: Path, text: io.TextIOWrapper) -> Iterator[Row]:
             if row:
                 yield line, row
             elif blank > MOST_BLANK:
-                raise CuratorError(f"{path.name}, line {line}: too many blank lines.")
+                raise FileFault(f"{path.name}, line {line}: too many blank lines.")
             line = reader.line_num + 1
     except csv.Error as error:
-        raise CuratorError(f"{path.name}, line {line}: {error}.") from None
-    except UnicodeDecodeError:
-        raise CuratorError(f"{path.name}, line {_bad_line(path)}: not UTF-8 text.") from None
+        raise FileFault(f"{path.name}, line {line}: {error}.") from None
+    except UnicodeError:
+        encoding = reading.encoding or "utf-8"
+        raise FileFault(
+            f"{path.name}, line {_bad_line(path, encoding) or line}: not {encoding.upper()} text."
+        ) from None
 
 
-def _bad_line(path: Path) -> int:
-    """The first line that is not UTF-8 (the decoder only knows its buffer)."""
+def _bad_line(path: Path, encoding: str) -> int:
+    """The first line that cannot be decoded (the decoder only knows its buffer); 0 where lines cannot be told apart."""
+    if encoding == "utf-16":
+        return 0
     with path.open("rb") as raw:
         for number, line in enumerate(raw, start=1):
             try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
+                line.decode(ENCODINGS[encoding])
+            except UnicodeError:
                 return number
     return 0
 
 
+def _without_end(rows: Iterable[Row]) -> Iterator[Row]:
+    """Without the rows at the end whose cells are all empty, of which a spreadsheet leaves some."""
+    held: list[Row] = []
+    for each in rows:
+        if len(each[1]) > 1 and len(held) < MOST_BLANK and not any(each[1]):
+            held.append(each)
+            continue
+        yield from held
+        held.clear()
+        yield each
+
+
 def _same_width(rows: Iterator[Row], width: int) -> Iterator[Row]:
+    """Rows until one has another number of cells; all of those are then named."""
+    wrong: list[str] = []
+    count = 0
     for number, (line, row) in enumerate(rows, start=1):
-        if len(row) != width:
-            raise CuratorError(
-                f"Row {number} (line {line}) must have {width} cells, like the header, "
-                f"but has {len(row)}."
-            )
-        yield line, row
+        if len(row) == width and not count:
+            yield line, row
+        elif len(row) != width:
+            count += 1
+            if len(wrong) < _NAMED:
+                wrong.append(
+                    f"Row {number} (line {line}) must have {width} cells, like the header, "
+                    f"but has {len(row)}."
+                )
+    if count > len(wrong):
+        wrong.append(f"So it is in {count - len(wrong)} more rows.")
+    if wrong:
+        raise FileFault(" ".join(wrong))
 
 
 def _chunks(rows: Iterator[Row], size: int, position: Callable[[], int]) -> Iterator[list[Row]]:

@@ -1,35 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A first draft of a schema file, from a private file's header and first block of rows.
+"""A first draft of a schema, from what is understood of a private file.
 
-Kinds are guessed; bounds and levels are left open, because whatever the schema says is published:
-bounds read off the data would tell everybody its smallest and largest values.
+Kinds and missing markers are proposed; bounds and levels are left open, because whatever the schema says is published:
+bounds read off the data would tell everybody its smallest and largest values. Labels of the file's own dictionary
+(SPSS, Stata, SAS) are a codebook and no data: they become levels.
 """
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-import pyarrow as pa
-
 from reticent_server.domain.dates import ISO_DATES
-from reticent_server.domain.schema import Column, ColumnKind, Recode
-from reticent_server.errors import CuratorError
-from reticent_server.vault.blocks import draftable
-from reticent_server.vault.cells import Fault, encode
-from reticent_server.vault.csv_file import csv_header
-from reticent_server.vault.date_cells import is_temporal
-from reticent_server.vault.files import FileFormat, file_format, read_blocks
-from reticent_server.vault.parquet_file import parquet_schema
+from reticent_server.domain.reading import UNSAID, Reading
+from reticent_server.domain.schema import ColumnKind
+from reticent_server.vault.column_scan import MANY, ColumnScan
+from reticent_server.vault.understanding import ScannedColumn, Understood, two_forms, understand
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
 _MADE = 50  # characters of a made name: with "column_" and a number it stays below the 64 of a name
 _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null"}
-_MISSING = ("", "NA", "NaN", "?")
 _INTRODUCTION = """\
-# A draft of a schema from the header and the first rows of {file}.
+# A draft of a schema from the header and the cells of {file}.
 # Fill in the bounds and the levels from what is known about the variables in general (the codebook,
 # the form, physical limits), not from the smallest and largest values in this file: the schema is
 # published, and every guarantee is relative to it. Levels are quoted texts: ["0", "1"];
@@ -37,56 +32,145 @@ _INTRODUCTION = """\
 # every text that is not listed. A column of two texts can be {{kind: boolean, true: ["Yes"], false: ["No"]}}.
 # Columns that are computed from others stand under derive, beside columns: derive: {{income_k: "income / 1000"}}.
 # Bounds of dates are dates: lower: 2010-01-01.
-# Columns with missing cells need their markers, such as: missing: ["", "NA"].
+# `file` says how the file is read, as it was understood: change it where it is wrong.
+# `missing` lists the texts of missing cells, as they were found; columns with missing cells need them.
 # Delete the columns that analysts do not need: they are then not loaded.
 """
 _OPEN: Mapping[ColumnKind, str] = {
-    ColumnKind.NUMERIC: "{{kind: numeric{source}, lower: , upper: }}",
-    ColumnKind.INTEGER: "{{kind: integer{source}, lower: , upper: }}",
-    ColumnKind.CATEGORICAL: "{{kind: categorical{source}, levels: []}}",
-    ColumnKind.BOOLEAN: "{{kind: boolean{source}}}",
+    ColumnKind.NUMERIC: "kind: numeric{source}, lower: , upper: {missing}",
+    ColumnKind.INTEGER: "kind: integer{source}, lower: , upper: {missing}",
+    ColumnKind.CATEGORICAL: "kind: categorical{source}, levels: {levels}{missing}",
+    ColumnKind.BOOLEAN: "kind: boolean{source}{missing}",
 }
 DATE: Literal["date"] = "date"
-_OPEN_DATE = "{{kind: date{source}{format}, lower: , upper: }}"
-_FORMATS = (ISO_DATES, "%Y%m%dT%H%M%S", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
-_ANY_DAY = (float("-inf"), float("inf"))
-
-Guess = ColumnKind | str
-"""A kind, or of dates the format of their texts."""
+_OPEN_DATE = "kind: date{source}{form}, lower: , upper: {missing}"
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedColumn:
     """A column of a file, as a schema may declare it. source: its name in the file. kind: as the schema file names it, None where
-    cells of its type cannot be loaded. form: of dates, strptime's."""
+    cells of its type cannot be loaded. form: of dates, strptime's; empty where it must be asked, and then `forms` has both.
+    missing: texts of missing cells. levels: (label, codes) of the file's dictionary, and label what it calls the column.
+    is_idle: whether it has no cells, or too many texts for levels."""
 
     source: str
     name: str
     kind: ColumnKind | Literal["date"] | None
     form: str = ""
+    forms: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    label: str = ""
+    is_idle: bool = False
 
 
-def propose(path: Path, as_format: FileFormat | None = None) -> tuple[ProposedColumn, ...]:
-    """The columns of a file, with names and kinds that fit its first block of rows. Raises CuratorError."""
-    csv = (as_format or file_format(path)) is FileFormat.CSV
-    columns = _csv_columns(path) if csv else _parquet_columns(path)
-    if not columns:
-        raise CuratorError(f"{path.name} has no columns.")
-    names = _names(list(columns))
-    return tuple(_proposed(source, names[source], kind) for source, kind in columns.items())
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What is proposed for a file. rows: that were looked at; whole: whether they are all of them. questions: what must
+    be said before it can be read. cells: of each column, by its name in the file, the first ones as texts."""
+
+    reading: Reading
+    columns: tuple[ProposedColumn, ...]
+    rows: int
+    whole: bool
+    questions: tuple[str, ...] = ()
+    sheets: tuple[str, ...] = ()
+    cells: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    def of(self, source: str) -> tuple[str, ...]:
+        """The first cells of a column of the file."""
+        return self.cells.get(source, ())
 
 
-def _proposed(source: str, name: str, kind: Guess | None) -> ProposedColumn:
-    if kind is None or isinstance(kind, ColumnKind):
-        return ProposedColumn(source, name, kind)
-    return ProposedColumn(source, name, DATE, kind)
+def propose(path: Path, said: Reading = UNSAID) -> Proposal:
+    """The columns of a file, with names and kinds that fit all cells that were looked at. Raises CuratorError."""
+    known = understand(path, said)
+    names = _names([column.file.name for column in known.columns])
+    columns = tuple(_proposed(column, names, known) for column in known.columns)
+    cells = {column.file.name: column.first for column in known.columns}
+    return Proposal(
+        known.reading, columns, known.rows, known.whole, known.questions, known.sheets, cells
+    )
 
 
-def draft_schema(path: Path, as_format: FileFormat | None = None) -> str:
+def _proposed(column: ScannedColumn, names: Mapping[str, str], known: Understood) -> ProposedColumn:
+    file, scan = column.file, column.scan
+    source, missing = file.name, scan.missing()
+    if file.has_missing and "" not in missing:
+        missing = ("", *missing)
+    codes = {code for _, each in file.levels for code in each}
+    if file.levels and scan.texts <= codes:
+        levels, kind = file.levels, ColumnKind.CATEGORICAL
+        return ProposedColumn(
+            source, names[source], kind, missing=missing, levels=levels, label=file.label
+        )
+    kind, forms = _kind(scan, known.reading)
+    form = forms[0] if len(forms) == 1 else ""
+    idle = kind is ColumnKind.CATEGORICAL and (not scan.has_cells or len(scan.texts) > MANY)
+    return ProposedColumn(
+        source,
+        names[source],
+        kind,
+        form,
+        forms if len(forms) > 1 else (),
+        missing,
+        label=file.label,
+        is_idle=idle,
+    )
+
+
+def _kind(
+    scan: ColumnScan, reading: Reading
+) -> tuple[ColumnKind | Literal["date"] | None, tuple[str, ...]]:
+    """The narrowest kind that takes every cell, and of dates the formats among which must be chosen."""
+    if not scan.loads:
+        return None, ()
+    if scan.is_date:
+        return DATE, (ISO_DATES,)
+    if scan.has_cells and scan.is_boolean:
+        return ColumnKind.BOOLEAN, ()
+    numbers = reading.numbers in scan.styles or (reading.decimal is None and scan.styles)
+    if scan.has_cells and numbers:
+        return (ColumnKind.INTEGER if scan.is_whole else ColumnKind.NUMERIC), ()
+    forms = _forms(scan, reading)
+    return (DATE if forms else ColumnKind.CATEGORICAL), forms
+
+
+def _forms(scan: ColumnScan, reading: Reading) -> tuple[str, ...]:
+    """The first format that fits all cells, both where day and month cannot be told apart, and none for no dates."""
+    both = two_forms(scan)
+    if both is None:
+        return scan.forms[:1] if scan.has_cells else ()
+    chosen = {"day-first": both[:1], "month-first": both[1:]}
+    return chosen.get(reading.dates or "", both)
+
+
+def draft_schema(path: Path, said: Reading = UNSAID) -> str:
     """The text of a schema file to be completed by the curator. Raises CuratorError."""
-    lines = [_line(column) for column in propose(path, as_format)]
-    head = 'description: ""\nunit: row  # or {column: person_id, max_rows: 3}\ncolumns:\n'
-    return _INTRODUCTION.format(file=path.name) + head + "".join(lines)
+    return draft_text(propose(path, said), path.name)
+
+
+def draft_text(proposal: Proposal, file: str) -> str:
+    """The text of a schema file, from what was understood of a file."""
+    lines = [_line(column) for column in proposal.columns]
+    asked = "".join(f"# To be answered: {question}\n" for question in proposal.questions)
+    head = 'description: ""\n' + _file_line(proposal)
+    head += "unit: row  # or {column: person_id, max_rows: 3}\ncolumns:\n"
+    return _INTRODUCTION.format(file=file) + asked + head + "".join(lines)
+
+
+def _file_line(proposal: Proposal) -> str:
+    """How the file is read; a decimal sign that must be asked for is left open."""
+    said = {key: value for key, value in proposal.reading.said.items() if key != "dates"}
+    parts = [f"{key}: {_plain(value)}" for key, value in said.items()]
+    if proposal.reading.decimal is None and any("decimal" in q for q in proposal.questions):
+        parts.append("decimal: ")
+    return f"file: {{{', '.join(parts)}}}\n"
+
+
+def _plain(value: str | int) -> str:
+    bare = isinstance(value, int) or re.fullmatch(r"[a-z][a-z0-9-]*", value)
+    return str(value) if bare else json.dumps(value, ensure_ascii=False)
 
 
 def _names(sources: list[str]) -> dict[str, str]:
@@ -95,11 +179,16 @@ def _names(sources: list[str]) -> dict[str, str]:
     taken = set(names)
     for number, source in enumerate(sources, start=1):
         if source not in names:
-            made = re.sub(r"[^A-Za-z0-9]+", "_", source).strip("_")[:_MADE]
+            made = re.sub(r"[^A-Za-z0-9]+", "_", _latin(source)).strip("_")[:_MADE]
             made = made if made[:1].isalpha() else f"column_{made}".strip("_")
             names[source] = made if made not in taken else f"{made}_{number}"
             taken.add(names[source])
     return names
+
+
+def _latin(text: str) -> str:
+    """Letters without their accents, as far as they are Latin ones."""
+    return unicodedata.normalize("NFKD", text.replace("ß", "ss")).encode("ascii", "ignore").decode()
 
 
 def _line(column: ProposedColumn) -> str:
@@ -107,51 +196,35 @@ def _line(column: ProposedColumn) -> str:
     if column.kind is None:
         return f"  # {source if name == source else json.dumps(source)}: its type cannot be loaded; write it as text or numbers\n"
     key = json.dumps(name) if name.lower() in _YAML_WORDS else name
-    come_from = "" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}"
-    if column.kind == DATE:
-        form = "" if column.form == ISO_DATES else f", format: {json.dumps(column.form)}"
-        return f"  {key}: {_OPEN_DATE.format(source=come_from, format=form)}\n"
-    return f"  {key}: {_OPEN[ColumnKind(column.kind)].format(source=come_from)}\n"
-
-
-def _csv_columns(path: Path) -> dict[str, Guess | None]:
-    names = draftable(csv_header(path), path.name)
-    block = next(read_blocks(path, names, FileFormat.CSV), None)
-    if block is None:
-        raise CuratorError(f"{path.name} has no rows.")
-    return {name: _kind_of_texts(block.columns[name]) for name in names}
-
-
-def _kind_of_texts(cells: pa.Array) -> Guess:
-    """The narrowest kind, or format of dates, that takes every cell; common markers of missing cells fit any."""
-    for kind in (ColumnKind.BOOLEAN, ColumnKind.INTEGER, ColumnKind.NUMERIC):
-        wide = Column("", kind, float("-inf"), float("inf"), missing=_MISSING)
-        if not isinstance(encode(wide, cells, strict=False), Fault):
-            return kind
-    return next((form for form in _FORMATS if _are_dates(cells, form)), ColumnKind.CATEGORICAL)
-
-
-def _are_dates(cells: pa.Array, form: str) -> bool:
-    column = Column("", ColumnKind.INTEGER, *_ANY_DAY, missing=_MISSING, recode=Recode(date=form))
-    return not isinstance(encode(column, cells, strict=False), Fault)
-
-
-def _parquet_columns(path: Path) -> dict[str, Guess | None]:
-    schema = parquet_schema(path)
-    draftable(schema.names, path.name)
-    return {field.name: _kind_of_type(field.type) for field in schema}
-
-
-def _kind_of_type(kind: pa.DataType) -> Guess | None:
-    if is_temporal(kind):
-        return ISO_DATES
-    tests = {
-        pa.types.is_boolean: ColumnKind.BOOLEAN,
-        pa.types.is_integer: ColumnKind.INTEGER,
-        pa.types.is_floating: ColumnKind.NUMERIC,
-        pa.types.is_decimal: ColumnKind.NUMERIC,
-        pa.types.is_string: ColumnKind.CATEGORICAL,
-        pa.types.is_large_string: ColumnKind.CATEGORICAL,
-        pa.types.is_dictionary: ColumnKind.CATEGORICAL,
+    parts = {
+        "source": "" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}",
+        "missing": f", missing: {_listed(column.missing)}" if column.missing else "",
+        "levels": _levels(column),
+        "form": _form(column),
     }
-    return next((column_kind for test, column_kind in tests.items() if test(kind)), None)
+    body = _OPEN_DATE if column.kind == DATE else _OPEN[ColumnKind(column.kind)]
+    line = f"{key}: {{{body.format(**parts)}}}"
+    remarks = [column.label] if column.label else []
+    remarks += [f"format: {' or '.join(column.forms)}"] if column.forms else []
+    remark = f"  # {'; '.join(' '.join(r.split()) for r in remarks)}" if remarks else ""
+    if column.is_idle:
+        return f"  # {line}{remark}  # no cells, or more than {MANY} different texts: left out\n"
+    return f"  {line}{remark}\n"
+
+
+def _form(column: ProposedColumn) -> str:
+    if column.kind != DATE or column.form == ISO_DATES:
+        return ""
+    return f", format: {json.dumps(column.form)}" if column.form else ", format: "
+
+
+def _levels(column: ProposedColumn) -> str:
+    pairs = [
+        f"{json.dumps(level, ensure_ascii=False)}: {_listed(codes)}"
+        for level, codes in column.levels
+    ]
+    return f"{{{', '.join(pairs)}}}" if pairs else "[]"
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    return json.dumps(list(texts), ensure_ascii=False)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A private file → a table of the vault, checked cell by cell against the schema."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,17 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from reticent_server.domain.derived import Derived
-from reticent_server.domain.schema import Column, Schema, Unit
+from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import CuratorError
 from reticent_server.numerics.derive import derived_values
-from reticent_server.vault.blocks import FileBlock
-from reticent_server.vault.cells import Encoded, Fault, encode
-from reticent_server.vault.files import FileFormat, read_blocks
+from reticent_server.vault.blocks import FileBlock, FileFault
+from reticent_server.vault.cells import Encoded, encode
+from reticent_server.vault.files import read_blocks
 from reticent_server.vault.loading import Load
 from reticent_server.vault.names import PERSON, file_mark, fingerprint, hashes
 from reticent_server.vault.person_rows import PersonRows
 from reticent_server.vault.placing import Placing
+from reticent_server.vault.problems import Problems
+from reticent_server.vault.understanding import understood
 from reticent_server.vault.units import UnitCounter, unit_texts
 
 Progress = Callable[[float], None]
@@ -47,17 +49,17 @@ def ingest(
     path: Path,
     schema: Schema,
     *,
-    as_format: FileFormat | None = None,
     strict: bool = False,
     progress: Progress = lambda _: None,
     key: bytes = b"",
     placing: Placing | None = None,
 ) -> Loaded:
-    """Stores every row of a CSV or Parquet file in its order, or by persons, and commits the table.
+    """Stores every row of a file in its order, or by persons, and commits the table. What the schema does not say of how
+    the file is read is understood from it.
 
-    as_format: None for what the file begins with. strict: a value outside the bounds is refused instead of clipped, and so is a person's row beyond `max_rows`.
-    progress: called after every block with the fraction done. Raises CuratorError naming row and column of the
-    first bad cell. key: under which the vault names persons and files (vault.names); empty: it does not. placing: the
+    strict: a value outside the bounds is refused instead of clipped, and so is a person's row beyond `max_rows`.
+    progress: called after every block with the fraction done. Raises CuratorError naming rows and
+    columns of bad cells. key: under which the vault names persons and files (vault.names); empty: it does not. placing: the
     places of the population's persons, which the table takes; None: it has an order of its own.
     """
     clipped = {column.name: 0 for column in schema.columns}
@@ -65,8 +67,8 @@ def ingest(
     stored = load.create(schema, naming.fingerprint)
     counter, persons = UnitCounter(schema.unit), PersonRows(schema.unit, placing)
     many, placed = schema.unit.several_rows, placing is not None
-    for block in read_blocks(path, wanted_columns(schema), as_format):
-        encoded = encode_block(schema, block, strict=strict)
+    for each in encoded_blocks(path, as_read(path, schema), strict=strict):
+        block, encoded = each.block, each.columns
         if strict or not many:
             counter.add(block)
         arrays = stored_arrays(stored, encoded) | naming.column(block)
@@ -106,21 +108,22 @@ def wanted_columns(schema: Schema) -> list[str]:
     return list(dict.fromkeys([*(c.source for c in schema.columns if c.source), *unit]))
 
 
-def encode_block(schema: Schema, block: FileBlock, *, strict: bool) -> dict[str, Encoded]:
-    """Every declared column of a block, or an error for its first bad cell in reading order."""
+def encode_block(
+    schema: Schema, block: FileBlock, problems: Problems, *, strict: bool
+) -> dict[str, Encoded] | None:
+    """Every declared column of a block; None where a cell of the file is bad, which `problems` then knows."""
     encoded: dict[str, Encoded] = {}
-    first: tuple[Column, Fault] | None = None
-    in_file = [column for column in schema.columns if column.source]
-    for column in in_file:
-        result = encode(column, block.columns[column.source], strict=strict)
-        if isinstance(result, Encoded):
-            encoded[column.name] = result
-        elif first is None or result.index < first[1].index:
-            first = column, result
-    if first is not None:
-        column, fault = first
-        place = block.place(fault.index)
-        raise CuratorError(f"In {place}, column {column.name}: {fault.reason}.")
+    numbers = schema.reading.numbers
+    for position, column in enumerate(schema.columns):
+        if column.source:
+            cells = block.columns[column.source]
+            result = encode(column, cells, strict=strict, numbers=numbers)
+            if isinstance(result, Encoded):
+                encoded[column.name] = result
+            else:
+                problems.add(block, column.name, position, result)
+    if problems:
+        return None
     for column in schema.columns:
         if column.recode.derived is not None:
             encoded[column.name] = derive(column, column.recode.derived, encoded)
@@ -129,6 +132,41 @@ def encode_block(schema: Schema, block: FileBlock, *, strict: bool) -> dict[str,
                     f"Column {column.name}: a derived value is outside its bounds (strict)."
                 )
     return encoded
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBlock:
+    """A block of a file, whose columns are all good."""
+
+    block: FileBlock
+    columns: Mapping[str, Encoded]
+
+
+def encoded_blocks(path: Path, schema: Schema, *, strict: bool) -> Iterator[EncodedBlock]:
+    """The blocks of a file until one has a bad cell; the rest is then only looked at, and all that is wrong is said.
+    Raises CuratorError naming rows and columns."""
+    problems = Problems()
+    try:
+        for block in read_blocks(path, wanted_columns(schema), schema.reading):
+            columns = encode_block(schema, block, problems, strict=strict)
+            if columns is not None:
+                yield EncodedBlock(block, columns)
+    except FileFault as fault:
+        problems.refuse(fault.detail)
+    problems.refuse()
+
+
+def as_read(path: Path, schema: Schema) -> Schema:
+    """The schema with everything said of how the file is read: by itself, else understood. Raises CuratorError."""
+    numeric = [c.source for c in schema.columns if c.source and _is_of_numbers(c)]
+    reading = understood(path, schema.reading, wanted_columns(schema), list(dict.fromkeys(numeric)))
+    return replace(schema, reading=reading)
+
+
+def _is_of_numbers(column: Column) -> bool:
+    """Whether texts are read as numbers."""
+    numbers = column.kind in {ColumnKind.NUMERIC, ColumnKind.INTEGER}
+    return numbers and not (column.is_date or column.reads_texts)
 
 
 def derive(column: Column, derived: Derived, encoded: Mapping[str, Encoded]) -> Encoded:

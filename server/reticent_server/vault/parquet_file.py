@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from reticent_server.domain.reading import UNSAID, Reading
 from reticent_server.errors import CuratorError
-from reticent_server.vault.blocks import FileBlock, find_columns, rows_per_block
+from reticent_server.vault.blocks import FileBlock, FileColumn, find_columns, rows_per_block
 
 BLOCK_BYTES = 64 << 20
 """Of a block's cells as the footer says their size: twice what a block of rows_per_block numbers takes, and longer
@@ -19,7 +20,10 @@ CELL_BYTES = 8
 
 
 def parquet_blocks(
-    path: Path, wanted: Sequence[str], most: int | None = None
+    path: Path,
+    wanted: Sequence[str],
+    reading: Reading = UNSAID,  # noqa: ARG001
+    most: int | None = None,
 ) -> Iterator[FileBlock]:
     """The wanted columns with the file's types. most: rows of a block. Raises CuratorError."""
     failed = False
@@ -37,10 +41,10 @@ def parquet_blocks(
         raise CuratorError(f"{path.name} cannot be read as Parquet.")
 
 
-def parquet_schema(path: Path) -> pa.Schema:
+def parquet_columns(path: Path, reading: Reading) -> list[FileColumn]:  # noqa: ARG001
     """The column names and types of a Parquet file. Raises CuratorError."""
     try:
-        return pq.read_schema(path)
+        return [FileColumn(field.name) for field in pq.read_schema(path)]
     except (pa.ArrowException, OSError):
         raise CuratorError(f"{path.name} cannot be read as Parquet.") from None
 

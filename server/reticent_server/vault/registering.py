@@ -17,6 +17,7 @@ from reticent_server.vault.ingest import encode_block, wanted_columns
 from reticent_server.vault.object_store import AWS, ObjectStore
 from reticent_server.vault.parquet_folder import folder_at
 from reticent_server.vault.parquet_source import FileRows, pin_files
+from reticent_server.vault.problems import Problems
 from reticent_server.vault.sql_probe import probe
 from reticent_server.vault.sql_source import read_table, source_url
 from reticent_server.vault.units import UnitCounter
@@ -79,7 +80,7 @@ def register_table(
 
 
 class _Scan:
-    """What has been read so far, all of it good."""
+    """What has been read so far; problems: what is wrong with it."""
 
     def __init__(self, schema: Schema, expected: int, strict: bool, progress: Progress) -> None:
         self._schema = schema
@@ -87,6 +88,7 @@ class _Scan:
         self._strict = strict
         self._progress = progress
         self._units = UnitCounter(schema.unit)
+        self.problems = Problems()
         self.rows = 0
         self.clipped = Counter({column.name: 0 for column in schema.columns})
 
@@ -94,7 +96,8 @@ class _Scan:
         """Checks a batch, whose first row is the `start`-th of its file or table."""
         cells = {name: batch.column(name) for name in batch.schema.names}
         block = FileBlock(start, batch.num_rows, cells, 0.0)
-        for name, column in encode_block(self._schema, block, strict=self._strict).items():
+        encoded = encode_block(self._schema, block, self.problems, strict=self._strict)
+        for name, column in (encoded or {}).items():
             self.clipped[name] += column.clipped
         self._units.add(block)
         self.rows += batch.num_rows
@@ -108,6 +111,7 @@ def _read(scan: _Scan, batches: Iterator[pa.RecordBatch], where: str = "") -> No
             if batch.num_rows:
                 scan.add(batch, start)
                 start += batch.num_rows
+        scan.problems.refuse()
     except CuratorError as error:
         raise CuratorError(where + error.detail) from None
     except DRIVER_ERRORS:  # their texts may quote cells

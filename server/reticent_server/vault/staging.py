@@ -25,6 +25,9 @@ KEPT_SECONDS = 24 * 3600.0
 MOST = 4
 """Files of one curator that wait at a time: with the limit of each, a bound on the disk."""
 
+UNREADABLE = "read.failed"
+"""The field of a file that could not be read the last time that it was looked at."""
+
 _ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _STATE = ".state.json"
 _NAME_LENGTH = 80
@@ -45,6 +48,11 @@ class StagedFile:
     @property
     def name(self) -> str:
         return self.path.name
+
+    @property
+    def waits(self) -> bool:
+        """Whether it could be read, as far as it was tried."""
+        return UNREADABLE not in self.fields
 
     @property
     def stays(self) -> bool:
@@ -104,13 +112,17 @@ class Staging:
         return staged
 
     def _make_room(self, owner: str) -> None:
+        """Files that could not be read do not wait: the next one takes their place."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for staged in [each for each in self._all() if each.owner == owner]:
+            if not staged.waits:
+                self.discard(staged)
         if len(self.of(owner)) >= MOST:
             raise Conflict(f"{MOST} of your files wait already; load or give up one of them.")
 
     def of(self, owner: str) -> list[StagedFile]:
-        """The files of somebody, by their names."""
-        mine = (staged for staged in self._all() if staged.owner == owner)
+        """The files of somebody that wait, by their names."""
+        mine = (staged for staged in self._all() if staged.owner == owner and staged.waits)
         return sorted(mine, key=lambda staged: (staged.name, staged.id))
 
     def one(self, owner: str, file_id: str) -> StagedFile:

@@ -63,14 +63,14 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_form_is_a_schema_file(file: Path, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(YAML)
-    form = check(propose(file), FIELDS)
+    form = check(propose(file).columns, FIELDS)
     assert (form.errors, form.problem) == ({}, "")
     assert form.schema == read_schema(tmp_path / "s.yaml")
 
 
 def test_a_proposal_leaves_bounds_and_levels_open(file: Path) -> None:
     """They are published: a value of the file must not become one by pressing a button."""
-    fields = proposed_fields(propose(file))
+    fields = proposed_fields(propose(file).columns)
     assert {name for name in fields if name.startswith("c1.")} == {"c1.use", "c1.name", "c1.kind"}
     assert fields["c1.name"] == "edu_num"
     assert [fields[f"c{i}.kind"] for i in range(5)] == [
@@ -81,7 +81,7 @@ def test_a_proposal_leaves_bounds_and_levels_open(file: Path) -> None:
         ColumnKind.INTEGER,
     ]
     assert not {"39", "10115", "2020"} & set(fields.values())
-    assert sorted(check(propose(file), fields).errors) == [0, 1, 3, 4]
+    assert sorted(check(propose(file).columns, fields).errors) == [0, 1, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_proposal_leaves_bounds_and_levels_open(file: Path) -> None:
 def test_what_is_wrong_is_said_of_its_column(
     file: Path, changed: dict[str, str], column: int, said: str
 ) -> None:
-    form = check(propose(file), FIELDS | changed)
+    form = check(propose(file).columns, FIELDS | changed)
     assert form.schema is None
     assert list(form.errors) == [column]
     assert said in form.errors[column]
@@ -121,14 +121,14 @@ def test_what_is_wrong_is_said_of_its_column(
 def test_what_is_about_no_column_is_said_above(
     file: Path, changed: dict[str, str], said: str
 ) -> None:
-    form = check(propose(file), FIELDS | changed)
+    form = check(propose(file).columns, FIELDS | changed)
     assert (form.schema, form.errors) == (None, {})
     assert said in form.problem
 
 
 def test_dates_and_derived_columns_are_what_a_schema_file_says(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("born,kg,m\n31.12.1999,80,1.8\n01.02.2000,60,1.7\n")
-    columns = propose(tmp_path / "b.csv")
+    columns = propose(tmp_path / "b.csv").columns
     fields = proposed_fields(columns) | {"derive": "bmi = kg / (m * m)\r\n"}
     assert (fields["c0.kind"], fields["c0.format"]) == ("date", "%d.%m.%Y")
     bounds = {"c0": ("1900-01-01", "2020-12-31"), "c1": ("20", "300"), "c2": ("1", "2.5")}

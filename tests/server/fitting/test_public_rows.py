@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public rows from released marginals, the coding they give, and profiles that a query makes itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -95,6 +97,26 @@ def test_a_mask_leaves_the_rows_that_are_in_use() -> None:
     assert draw_public_rows(design, facts_of(2000, columns, None)) is None
     again = draw_public_rows(design, facts)
     np.testing.assert_array_equal(rows.X, again.X)
+
+
+def test_the_rows_of_a_design_are_drawn_once() -> None:
+    """For all quantiles, and for one epsilon after the other; another number of records, profile or design has rows of its own."""
+    table = {name: np.random.default_rng(1).normal(size=500) for name in ("x", "y")}
+    columns = [numeric("x", -9, 9), numeric("y", -9, 9)]
+    facts = facts_of(500, columns, profile_of(table, columns))
+    design = plain_design(columns[:1], columns[1])
+    rows = draw_public_rows(design, facts)
+    assert draw_public_rows(plain_design(columns[:1], columns[1]), facts) is rows
+    assert not rows.X.flags.writeable
+    others = (
+        draw_public_rows(plain_design(columns[:1], columns[1], intercept=False), facts),
+        draw_public_rows(design, replace(facts, n=501)),
+        draw_public_rows(
+            design,
+            replace(facts, profile=profile_of({"x": 2 * table["x"], "y": table["y"]}, columns)),
+        ),
+    )
+    assert all(other is not rows for other in others)
 
 
 def test_a_coding_keeps_declared_bounds_on_the_lattice_as_far_as_its_steps_stay_fine() -> None:

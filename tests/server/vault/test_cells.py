@@ -162,4 +162,4 @@ def test_encoding_a_file_agrees_with_checking_a_registered_one() -> None:
     assert isinstance(stored, Encoded)
     assert stored.values.tolist() == check(SCHOOL, cells).values.tolist()
     refused = encode(RICH, texts([b">50K", b"rich"]), strict=False)
-    assert refused == Fault(1, "'rich' is not one of the declared texts")
+    assert refused == Fault((("'rich' is not one of the declared texts", (1,), 1),), 1)

@@ -92,8 +92,17 @@ def test_a_fault_is_told_in_dates() -> None:
 
 
 def test_a_format_says_a_day() -> None:
-    assert date_format_error("%d.%m.%Y %H:%M:%S %%") is None
-    for wrong in ("%Y-%m", "%Y-%m-%d-%d", "", "%b %d %Y", "%Y-%m-%d %p", "%Y-%m-%d %"):
+    for right in ("%d.%m.%Y %H:%M:%S %%", "%b %d %Y", "%d%b%y"):
+        assert date_format_error(right) is None
+    for wrong in (
+        "%Y-%m",
+        "%Y-%m-%d-%d",
+        "",
+        "%b %m %d %Y",
+        "%y %Y-%m-%d",
+        "%Y-%m-%d %p",
+        "%Y-%m-%d %",
+    ):
         assert date_format_error(wrong), wrong
 
 
@@ -153,7 +162,7 @@ def test_a_draft_says_the_format_and_no_date(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text("a,b,c\n2014-05-02,20140502T000000,2.5.2014\nNA,20141231T000000,31.12.2014\n")
     text = draft_schema(file)
-    assert "  a: {kind: date, lower: , upper: }" in text
+    assert '  a: {kind: date, lower: , upper: , missing: ["NA"]}' in text
     assert '  b: {kind: date, format: "%Y%m%dT%H%M%S", lower: , upper: }' in text
     assert '  c: {kind: date, format: "%d.%m.%Y", lower: , upper: }' in text
     assert "2014" not in text

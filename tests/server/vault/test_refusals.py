@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bad cell anywhere is named exactly, and nothing of the file stays behind."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from unittest.mock import patch
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reticent_server.domain.reading import Reading
 from reticent_server.domain.schema import Column, Unit
 from reticent_server.errors import CuratorError
 from support.databases.vaults import Vault, boolean, categorical, csv_file, integer, numeric, schema
@@ -74,7 +76,7 @@ CSV_FAULTS = {
     "x,y\n1,2\n3\n": "Row 2 (line 3) must have 2 cells, like the header, but has 1.",
     "x\nbad\n1,2\n": "In row 1 (line 2), column x: 'bad'",
     "y\n1\n": "has no column 'x'",
-    "x;y\n1;2\n": "is it separated by commas?",
+    "y;z\n1;2\n": "has no column 'x' in its header, which was read as: 'y', 'z'.",
     "x,x\n1,1\n": "more than one column 'x'",
     "x\n": "rows.csv has no rows.",
     "": "has no column 'x'",
@@ -94,7 +96,11 @@ def test_a_csv_file_that_is_not_a_table(
 
 def test_files_that_cannot_be_read(sqlite_vault: Vault, tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes(b"x\n" + b"1\n" * 9000 + b"\xe9\n")
-    assert "line 9002: not UTF-8" in refusal(sqlite_vault, tmp_path / "latin.csv", numeric("x"))
+    message = refusal(sqlite_vault, tmp_path / "latin.csv", numeric("x"))
+    assert message == "In row 9001 (line 9002), column x: 'é' is not a finite number."
+    stated = replace(schema(numeric("x")), reading=Reading(encoding="utf-8"))
+    with pytest.raises(CuratorError, match="line 9002: not UTF-8"):
+        sqlite_vault.load(tmp_path / "latin.csv", stated)
     (tmp_path / "bad.parquet").write_bytes(b"secret cell")
     message = refusal(sqlite_vault, tmp_path / "bad.parquet", numeric("x"))
     assert message == "bad.parquet cannot be read as Parquet."
@@ -120,7 +126,10 @@ def test_strict_refuses_what_would_be_clipped(vault: Vault, tmp_path: Path) -> N
     assert loaded.clipped == {"x": 2, "k": 1}
     assert vault.read(loaded.source, ["x"]).to_pydict() == {"x": [0.0, 9.0, 9.0, 0.0]}
     message = refusal(vault, file, *columns, strict=True)
-    assert message == "In row 3 (line 4), column x: '9.5' is outside [0, 9] (strict)."
+    assert message == (
+        "In row 3 (line 4), column x: '9.5' is outside [0, 9] (strict); in row 4 (line 5): '-4' is outside [0, 9] (strict). "
+        "In row 3 (line 4), column k: '-1' is outside [0, 9] (strict)."
+    )
 
 
 UNIT_ROWS = "id,x\n a,1\nb,2\na,3\nb ,4\nc,5\na,6\n"

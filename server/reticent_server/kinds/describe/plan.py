@@ -21,7 +21,7 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, Contribution, CountSum, Part, Released, SumStep
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
@@ -67,32 +67,29 @@ class DescribePlan(Planned):
     design: Design
     own: OwnProfile | None
     share: int
-    mechanism: str = "discrete Gaussian counts and sums"
-    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
+    def outline(self) -> Outline:
+        parts = self.own.step.parts if self.own else self._step(self._measures(self.facts)).parts
+        counts = tuple(part for part in parts if isinstance(part, CountSum))
+        return Outline(
+            columns=self.design.columns,
+            rho=self._rho,
+            mechanism="discrete Gaussian counts and sums",
+            reference="Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)",
+            parts=parts,
+            passes=1 + (self.own is not None),
+            column_ms=self._column_ms,
+            gaussian_counts=None if self.own else counts,
+        )
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        return self.own.step.parts if self.own else self._step(self._measures(self.facts)).parts
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.own else tuple(p for p in self.parts if isinstance(p, CountSum))
-
-    @property
-    def passes(self) -> int:
-        return 1 + (self.own is not None)
-
-    @property
-    def rho(self) -> int:
+    def _rho(self) -> int:
         weight = sum(measure.weight for measure in self._measures(self.facts))
         return self.share * weight + (self.own.rho if self.own else 0)
 
     @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         sums = sum(len(self._parts(measure)) > 1 for measure in self._measures(self.facts))
         counting = ceil(self.facts.n * len(self.described) * _COUNT_NANOSECONDS / 10**6)
         return counting + sums * moments_ms(self.facts.n, self.groups.size)

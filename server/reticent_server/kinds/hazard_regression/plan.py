@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
@@ -70,6 +70,7 @@ from reticent_server.kinds.hazard_regression.newton import LastStep, first_step,
 from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
 from reticent_server.kinds.hazard_regression.report import HazardFit, hazard_fit
 from reticent_server.kinds.hazard_regression.surv import Hazards
+from reticent_server.kinds.shared.answers import ROBUST_HAZARDS
 from reticent_server.numerics.matrices import power
 
 _NANOSECONDS = (
@@ -116,35 +117,39 @@ class HazardPlan(Planned):
     own_profile: OwnProfile | None
     stop: float
     level: float
-    mechanism: str = "noisy Newton (piecewise-exponential hazards), discrete Gaussian sums"
-    reference: str = "Holford (1980); Avella-Medina, Bradshaw & Loh (2023)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.asked.design.columns
+    def outline(self) -> Outline:
+        return Outline(
+            answers=ROBUST_HAZARDS,
+            columns=self.asked.design.columns,
+            rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism="noisy Newton (piecewise-exponential hazards), discrete Gaussian sums",
+            reference="Holford (1980); Avella-Medina, Bradshaw & Loh (2023)",
+            passes=self._passes,
+            column_ms=self._column_ms,
+            draws=self._draws,
+            gaussian_counts=self._gaussian_counts,
+        )
 
     @property
-    def rho(self) -> int:
-        return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+    def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
         if self.own_profile:
             return None
         return (CountSum(1, self.budget.count, self.unit_rows),) if self.budget.count else ()
 
     @property
-    def passes(self) -> int:
+    def _passes(self) -> int:
         return 5 + (self.own_profile is not None)
 
     @property
-    def draws(self) -> int:
+    def _draws(self) -> int:
         return self.own_profile.draws if self.own_profile else 0
 
     @property
-    def column_ms(self) -> int:
-        cells = self.facts.n * len(self.asked.cuts) * self.passes
-        return (self.draws * SELECTION_NANOSECONDS + cells * _NANOSECONDS) // 10**6
+    def _column_ms(self) -> int:
+        cells = self.facts.n * len(self.asked.cuts) * self._passes
+        return (self._draws * SELECTION_NANOSECONDS + cells * _NANOSECONDS) // 10**6
 
     @property
     def unit_rows(self) -> int:

@@ -25,10 +25,10 @@ from scipy.special import ndtri
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
@@ -45,6 +45,7 @@ from reticent_server.kinds.location_scale.settings import (
     plan_settings,
 )
 from reticent_server.kinds.location_scale.start import column_design, public_start
+from reticent_server.kinds.shared.answers import ROBUST_LOCATION
 from reticent_server.numerics.psi import Huber
 
 EntryT = TypeVar("EntryT")
@@ -104,33 +105,21 @@ class LocationScalePlan(Planned):
     start: Location
     own_profile: OwnProfile | None
     confidence_level: float
-    mechanism: str = "noisy Newton (Huber's Proposal 2), discrete Gaussian sums"
-    reference: str = "Huber (1964); Avella-Medina (2021), Example 1"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.own_profile else self.settings.counts
-
-    @property
-    def rho(self) -> int:
-        return self.settings.rho + (self.own_profile.rho if self.own_profile else 0)
-
-    @property
-    def passes(self) -> int:
-        return self.settings.steps + (self.own_profile is not None)
-
-    @property
-    def draws(self) -> int:
-        return self.own_profile.draws if self.own_profile else 0
-
-    @property
-    def column_ms(self) -> int:
-        """Planned time of the draws of an own profile's quantiles."""
-        return self.draws * SELECTION_NANOSECONDS // 10**6
+    def outline(self) -> Outline:
+        draws = self.own_profile.draws if self.own_profile else 0
+        return Outline(
+            answers=ROBUST_LOCATION,
+            columns=self.design.columns,
+            rho=self.settings.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism="noisy Newton (Huber's Proposal 2), discrete Gaussian sums",
+            reference="Huber (1964); Avella-Medina (2021), Example 1",
+            passes=self.settings.steps + (self.own_profile is not None),
+            column_ms=draws * SELECTION_NANOSECONDS // 10**6,  # of an own profile's quantiles
+            draws=draws,
+            gaussian_counts=None if self.own_profile else self.settings.counts,
+        )
 
     @property
     def notes(self) -> list[str]:

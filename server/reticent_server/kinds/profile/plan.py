@@ -17,7 +17,7 @@ from reticent_server.domain.facts import (
     DatasetFacts,
     Profile,
 )
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.steps import (
     Block,
     CountSum,
@@ -85,17 +85,17 @@ class ProfilePlan(Planned):
     unit_rows: int = field()
     complete: bool = field()
     """Whether counts add up to `records`: not where a person may be without a row."""
-    mechanism: str = "recursive exponential mechanisms and discrete Gaussian counts"
-    reference: str = "Kaplan, Schnapp & Stemmer (2022); Canonne, Kamath & Steinke (2020)"
 
     @property
-    def holds_for_persons(self) -> bool:
-        """It says nothing of sampling."""
-        return True
-
-    @property
-    def rho(self) -> int:
-        return sum(part.rho for part in self.parts)
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.columns,
+            rho=sum(part.rho for part in self.parts),
+            mechanism="recursive exponential mechanisms and discrete Gaussian counts",
+            reference="Kaplan, Schnapp & Stemmer (2022); Canonne, Kamath & Steinke (2020)",
+            parts=self.parts,
+            holds_for_persons=True,  # it says nothing of sampling
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Excel files (.xlsx): one sheet, as texts, from the row of its names on.
+
+Read by calamine (python-calamine), a parser in Rust that expands no entities and takes 32 bytes a cell of the rectangle
+that holds a sheet's cells. It reads a whole sheet at once, so that Excel files are read in a cell (intake.cell) alone, whose
+limits of memory and time are those of zip bombs, deep XML and cells far away from the others; what the archive's
+directory says of its size is refused before. Cells become texts: dates 2020-01-31, whole numbers without a point, others by the
+shortest digits that are the same number; so a sheet is understood as a text file is.
+"""
+
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, time, timedelta
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from reticent_server.domain.reading import Reading
+from reticent_server.errors import CuratorError
+from reticent_server.vault.blocks import (
+    FileBlock,
+    FileColumn,
+    FileFault,
+    find_columns,
+    rows_per_block,
+)
+from reticent_server.vault.extras import library
+from reticent_server.vault.headers import column_names, header_row
+
+MOST_UNPACKED = 1 << 30
+"""Bytes of all parts of the archive: a sheet of 10 million cells takes half of it."""
+
+MOST_WIDE = 16_384
+"""Columns of a sheet (Excel's specification): more of them are no sheet."""
+
+_TITLES = 30
+"""Rows among which the row of names is looked for."""
+
+_WORKBOOK = "xl/workbook.xml"
+
+
+def sheet_reading(path: Path, said: Reading) -> Reading:
+    """The sheet that is said, else the largest, and the row of its names. Raises CuratorError."""
+    book = _book(path)
+    sheet = said.sheet if said.sheet is not None else _largest_sheet(book, path)
+    known = said.over(Reading(sheet=sheet))
+    if known.header is not None:
+        return known
+    rows = list(islice(_rows(book, known, path), _TITLES))
+    row = header_row([cells for _, cells in rows])
+    return known.over(Reading(header=0 if row is None else rows[row][0] if rows else 1))
+
+
+def sheets(path: Path) -> tuple[str, ...]:
+    """The names of an Excel file's sheets. Raises CuratorError."""
+    return tuple(str(name) for name in _book(path).sheet_names)
+
+
+def sheet_columns(path: Path, reading: Reading) -> list[FileColumn]:
+    """The columns of a sheet. Raises CuratorError."""
+    names, _ = _headed(_rows(_book(path), reading, path), reading, path)
+    return [FileColumn(name) for name in names]
+
+
+def sheet_blocks(
+    path: Path, wanted: Sequence[str], reading: Reading, most: int | None = None
+) -> Iterator[FileBlock]:
+    """The wanted columns as texts. Rows are told by their number in the sheet, too. Raises CuratorError."""
+    names, rows = _headed(_rows(_book(path), reading, path), reading, path)
+    positions = find_columns(names, wanted, path.name)
+    start, size = 0, most or rows_per_block(len(names))
+    while chunk := list(islice(rows, size)):
+        cells = {
+            name: pa.array([row[at] for _, row in chunk], pa.string())
+            for name, at in zip(wanted, positions, strict=True)
+        }
+        numbers = [number for number, _ in chunk]
+        yield FileBlock(start, len(chunk), cells, 1.0, numbers)
+        start += len(chunk)
+
+
+def _book(path: Path) -> Any:
+    """The workbook. Raises CuratorError for what is none, and for one that unpacks to too much."""
+    calamine = library("python_calamine", "xlsx", "Excel files")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+        names = {part.filename for part in parts}
+    except (zipfile.BadZipFile, OSError, ValueError):
+        raise CuratorError(f"{path.name} cannot be read as an Excel file.") from None
+    if _WORKBOOK not in names:
+        raise CuratorError(f"{path.name} is a zip archive and no Excel file: unpack it.")
+    if sum(part.file_size for part in parts) > MOST_UNPACKED:
+        raise CuratorError(f"{path.name} holds more than {MOST_UNPACKED >> 20} MB: save it as CSV.")
+    return _sure(partial(calamine.CalamineWorkbook.from_path, str(path)), path)
+
+
+def _sure(step: Callable[[], Any], path: Path) -> Any:
+    """What the library gives; its errors, and panics of its parser, become one sentence."""
+    try:
+        return step()
+    except MemoryError:
+        raise
+    except BaseException as error:  # a panic of Rust's is no Exception; texts may quote cells
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+    raise CuratorError(f"{path.name} cannot be read as an Excel file.")
+
+
+def _largest_sheet(book: Any, path: Path) -> str:
+    """The sheet whose cells take the largest rectangle: others hold notes, or a table of codes."""
+    sizes = {}
+    for name in book.sheet_names:
+        sheet = _sure(partial(book.get_sheet_by_name, name), path)
+        sizes[str(name)] = sheet.total_height * sheet.total_width
+    if not any(sizes.values()):
+        raise CuratorError(f"{path.name} has no sheet with cells.")
+    return max(sizes, key=sizes.__getitem__)
+
+
+def _rows(book: Any, reading: Reading, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows that hold something, as texts, with their numbers in the sheet."""
+    if reading.sheet not in book.sheet_names:
+        names = ", ".join(repr(name) for name in book.sheet_names[:_TITLES])
+        raise CuratorError(f"{path.name} has no sheet {reading.sheet!r}; it has {names}.")
+    sheet = _sure(partial(book.get_sheet_by_name, reading.sheet), path)
+    if sheet.total_width > MOST_WIDE:
+        raise CuratorError(f"{path.name} has more than {MOST_WIDE} columns.")
+    for number, row in enumerate(sheet.iter_rows(), start=1):
+        texts = [_text(cell) for cell in row]
+        if any(texts):
+            yield number, texts
+
+
+def _headed(
+    rows: Iterator[tuple[int, list[str]]], reading: Reading, path: Path
+) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """(names, the rows below them)."""
+    header = 1 if reading.header is None else reading.header
+    first = next(((at, row) for at, row in rows if at >= header), None)
+    if first is None:
+        raise FileFault(f"{path.name} has no rows in the sheet {reading.sheet!r}.")
+    if header:
+        return column_names(first[1]), rows
+    return column_names([""] * len(first[1])), _with_first(first, rows)
+
+
+def _with_first(
+    first: tuple[int, list[str]], rows: Iterator[tuple[int, list[str]]]
+) -> Iterator[tuple[int, list[str]]]:
+    yield first
+    yield from rows
+
+
+def _text(cell: object) -> str:
+    """A cell as a text; a moment at midnight is a date."""
+    match cell:
+        case str() | None:
+            return (cell or "").strip()
+        case bool():
+            return str(cell).lower()
+        case float():
+            return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+        case datetime():
+            return (cell.date() if cell.time() == time() else cell).isoformat()
+        case timedelta():
+            return repr(cell.total_seconds())
+    return str(cell)
