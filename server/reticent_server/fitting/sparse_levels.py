@@ -16,8 +16,8 @@ import numpy as np
 from reticent_server.domain.design import Design, Indicator
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.coordinates import Coordinates
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.coordinates import Coordinates
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.score import Score
 from reticent_server.fitting.trust import LEAST_RECORDS, BoolArray
 
