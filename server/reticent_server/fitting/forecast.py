@@ -171,7 +171,8 @@ def _last_step(fit: NoisyNewton) -> _LastStep:
         C = left_after(C, curvature, noise**2)
         left = float(np.mean(model.variance(C)))
         scale = fit.scale.forecast(scale, fit.family.start, left)
-    sampling = sandwich(np.linalg.inv(curvature.H), model.meat(score, theta), n)
+    A = np.asarray(np.linalg.inv(curvature.H))
+    sampling = sandwich(A, model.meat(score, theta), n)
     C = C + allowance_covariance(step.allowance / n, curvature.H)
     return _LastStep(fit, step, J, back, curvature, relative, sd, C, sampling, scale)
 

@@ -85,6 +85,16 @@ SURPRISE = Threshold(
     "chance of a mean score as large as the one released",
     "a fit that sees a less likely one is farther from its solution than it knows",
 )
+INFORMATION_NOISE = Threshold(
+    1.0,
+    "noise of a likelihood's information matrix over what public rows lead to expect, of counts and amounts",
+    "beyond it a regression of arrests, 2,725 records and 10 terms, covered .67; with .9 visits to doctors .96 and more",
+)
+LIKELIHOOD_BEND = Threshold(
+    0.5,
+    "error of a typical record's predictor, of a likelihood",
+    "the bend's bias, half of its square, is then a quarter of it; of a logit of 200 events and 9 terms, whose error is .9, intervals cover .7",
+)
 LEAST_PERSONS = Threshold(
     50.0,
     "effective persons of a variance between persons",
@@ -182,9 +192,10 @@ FEW_PERSONS = (
     "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
 )
 UNSETTLED = (
-    "No intervals are given: a log link bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
+    "No intervals are given: the mean response bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
     "terms would help."
 )
+INFORMATION_UNKNOWN = "No intervals are given: the information matrix is below its noise at this epsilon. A larger epsilon or fewer terms would help."
 NOT_ARRIVED = (
     "No intervals are given: the last step found the fit farther from its solution than the steps before it had told. A larger epsilon, fewer terms "
     "or the logarithm of a regressor with a long tail would help."
@@ -282,6 +293,11 @@ def dispersed(alpha: float) -> bool:
 def linear_step(off: float, most: float) -> TrustVerdict:
     """Of a fit whose typical predictor is off by so much, where a linear step's standard errors hold up to `most`."""
     return _declined(UNSETTLED) if off > most else SOUND
+
+
+def information(noise: float) -> TrustVerdict:
+    """Of a likelihood of counts or amounts, whose information matrix has this noise relative to what is expected."""
+    return _declined(INFORMATION_UNKNOWN) if noise > INFORMATION_NOISE.value else SOUND
 
 
 def arrived(chance: float) -> TrustVerdict:

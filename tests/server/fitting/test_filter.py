@@ -74,6 +74,7 @@ def test_what_a_forecast_says_is_left_is_what_a_step_says(least: float) -> None:
     np.testing.assert_allclose(left_after(C, at, 0.03), said, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("error", "shape"), [(0.2, 0.0), (0.0, 0.2), (0.15, 0.15)])
 def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error: float, shape: float) -> None:

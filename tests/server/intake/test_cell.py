@@ -14,7 +14,6 @@ import pytest
 from reticent_server.domain.reading import UNSAID
 from reticent_server.domain.schema import MAX_COLUMNS, MAX_TEXT
 from reticent_server.errors import Conflict, CuratorError, SecondPerson, Unavailable
-from reticent_server.intake import looking
 from reticent_server.intake.cell import CellLimits, in_cell, turn
 from reticent_server.intake.looking import LIMITS, Look, looked, refuse_unpacked
 from reticent_server.vault.csv_file import BLOCK_BYTES, MOST_BLANK, csv_blocks
@@ -104,9 +103,7 @@ def test_a_look_sees_columns_and_first_rows(tmp_path: Path) -> None:
         looked(Look(file, MB))
 
 
-def test_a_small_file_of_much_text_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_file_of_much_text_is_refused(tmp_path: Path) -> None:
     """One page of 100 MB in a file of some KB: by its footer where it was sent, by the limit where it stays."""
     file = tmp_path / "bomb.parquet"
     pq.write_table(
@@ -115,9 +112,8 @@ def test_a_small_file_of_much_text_is_refused(
     assert file.stat().st_size < 64 << 10
     with pytest.raises(CuratorError, match="when it is unpacked"):
         looked(Look(file, 4 * MB))
-    monkeypatch.setattr(looking, "LIMITS", replace(LIMITS, memory=64 * MB))
     with pytest.raises(CuratorError, match="64 MB of memory"):
-        looked(Look(file, None))
+        looked(Look(file, None), replace(LIMITS, memory=64 * MB))
 
 
 def test_cells_that_a_footer_says_nothing_of_are_counted(tmp_path: Path) -> None:

@@ -217,3 +217,20 @@ def test_what_it_has_no_answer_to_is_refused_when_planning(case: str) -> None:
 def test_a_fit_that_has_not_arrived_has_no_intervals() -> None:
     assert trust.arrived(1e-3).intervals
     assert trust.arrived(1e-5).sentences == (trust.NOT_ARRIVED,)
+
+
+def test_events_are_those_of_a_predictor_that_is_a_standard_error_rarer() -> None:
+    score = FAMILIES["binomial"].likelihood(1.0, Start(0.0, 1.0, 1.0))
+    eta = np.array([-3.0, 0.0])
+    sure, unsure = (score.events(eta, np.full(2, e)) for e in (0.0, 1.0))
+    assert sure == pytest.approx([0.0452, 0.25], abs=1e-4)
+    assert unsure == pytest.approx([0.0177, 0.1966], abs=1e-4)
+
+
+def test_an_information_below_its_noise_gives_no_intervals(monkeypatch: Any) -> None:
+    seed_noise(monkeypatch, "information")
+    table = {k: v[:700].copy() for k, v in table_of("poisson").items()}
+    _, result = fitted(table, slopes(2), "poisson", 0.5, target="likelihood")
+    assert not any(result["estimable"])
+    assert trust.information(0.99).intervals
+    assert trust.information(1.01).sentences == (trust.INFORMATION_UNKNOWN,)

@@ -170,7 +170,8 @@ def _settled(W: FloatArray, rows: Rows, most: FloatArray) -> FloatArray:
     if not free.any():
         return W
     still = np.sum(rows[:, ~free] ** 2, axis=1)
-    U, settle = np.ascontiguousarray(rows[:, free]), _of_many if q > USUAL else _of_usual
+    U: Rows = np.asarray(np.take(rows, np.flatnonzero(free), axis=1), order="C")
+    settle = _of_many if q > USUAL else _of_usual
     A = settle(U, still, most[free], q)
     out = W.copy()
     out[free] = power(A @ A.T, 0.5) @ W[free]
