@@ -94,7 +94,7 @@ BAD_COLUMNS = {
     "x: {kind: boolean, role: weight}": "Column x (boolean): the key 'role' is not known",
     "x: {kind: date, levels: [a]}": "Column x (date): the key 'levels' is not known",
     'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%Y"}': "format must have %Y, %m",
-    'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%b %Y%m%d"}': "format may have",
+    'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%p %Y%m%d"}': "format may have",
     "x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: 3}": "format must be a quoted text",
     "x: {kind: boolean}\n  x: {kind: boolean}": "line 3: the key x appears twice",
     "x: {kind: boolean, kind: numeric}": "line 2: the key kind appears twice",
