@@ -33,9 +33,6 @@ from reticent_server.vault.headers import column_names, header_row
 MOST_UNPACKED = 1 << 30
 """Bytes of all parts of the archive: a sheet of 10 million cells takes half of it."""
 
-MOST_WIDE = 16_384
-"""Columns of a sheet (Excel's specification): more of them are no sheet."""
-
 _TITLES = 30
 """Rows among which the row of names is looked for."""
 
@@ -126,7 +123,7 @@ def _largest_sheet(book: Any, path: Path) -> str:
     sizes = {}
     for name in book.sheet_names:
         sheet = _sheet(book, name, path)
-        sizes[str(name)] = sheet.total_height * sheet.total_width
+        sizes[str(name)] = sheet.height * sheet.width
     if not any(sizes.values()):
         raise CuratorError(f"{path.name} has no sheet with cells.")
     return max(sizes, key=sizes.__getitem__)
@@ -138,8 +135,6 @@ def _rows(book: Any, reading: Reading, path: Path) -> Iterator[tuple[int, list[s
         names = ", ".join(repr(name) for name in book.sheet_names[:_TITLES])
         raise CuratorError(f"{path.name} has no sheet {reading.sheet!r}; it has {names}.")
     sheet = _sheet(book, reading.sheet, path)
-    if sheet.total_width > MOST_WIDE:
-        raise CuratorError(f"{path.name} has more than {MOST_WIDE} columns.")
     for number, row in enumerate(sheet.iter_rows(), start=1):
         texts = [_text(cell) for cell in row]
         if any(texts):
